@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.operators.query.query import Comparison, Path, Step
 from graphwright.search.facts import Facts
 from graphwright.text.numbers import conversion
-from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
+from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, typed_values
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -145,7 +146,7 @@ class Amounts(NamedTuple):
 
     def compared(self, comparison: Comparison, text: str) -> Bools:
         """Return which values compare so with a text; with "!=" those that are equal, as with "="."""
-        wanted = typed_values([text])
+        wanted = _wanted(text)
         kind, low, high = int(wanted.kind[0]), float(wanted.low[0]), float(wanted.high[0])
         unit = wanted.units[wanted.unit[0]]
         factors = np.array([np.nan if (f := conversion(unit, other)) is None else f for other in self.units])[self.unit]
@@ -187,6 +188,11 @@ def decisive(texts: Sequence[str], comparison: Comparison) -> list[str]:
     return [texts[at[np.lexsort((values.low[at], keys[at]))[0]]] for at in chosen if len(at)]
 
 
+@lru_cache(1024)
+def _wanted(text: str) -> TypedValues:
+    return typed_values([text])
+
+
 def value_kind(text: str) -> int:
     """Return the kind of a value: TEXT, NUMBER or DATE."""
-    return int(typed_values([text]).kind[0])
+    return int(_wanted(text).kind[0])

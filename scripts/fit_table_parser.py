@@ -1,0 +1,227 @@
+"""Fit the scorer of queries over tables on questions with answers.
+
+    python scripts/fit_table_parser.py TRAIN.pkl… --dev DEV.pkl --out WEIGHTS.npz
+
+The files are made by `scripts/table_data.py`. A candidate's score is a product of a vector of the question (its n-grams
+and its sentence vector) and one of the candidate (its parts and the names of its columns), plus a small network over
+dense features. The likelihood of all candidates that give the answer is maximised; needs torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import time
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmarks.tables import is_first_half
+from graphwright.operators.query.table_features import NGRAMS, PARTS
+
+RANK, HIDDEN, SENTENCE = 48, 64, 384
+
+
+class Scorer(nn.Module):
+    """Scores of the candidates of some questions."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.ngrams = nn.Embedding(NGRAMS, RANK)
+        self.parts = nn.Embedding(PARTS, RANK, padding_idx=0)
+        self.bias = nn.Embedding(PARTS, 1, padding_idx=0)
+        self.sentence = nn.Linear(SENTENCE, RANK, bias=False)
+        self.headers = nn.ModuleList(nn.Linear(SENTENCE, RANK, bias=False) for _ in range(3))
+        self.first = nn.Linear(features + 1, HIDDEN)
+        self.second = nn.Linear(HIDDEN, HIDDEN)
+        self.last = nn.Linear(HIDDEN, 1)
+        self.dropout = nn.Dropout(0.2)
+        for embedding in (self.ngrams, self.parts):
+            nn.init.normal_(embedding.weight, 0, 0.05)
+        nn.init.zeros_(self.bias.weight)
+
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        """Return the score of each candidate."""
+        grams = self.dropout(self.ngrams(batch["ngrams"])) * batch["ngram_mask"][..., None]
+        question = grams.sum(1) / batch["ngram_mask"].sum(1, keepdim=True).sqrt() + self.sentence(batch["question"])
+        made = self.parts(batch["parts"]).sum(1)
+        for place, project in enumerate(self.headers):
+            chosen = batch["headers"][:, place]
+            made = made + project(batch["vectors"])[chosen] * (chosen >= 0)[:, None]
+        product = (question[batch["of"]] * made).sum(1, keepdim=True)
+        hidden = torch.relu(self.first(torch.cat([batch["dense"], product], 1)))
+        hidden = torch.relu(self.second(self.dropout(hidden)))
+        return (self.last(hidden) + product + self.bias(batch["parts"]).sum(1))[:, 0]
+
+
+def batch_of(entries: list[dict[str, Any]], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray) -> dict[str, Tensor]:
+    """Return the arrays of some questions' chosen candidates."""
+    longest = max(len(e["ngrams"]) for e in entries)
+    ngrams, mask = np.zeros((len(entries), longest), np.int64), np.zeros((len(entries), longest), np.float32)
+    headers, vectors, start = [], [], 0
+    for row, (entry, pick) in enumerate(zip(entries, picks, strict=True)):
+        ngrams[row, : len(entry["ngrams"])], mask[row, : len(entry["ngrams"])] = entry["ngrams"], 1
+        chosen = entry["headers"][pick].astype(np.int64)
+        headers.append(np.where(chosen >= 0, chosen + start, -1))
+        vectors.append(entry["vectors"])
+        start += len(entry["vectors"])
+    dense = np.concatenate([e["dense"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.float32)
+    return {
+        "ngrams": torch.from_numpy(ngrams), "ngram_mask": torch.from_numpy(mask),
+        "question": torch.from_numpy(np.array([e["question"] for e in entries], np.float32)),
+        "vectors": torch.from_numpy(np.concatenate(vectors).astype(np.float32)),
+        "headers": torch.from_numpy(np.concatenate(headers)),
+        "parts": torch.from_numpy(np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.int64)),
+        "dense": torch.from_numpy((dense - mean) / scale),
+        "of": torch.from_numpy(np.repeat(np.arange(len(entries)), [len(p) for p in picks])),
+        "right": torch.from_numpy(np.concatenate([e["right"][p] for e, p in zip(entries, picks, strict=True)])),
+    }
+
+
+def segment_logsumexp(scores: Tensor, of: Tensor, count: int) -> Tensor:
+    """Return the logarithm of the sum of exponentials of the scores of each question."""
+    top = torch.full((count,), -1e30).scatter_reduce(0, of, scores, "amax").detach()
+    total = torch.zeros(count).index_add(0, of, torch.exp(scores - top[of]))
+    return torch.log(total + 1e-30) + top
+
+
+def best_results(entry: dict[str, Any], scores: np.ndarray) -> tuple[int, float]:
+    """Return the candidate of the most probable result, and the result's probability."""
+    odds = np.exp(scores - scores.max())
+    mass = np.bincount(entry["results"], odds) / odds.sum()
+    result = int(mass.argmax())
+    at = np.flatnonzero(entry["results"] == result)
+    return int(at[scores[at].argmax()]), float(mass[result])
+
+
+def evaluate(model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray) -> tuple[float, float, list[np.ndarray]]:
+    """Return the accuracy, that of the third with the largest probability, and all scores."""
+    model.eval()
+    right, sure, all_scores = [], [], []
+    with torch.no_grad():
+        for start in range(0, len(entries), 32):
+            part = [e for e in entries[start : start + 32]]
+            full = [e for e in part if len(e["right"])]
+            scores = model(batch_of(full, [np.arange(len(e["right"])) for e in full], mean, scale)).numpy()
+            pieces = iter(np.split(scores, np.cumsum([len(e["right"]) for e in full])[:-1]))
+            for entry in part:
+                if not len(entry["right"]):
+                    right.append(False), sure.append(0.0), all_scores.append(np.zeros(0))
+                    continue
+                own = next(pieces)
+                at, mass = best_results(entry, own)
+                right.append(bool(entry["right"][at])), sure.append(mass), all_scores.append(own)
+    order = np.argsort(-np.array(sure))
+    return float(np.mean(right)), float(np.mean(np.array(right)[order[: len(order) // 3]])), all_scores
+
+
+def fit(train: list[dict[str, Any]], dev: list[dict[str, Any]], epochs: int, seed: int = 0) -> tuple[Scorer, np.ndarray, np.ndarray]:
+    """Fit a scorer by the marginal likelihood of right candidates."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    some = np.concatenate([e["dense"] for e in train[::10]]).astype(np.float32)
+    mean, scale = some.mean(0), some.std(0) + 1e-3
+    usable = [e for e in train if e["right"].any() and not e["right"].all()]
+    model = Scorer(len(mean))
+    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
+    size = 32
+    steps = epochs * (len(usable) // size + 1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps, pct_start=0.15)
+    for epoch in range(epochs):
+        model.train()
+        started, total = time.time(), 0.0
+        order = rng.permutation(len(usable))
+        for start in range(0, len(order), size):
+            entries = [usable[i] for i in order[start : start + size]]
+            picks = [sample(e["right"], rng) for e in entries]
+            batch = batch_of(entries, picks, mean, scale)
+            scores = model(batch)
+            every = segment_logsumexp(scores, batch["of"], len(entries))
+            good = segment_logsumexp(scores.masked_fill(~batch["right"], -1e9), batch["of"], len(entries))
+            loss = (every - good).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+            optimiser.step()
+            schedule.step()
+            total += loss.item() * len(entries)
+        accuracy, third, _ = evaluate(model, dev, mean, scale)
+        print(f"epoch {epoch}: loss {total / len(usable):.3f}, dev {accuracy:.3f}, surest third {third:.3f}, {time.time() - started:.0f} s", flush=True)
+    return model, mean, scale
+
+
+def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 250) -> np.ndarray:
+    """Return the right candidates and some of the wrong ones."""
+    others = np.flatnonzero(~right)
+    if len(others) > wrong:
+        others = rng.choice(others, wrong, replace=False)
+    return np.concatenate([np.flatnonzero(right)[:150], others])
+
+
+def calibration(model: Scorer, held: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray) -> tuple[float, float]:
+    """Return slope and intercept of a logistic model of whether the most probable result is right."""
+    right, odds = [], []
+    for entry, scores in zip(held, evaluate(model, held, mean, scale)[2], strict=True):
+        if len(scores):
+            at, mass = best_results(entry, scores)
+            right.append(float(entry["right"][at]))
+            odds.append(np.log((mass + 1e-6) / (1 - mass + 1e-6)))
+    weights = torch.zeros(2, requires_grad=True)
+    x, y = torch.tensor(np.array(odds, np.float32)), torch.tensor(right)
+    optimiser = torch.optim.LBFGS([weights], max_iter=100)
+
+    def loss() -> Tensor:
+        optimiser.zero_grad()
+        value = nn.functional.binary_cross_entropy_with_logits(weights[0] * x + weights[1], y)
+        value.backward()
+        return value
+
+    optimiser.step(loss)
+    return float(weights[0]), float(weights[1])
+
+
+def save(out: Path, model: Scorer, mean: np.ndarray, scale: np.ndarray, fitted: tuple[float, float], frequency: dict[str, float]) -> None:
+    """Write the weights as `TableScorer` reads them."""
+    state = {name: value.numpy() for name, value in model.state_dict().items()}
+    half = {"ngrams": state["ngrams.weight"], "parts": state["parts.weight"], "sentence": state["sentence.weight"]}
+    half |= {f"header{i}": state[f"headers.{i}.weight"] for i in range(3)}
+    full = {"mean": mean, "scale": scale, "bias": state["bias.weight"][:, 0], "calibration": np.array(fitted)}
+    for name in ("first", "second", "last"):
+        full[name], full[f"{name}_bias"] = state[f"{name}.weight"], state[f"{name}.bias"]
+    arrays = {n: a.astype(np.float16) for n, a in half.items()} | {n: a.astype(np.float32) for n, a in full.items()}
+    words = dict(sorted(frequency.items()))
+    np.savez_compressed(
+        out, words=np.array("\n".join(words)), frequency=np.array(list(words.values()), np.float32), **arrays
+    )  # fmt: skip
+
+
+def read(paths: list[Path]) -> tuple[list[dict[str, Any]], dict[str, float]]:
+    """Return the entries of files, and the frequency of words in training questions."""
+    files = [pickle.loads(path.read_bytes()) for path in paths]
+    return [entry for file in files for entry in file["entries"]], files[0]["frequency"]
+
+
+def main() -> None:
+    """Fit on nine tenths of the training tables, calibrate on the others, and save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("train", type=Path, nargs="+")
+    parser.add_argument("--dev", type=Path, required=True, help="only the first half of its tables is looked at")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    entries, frequency = read(args.train)
+    dev = [entry for entry in read([args.dev])[0] if is_first_half(entry["table"])]
+    held = [entry for entry in entries if crc32(entry["table"].encode()) % 10 == 3]
+    train = [entry for entry in entries if crc32(entry["table"].encode()) % 10 != 3]
+    model, mean, scale = fit(train, dev, args.epochs, args.seed)
+    save(args.out, model, mean, scale, calibration(model, held, mean, scale), frequency)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""Features of candidate queries over a table: what of the question they explain, and what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.models.protocols import Floats
+from graphwright.operators.query.table_candidates import Candidate
+from graphwright.operators.query.table_links import Links, Table, span_bits
+from graphwright.search.facts import Facts
+from graphwright.text.names import name_words
+from graphwright.text.values import value_of
+
+NGRAMS = 1 << 15
+PARTS = 1 << 12
+MOST_PARTS = 24
+"""Hashed parts of a candidate, padded with 0."""
+_KINDS = ("cell", "part", "like", "number", ">", ">=", "<", "<=")
+
+_ORDERED = frozenset("max min sum mean alike extremes above below equal missing".split())
+
+
+class Features(NamedTuple):
+    """Features of n candidates of one question.
+
+    `dense: float32[n, f]`; `parts: int16[n, MOST_PARTS]`, 0 for none; `ngrams: int32[g]`: hashed n-grams of the
+    question; `headers: int16[n, 3]`: the columns that are given, ordered by and compared, -1 for none.
+    """
+
+    dense: NDArray[np.float32]
+    parts: NDArray[np.int16]
+    ngrams: NDArray[np.int32]
+    headers: NDArray[np.int16]
+
+
+def hashed(text: str, buckets: int) -> int:
+    """Return a number from 1 to buckets - 1."""
+    return 1 + crc32(text.encode()) % (buckets - 1)
+
+
+def ngrams(links: Links) -> list[str]:
+    """Return the words, pairs and triples of a question, as they are and with linked words replaced by their kind."""
+    words = [word.text for word in links.words]
+    masked = _masked(links)
+    return list(dict.fromkeys([*_runs(words, 2), *(f"m {run}" for run in _runs(masked, 3))]))
+
+
+def _runs(words: Sequence[str], longest: int) -> Iterator[str]:
+    padded = ["^", *words, "$"]
+    for length in range(1, longest + 1):
+        for start in range(len(padded) - length + 1):
+            yield " ".join(padded[start : start + length])
+
+
+def _masked(links: Links) -> list[str]:
+    """Return the words of a question with linked cells, amounts and names of columns replaced by their kind."""
+    kinds: list[str] = [word.text for word in links.words]
+    for _, bits in links.headers:
+        for at in range(len(kinds)):
+            if bits >> at & 1:
+                kinds[at] = "<column>"
+    for amount in links.amounts:
+        for at in range(amount.start, amount.end):
+            kinds[at] = "<date>" if amount.is_date else "<number>"
+    for link in links.cells:
+        if link.kind in ("cell", "part"):
+            for at in range(link.start, link.end):
+                kinds[at] = "<cell>"
+    return [kind for at, kind in enumerate(kinds) if at == 0 or not kind.startswith("<") or kind != kinds[at - 1]]
+
+
+@dataclass(eq=False)
+class QuestionFeatures:
+    """Features of the candidates of one question over one table.
+
+    `question`: the vector of the question; `headers: float32[columns + 1, d]`: of the names of the columns and of the
+    type; `frequency`: the share of training questions that have a word.
+    """
+
+    facts: Facts
+    table: Table
+    links: Links
+    question: Floats
+    vectors: Floats
+    frequency: Mapping[str, float]
+
+    @cached_property
+    def _weights(self) -> list[float]:
+        """The weight of each word of the question: rare ones count more."""
+        return [-math.log(self.frequency.get(word.text, 1e-5)) for word in self.links.words]
+
+    @cached_property
+    def _total(self) -> float:
+        return max(1e-9, sum(self._weights))
+
+    def _weight(self, bits: int) -> float:
+        """Return the share of the question's weight that some words have."""
+        total = 0.0
+        for at, weight in enumerate(self._weights):
+            if bits >> at & 1:
+                total += weight
+        return total / self._total
+
+    @cached_property
+    def _cosines(self) -> list[float]:
+        cosines: list[float] = (self.vectors @ self.question).tolist()
+        return cosines
+
+    @cached_property
+    def _best(self) -> tuple[float, float]:
+        """The largest share of a name that is said, and the largest cosine, of all columns."""
+        return max((h[0] for h in self.links.headers), default=0.0), max(self._cosines[:-1], default=0.0)
+
+    @cached_property
+    def _cell_bits(self) -> int:
+        bits = 0
+        for link in self.links.cells:
+            if link.kind == "cell":
+                bits |= span_bits(link.start, link.end)
+        return bits
+
+    @cached_property
+    def _amount_bits(self) -> list[int]:
+        return [span_bits(amount.start, amount.end) for amount in self.links.amounts]
+
+    @cached_property
+    def _columns_of(self) -> Counter[tuple[int, int]]:
+        """In how many columns each span names cells."""
+        return Counter((link.start, link.end) for link in self.links.cells)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(word.text for word in self.links.words)
+
+    @cached_property
+    def _table(self) -> list[float]:
+        """Features of the table: its size, how its type is named, and how much of the question it explains."""
+        bits = self._cell_bits
+        for _, named in self.links.headers:
+            bits |= named
+        said, words = self.links.type
+        explained = self._weight(bits | words)
+        return [math.log1p(self.table.rows), len(self.table.columns) / 10, said, self._cosines[-1], explained]
+
+    def features(self, candidates: Sequence[Candidate]) -> Features:
+        """Return the features of candidates."""
+        agreeing = Counter(result_key(candidate) for candidate in candidates)
+        dense = np.array(
+            [[*self._dense(c), math.log(agreeing[result_key(c)])] for c in candidates], np.float32
+        ).reshape(len(candidates), -1)
+        parts = np.zeros((len(candidates), MOST_PARTS), np.int16)
+        for row, candidate in enumerate(candidates):
+            names = [hashed(part, PARTS) for part in self._parts(candidate)][:MOST_PARTS]
+            parts[row, : len(names)] = names
+        headers = np.array(
+            [[c.answer, c.order, c.given[0].column if c.given else -1] for c in candidates], np.int16
+        ).reshape(-1, 3)
+        grams = np.array([hashed(gram, NGRAMS) for gram in ngrams(self.links)], np.int32)
+        return Features(dense, parts, grams, headers)
+
+    def _dense(self, candidate: Candidate) -> list[float]:
+        return [
+            *self._explained(candidate),
+            *self._column(candidate.answer),
+            *self._column(candidate.order),
+            float(candidate.answer == candidate.order >= 0),
+            *self._given(candidate),
+            *self._result(candidate),
+            *self._table,
+        ]
+
+    def _explained(self, candidate: Candidate) -> list[float]:
+        """Return sizes and shares of the question's words that a candidate explains, and of linked ones it does not."""
+        columns = {candidate.answer, candidate.order, *(given.column for given in candidate.given)} - {-1}
+        named = self.links.type[1]
+        for column in columns:
+            named |= self.links.headers[column][1]
+        unexplained = self._cell_bits & ~candidate.bits & ~named
+        amounts = sum(not bits & (candidate.bits | named) for bits in self._amount_bits)
+        header_bits = 0
+        for score, bits in self.links.headers:
+            header_bits |= bits if score >= 0.9 else 0
+        return [
+            len(candidate.operators), len(candidate.given), self._weight(candidate.bits), self._weight(named),
+            self._weight(candidate.bits | named), self._weight(unexplained), amounts,
+            self._weight(header_bits & ~(candidate.bits | named)),
+        ]  # fmt: skip
+
+    def _column(self, number: int) -> list[float]:
+        """Return how a column is named and what it holds."""
+        return self._column_features[number]
+
+    @cached_property
+    def _column_features(self) -> list[list[float]]:
+        rows = [self._features_of(number) for number in range(len(self.table.columns))]
+        return [*rows, [0.0] * 10]
+
+    def _features_of(self, number: int) -> list[float]:
+        column, (said, bits) = self.table.columns[number], self.links.headers[number]
+        best_said, best_cosine = self._best
+        return [
+            1.0, said, self._weight(bits), self._cosines[number], best_said - said,
+            best_cosine - self._cosines[number], number / max(1, len(self.table.columns) - 1), column.numbers,
+            column.dates, column.distinct,
+        ]  # fmt: skip
+
+    def _given(self, candidate: Candidate) -> list[float]:
+        """Return how well the conditions of a candidate are linked."""
+        given = candidate.given
+        if not given:
+            return [0.0] * (8 + len(_KINDS))
+        counts = Counter(part.kind for part in given)
+        said = [self.links.headers[part.column][0] for part in given]
+        ambiguous = [sum(1 for link in self.links.cells if span_bits(link.start, link.end) == p.bits) for p in given]
+        lengths = [part.bits.bit_count() for part in given]
+        return [
+            min(p.share for p in given), max(p.share for p in given), max(said), max(ambiguous), min(lengths),
+            float(any(p.column == candidate.answer for p in given)), min(self._cosines[p.column] for p in given),
+            min(self._weight(p.bits) for p in given), *(counts[kind] for kind in _KINDS),
+        ]  # fmt: skip
+
+    def _result(self, candidate: Candidate) -> list[float]:
+        """Return the form of what a candidate gives, and how far the question names it already."""
+        result = candidate.result
+        if not isinstance(result, np.ndarray):
+            amount = float(result or 0.0)
+            return [0.0, 0.0, 0.0, 0.0, 1.0, math.log1p(abs(amount)), float(amount == 0), float(amount == 1)]
+        first = self._thing(int(result[0]))
+        said = sum(self._thing(int(thing))[0] for thing in result[:4]) / min(4, len(result))
+        return [math.log1p(len(result)), float(len(result) == 1), said, *first[1:3], 0.0, 0.0, 0.0]
+
+    def _thing(self, thing: int) -> tuple[float, float, float]:
+        if thing not in self._things:
+            text = self.facts.text(thing)
+            words = name_words(text)
+            said = float(bool(words) and all(word in self._words for word in words))
+            value = value_of(text)
+            self._things[thing] = (said, float(value is not None), len(words) / 10)
+        return self._things[thing]
+
+    @cached_property
+    def _things(self) -> dict[int, tuple[float, float, float]]:
+        return {}
+
+    def _parts(self, candidate: Candidate) -> Iterator[str]:
+        """Yield the parts of a candidate that weights are learned for, crossed with the words of the question."""
+        operators = candidate.operators
+        shape = " ".join(operators)
+        yield f"s {shape}"
+        yield from dict.fromkeys(f"o {operator}" for operator in operators)
+        result = candidate.result
+        kind = "thing" if isinstance(result, np.ndarray) else type(result).__name__
+        many = isinstance(result, np.ndarray) and len(result) > 1
+        yield f"r {kind} {many}"
+        if candidate.answer >= 0:
+            answer = self.table.columns[candidate.answer]
+            yield f"k {operators[0]} {answer.kind}"
+            yield f"first {candidate.answer == 0}"
+            yield from (f"a {word}" for word in answer.words[:4])
+        if candidate.order >= 0:
+            order = self.table.columns[candidate.order]
+            which = next((operator for operator in operators if operator in _ORDERED), "")
+            yield f"n {which} {order.kind}"
+            yield from (f"b {which} {word}" for word in order.words[:4])
+        for given in candidate.given[:2]:
+            column = self.table.columns[given.column]
+            yield f"g {given.kind} {column.kind}"
+            yield from (f"c {word}" for word in column.words[:2])
+
+
+def result_key(candidate: Candidate) -> bytes | float | str | None:
+    """Return what is equal for candidates that give the same."""
+    result = candidate.result
+    return result.tobytes() if isinstance(result, np.ndarray) else str(result) if isinstance(result, bool) else result

@@ -1,0 +1,314 @@
+"""Links from the words of a question to the tables, columns and cells of facts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints
+from graphwright.search.facts import Facts
+from graphwright.text.names import name_words
+from graphwright.text.values import DATE, NUMBER, TEXT, value_of
+
+_LONGEST = 10  # words of a span that is looked up as a cell
+_LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
+_RARE = 0.02  # share of training questions up to which a word alone may name part of a cell
+
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)", re.IGNORECASE)
+
+
+class Word(NamedTuple):
+    """A word of a question in normal form, and the number of the token between spaces that it stands in."""
+
+    text: str
+    token: int
+
+
+class Cell(NamedTuple):
+    """A distinct text of a column: the number of its table and column, its text, and how many rows have it."""
+
+    table: int
+    column: int
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table: its name and words, and the shares of its cells that are numbers, dates and distinct."""
+
+    name: str
+    words: tuple[str, ...]
+    numbers: float
+    dates: float
+    distinct: float
+
+    @property
+    def kind(self) -> int:
+        """NUMBER, DATE or TEXT: what half of the cells or more are."""
+        return NUMBER if self.numbers >= 0.5 else DATE if self.dates >= 0.5 else TEXT
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The records of one type: its name, number of rows and columns."""
+
+    type: str
+    rows: int
+    columns: tuple[Column, ...]
+
+
+class Link(NamedTuple):
+    """A span of words [start, end) that names cells of a column.
+
+    `kind`: "cell" the whole text, "part" words within it, "like" a word near one of its words, "number" its value.
+    `text`: what the column is compared with; `share`: of the rows that have it.
+    """
+
+    start: int
+    end: int
+    column: int
+    kind: str
+    text: str
+    share: float
+
+
+class Amount(NamedTuple):
+    """A number or date that a question names: its words [start, end) and its text."""
+
+    start: int
+    end: int
+    text: str
+    is_date: bool
+    amount: float
+
+
+@dataclass(frozen=True)
+class Links:
+    """What a question names of one table."""
+
+    words: tuple[Word, ...]
+    cells: tuple[Link, ...]
+    amounts: tuple[Amount, ...]
+    headers: tuple[tuple[float, int], ...]
+    """Of each column: how much of its name the question says (0 to 1), and the words that do, as bits."""
+    type: tuple[float, int] = (0.0, 0)
+    """The same of the name of its type."""
+
+
+def question_words(question: str) -> tuple[Word, ...]:
+    """Return the words of a question with the tokens that they stand in."""
+    return tuple(Word(word, at) for at, token in enumerate(question.split()) for word in name_words(token))
+
+
+def amounts_of(question: str, words: Sequence[Word]) -> list[Amount]:
+    """Return the numbers and dates of a question, the longest at each place.
+
+    >>> [amount.text for amount in amounts_of("after May 3, 1999 or 4?", question_words("after May 3, 1999 or 4?"))]
+    ['May 3, 1999', '4']
+    """
+    tokens = question.split()
+    found: list[Amount] = []
+    at = 0
+    while at < len(tokens):
+        for end in range(min(at + 4, len(tokens)), at, -1):
+            text = " ".join(tokens[at:end]).strip(".,?!;:\"'()[]")
+            text = _plain_number(text)
+            value = value_of(text)
+            span = [i for i, word in enumerate(words) if at <= word.token < end]
+            if value is not None and span and (end == at + 1 or value.kind == "date"):
+                found.append(Amount(span[0], span[-1] + 1, text, value.kind == "date", value.amount))
+                at = end - 1
+                break
+        at += 1
+    return found
+
+
+def _plain_number(text: str) -> str:
+    """Return a number in digits if a text is an ordinal in digits, or a number that Unicode names.
+
+    >>> _plain_number("3rd"), _plain_number("Seven"), _plain_number("twelve"), _plain_number("May 3rd")
+    ('3', '7', '12', 'May 3rd')
+    """
+    if match := _ORDINAL.fullmatch(text):
+        return match[1]
+    if text.isalpha() and text.isascii():
+        for kind in ("DIGIT", "PARENTHESIZED NUMBER"):
+            with suppress(KeyError):
+                return f"{unicodedata.numeric(unicodedata.lookup(f'{kind} {text.upper()}')):.0f}"
+    return text
+
+
+def trigrams(word: str) -> frozenset[str]:
+    """Return the runs of three letters of a word, its ends marked."""
+    padded = f"^{word}$"
+    return frozenset(padded[i : i + 3] for i in range(len(padded) - 2))
+
+
+def likeness(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return the Dice coefficient of two sets."""
+    return 2 * len(first & second) / max(1, len(first) + len(second))
+
+
+class TableIndex:
+    """The tables of facts, and their cells by words."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.tables: tuple[Table, ...] = ()
+        self._by_form: dict[str, list[Cell]] = defaultdict(list)
+        self._forms_of: dict[str, set[str]] = defaultdict(set)
+        records = facts.records
+        if records is None or not len(records):
+            return
+        field_type = records.type[records.record].astype(np.int64)
+        whole = ~records.is_copy[records.record]
+        triples = np.stack((field_type, records.name, records.text))[:, whole]
+        distinct, counts = np.unique(triples, axis=1, return_counts=True)
+        rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
+        self.tables = tuple(
+            _table(facts, number, int(rows[number]), triples) for number in range(len(records.types))
+        )
+        places = [{c.name: i for i, c in enumerate(table.columns)} for table in self.tables]
+        for (table, name, text), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
+            column = places[table][records.names[name]]
+            self._add(Cell(table, column, records.texts[text], count))
+
+    def _add(self, cell: Cell) -> None:
+        words = name_words(cell.text)
+        form = " ".join(words)
+        self._by_form[form].append(cell)
+        for word in words:
+            self._forms_of[word].add(form)
+
+    @cached_property
+    def _words(self) -> list[tuple[str, frozenset[str]]]:
+        return [(word, trigrams(word)) for word in self._forms_of if len(word) > 3]
+
+    def links(self, question: str, frequency: dict[str, float], most: int = 3) -> dict[int, Links]:
+        """Return what a question names of each of the tables that it names most of."""
+        words = question_words(question)
+        amounts = tuple(amounts_of(question, words))
+        linked: dict[int, list[Link]] = defaultdict(list)
+        for table, link in self._cells(words, frequency):
+            linked[table].append(link)
+        chosen = self._chosen(words, linked, frequency, most)
+        return {t: self._links(t, words, linked[t], amounts) for t in chosen}
+
+    def _links(
+        self, table: int, words: tuple[Word, ...], cells: Sequence[Link], amounts: tuple[Amount, ...]
+    ) -> Links:
+        named = self._named(words, name_words(self.tables[table].type))
+        return Links(words, tuple(cells), amounts, self._headers(table, words), named)
+
+    def _chosen(
+        self, words: Sequence[Word], linked: dict[int, list[Link]], frequency: dict[str, float], most: int
+    ) -> list[int]:
+        """Return the tables of which most is named: rare words count more."""
+        if len(self.tables) <= most:
+            return list(range(len(self.tables)))
+        weight = [-np.log(frequency.get(word.text, 1e-5)) for word in words]
+        scores = []
+        for number, table in enumerate(self.tables):
+            bits = self._named(words, name_words(table.type))[1]
+            for _, named in self._headers(number, words):
+                bits |= named
+            for link in linked[number]:
+                bits |= span_bits(link.start, link.end)
+            scores.append(sum(w for i, w in enumerate(weight) if bits >> i & 1))
+        return sorted(range(len(self.tables)), key=lambda t: -scores[t])[:most]
+
+    def _headers(self, table: int, words: Sequence[Word]) -> tuple[tuple[float, int], ...]:
+        return tuple(self._named(words, column.words) for column in self.tables[table].columns)
+
+    @staticmethod
+    def _named(words: Sequence[Word], name: Sequence[str]) -> tuple[float, int]:
+        """Return how much of a name a question says, and with which words, as bits."""
+        total, bits = 0.0, 0
+        grams = [trigrams(word.text) for word in words]
+        for part in name:
+            of_part = trigrams(part)
+            best = max(((likeness(g, of_part), -i) for i, g in enumerate(grams)), default=(0.0, 0))
+            if best[0] >= _LIKE:
+                total, bits = total + best[0], bits | 1 << -best[1]
+        return total / max(1, len(name)), bits
+
+    def _cells(self, words: Sequence[Word], frequency: dict[str, float]) -> Iterator[tuple[int, Link]]:
+        """Yield links of spans of words to cells: whole texts, parts of them, and words like theirs."""
+        texts = [word.text for word in words]
+        seen: set[tuple[int, int, str]] = set()
+        reach = 0
+        for start in range(len(texts)):
+            longest = 0
+            for end in range(min(start + _LONGEST, len(texts)), start, -1):
+                span = " ".join(texts[start:end])
+                for cell in self._by_form.get(span, ()):
+                    yield cell.table, self._link(start, end, cell, "cell", cell.text)
+                    longest = max(longest, end)
+            yield from self._parts(texts, start, reach, frequency, seen)
+            reach = max(reach, longest)
+
+    def _parts(
+        self, texts: list[str], start: int, reach: int, frequency: dict[str, float], seen: set[tuple[int, int, str]]
+    ) -> Iterator[tuple[int, Link]]:
+        """Yield links of the longest span at a place that stands within cells."""
+        forms = self._forms_of.get(texts[start], set())
+        kind, span, end = "part", texts[start], start + 1
+        if not forms and len(span) > 3 and frequency.get(span, 0.0) <= _RARE:
+            grams = trigrams(span)
+            best = max(((likeness(grams, of), word) for word, of in self._words), default=(0.0, ""))
+            if best[0] >= _LIKE:
+                kind, span = "like", best[1]
+                forms = self._forms_of[span]
+        elif forms:
+            while end < len(texts):
+                longer = f"{span} {texts[end]}"
+                within = {form for form in forms if f" {longer} " in f" {form} "}
+                if not within:
+                    break
+                forms, span, end = within, longer, end + 1
+        if end == start + 1 and (frequency.get(texts[start], 0.0) > _RARE or start < reach):
+            return
+        counts: dict[tuple[int, int], int] = defaultdict(int)
+        for form in forms:
+            for cell in self._by_form[form] if form != span or kind == "like" else ():
+                counts[cell.table, cell.column] += cell.count
+        for (table, column), count in counts.items():
+            if (table, column, span) not in seen:
+                seen.add((table, column, span))
+                yield table, self._link(start, end, Cell(table, column, span, count), kind, span)
+
+    def _link(self, start: int, end: int, cell: Cell, kind: str, text: str) -> Link:
+        return Link(start, end, cell.column, kind, text, cell.count / max(1, self.tables[cell.table].rows))
+
+
+def span_bits(start: int, end: int) -> int:
+    """Return the words [start, end) as bits."""
+    return (1 << end) - (1 << start)
+
+
+def _table(facts: Facts, number: int, rows: int, triples: Ints) -> Table:
+    """Return a table with its columns as its first record has them; `triples`: type, name and text of each field."""
+    assert facts.records is not None
+    used, first = np.unique(triples[1, triples[0] == number], return_index=True)
+    names = facts.records.names.take(used[np.argsort(first)])
+    return Table(facts.records.types[number], rows, tuple(_column(facts, number, name) for name in names))
+
+
+def _column(facts: Facts, table: int, name: str) -> Column:
+    records = facts.records
+    assert records is not None
+    relation, values = facts.relation(name), facts.values(name)
+    fields = relation.field(np.arange(len(relation)))
+    own = fields >= 0
+    own[own] = records.type[records.record[fields[own]]] == table
+    cells = max(1, int(own.sum()))
+    numbers, dates = (float((values.kind[own] == kind).sum()) / cells for kind in (NUMBER, DATE))
+    return Column(name, tuple(name_words(name)), numbers, dates, len(np.unique(relation.objects[own])) / cells)

@@ -1,0 +1,98 @@
+"""Offline parser of questions over tables: candidate queries, scored by a trained model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.protocols import Encoder, Floats
+from graphwright.operators.query.execution import Execution
+from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.table_candidates import Candidate, Enumeration
+from graphwright.operators.query.table_features import Features, QuestionFeatures, result_key
+from graphwright.operators.query.table_links import Table, TableIndex
+from graphwright.operators.query.table_scorer import TableScorer
+from graphwright.search.facts import Facts
+from graphwright.search.snapshot import SnapshotCache
+
+_MOST = 2000  # candidates over one table
+_indexes: SnapshotCache[TableIndex] = SnapshotCache()
+
+
+class TableCandidates(NamedTuple):
+    """The candidates over one table with their features, and the vectors of the names of its columns and type."""
+
+    candidates: list[Candidate]
+    features: Features
+    vectors: Floats
+
+
+def table_index_of(facts: Facts) -> TableIndex:
+    """Return the tables of facts and their cells by words, made once for a snapshot."""
+    return _indexes.get(facts.columns, "tables", lambda: TableIndex(facts))
+
+
+@dataclass(eq=False)
+class TableQueryParser:
+    """Parse questions over the records of facts (tables are types, columns are relations).
+
+    Candidates are enumerated over the tables of which the question names most; they are scored by what of the question
+    they explain and by parts that occurred with its words in training (Pasupat and Liang 2015). Candidates that give
+    the same are one, with the sum of their probabilities.
+
+    `tables`: how many tables are searched; `limit`: how many results are returned, each with its best query.
+    """
+
+    encoder: Encoder = field(default_factory=MiniLM)
+    scorer: TableScorer = field(default_factory=TableScorer.load)
+    tables: int = 3
+    limit: int = 10
+    _vectors: dict[str, Floats] = field(default_factory=dict, repr=False)
+
+    def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+        """Return the queries that a question may ask, best first; none where there are no records."""
+        vector = self.encoder.encode([question])[0]
+        found = list(self.candidates(question, vector, facts, self.scorer.frequency))
+        if not any(each.candidates for each in found):
+            return []
+        scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
+        return self._ranked([candidate for each in found for candidate in each.candidates], scores)
+
+    def candidates(
+        self, question: str, vector: Floats, facts: Facts, frequency: dict[str, float]
+    ) -> Iterator[TableCandidates]:
+        """Yield the candidates of each table that is searched."""
+        index = table_index_of(facts)
+        execution = Execution(facts)
+        for number, links in index.links(question, frequency, self.tables).items():
+            table = index.tables[number]
+            vectors = self._header_vectors(table)
+            candidates = list(islice(Enumeration(table, links, execution), _MOST))
+            features = QuestionFeatures(facts, table, links, vector, vectors, frequency).features(candidates)
+            yield TableCandidates(candidates, features, vectors)
+
+    def _header_vectors(self, table: Table) -> Floats:
+        """Return the vectors of the names of the columns and of the type."""
+        names = [*(column.name for column in table.columns), table.type]
+        missing = list(dict.fromkeys(name for name in names if name not in self._vectors))
+        if missing:
+            self._vectors.update(zip(missing, self.encoder.encode(missing), strict=True))
+        return np.array([self._vectors[name] for name in names], np.float32)
+
+    def _ranked(self, candidates: Sequence[Candidate], scores: NDArray[np.float32]) -> list[ScoredQuery]:
+        """Return the best query of each result, in order of the results' probability."""
+        mass = np.exp(scores - scores.max())
+        mass /= mass.sum()
+        of_result: dict[bytes | float | str | None, list[int]] = defaultdict(list)
+        for at, candidate in enumerate(candidates):
+            of_result[result_key(candidate)].append(at)
+        totals = sorted(((float(mass[rows].sum()), rows) for rows in of_result.values()), key=lambda each: -each[0])
+        best = [(total, max(rows, key=lambda at: scores[at])) for total, rows in totals[: self.limit]]
+        return [ScoredQuery(candidates[at].query, total, self.scorer.probability(total)) for total, at in best]

@@ -1,0 +1,72 @@
+"""Trained scorer of queries over tables: weights and their use, without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.models.embedded.runtime import weights_file
+from graphwright.models.protocols import Floats
+from graphwright.operators.query.table_features import Features
+
+
+@dataclass(frozen=True, eq=False)
+class TableScorer:
+    """Scores of candidate queries (`scripts/fit_table_parser.py`).
+
+    A score is the product of a vector of the question (the sum of its n-grams' over the square root of their number,
+    and its sentence vector projected) with one of the candidate (the sum of its parts' and of its columns' names), plus
+    a network of two layers over the dense features and this product, plus a bias of each part.
+    """
+
+    arrays: dict[str, NDArray[np.float32]]
+
+    @classmethod
+    def load(cls, path: Path | None = None) -> TableScorer:
+        """Load the weights that the package ships, or those of a file."""
+        return _shipped() if path is None else _loaded(path)
+
+    @cached_property
+    def frequency(self) -> dict[str, float]:
+        """The share of training questions that have each word."""
+        words: list[str] = str(self.arrays["words"]).split("\n")
+        return dict(zip(words, self.arrays["frequency"].tolist(), strict=True))
+
+    def scores(self, features: Features, question: Floats, vectors: Floats) -> NDArray[np.float32]:
+        """Return the score of each of n candidates: float32[n].
+
+        `question: float32[d]`: the vector of the question; `vectors: float32[columns + 1, d]`: of the columns' names.
+        """
+        a = self.arrays
+        asked = a["ngrams"][features.ngrams].sum(0) / np.sqrt(max(1, len(features.ngrams))) + a["sentence"] @ question
+        product = (a["parts"] @ asked)[features.parts].sum(1)
+        for place in range(3):
+            chosen = features.headers[:, place]
+            by_column = vectors @ (a[f"header{place}"].T @ asked)
+            product += np.where(chosen >= 0, by_column[chosen], 0.0)
+        dense = np.column_stack(((features.dense - a["mean"]) / a["scale"], product))
+        hidden = np.maximum(dense @ a["first"].T + a["first_bias"], 0)
+        hidden = np.maximum(hidden @ a["second"].T + a["second_bias"], 0)
+        scores: NDArray[np.float32] = hidden @ a["last"][0] + a["last_bias"] + product + a["bias"][features.parts].sum(1)
+        return scores
+
+    def probability(self, mass: float) -> float:
+        """Return the calibrated probability that a result is right, from its share of the probability mass."""
+        slope, intercept = self.arrays["calibration"].tolist()
+        odds = np.log((mass + 1e-6) / (1 - mass + 1e-6))
+        return float(1 / (1 + np.exp(-(slope * odds + intercept))))
+
+
+@cache
+def _shipped() -> TableScorer:
+    return _loaded(weights_file("scorer.npz", "table-parser"))
+
+
+def _loaded(path: Path) -> TableScorer:
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    return TableScorer({n: a.astype(np.float32) if a.dtype == np.float16 else a for n, a in arrays.items()})
