@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from graphwright.data.decoding import clean, decode, open_bytes
 from graphwright.data.document import Heading
+from graphwright.data.records.record import Record
 from graphwright.text.places import Box, Places
 
 MAX_BYTES = 256 * 2**20
@@ -80,7 +81,7 @@ class Extracted:
 
     `name`: "" for the file itself, else the suffix of the file's name in the id, such as `#3`. `headings`, `places`: by
     characters of `text`. `links`: targets of hyperlinks, as written. `gaps`: what could not be read, such as scanned
-    pages.
+    pages. `records`: the rows, objects or messages in it.
     """
 
     text: str
@@ -91,6 +92,7 @@ class Extracted:
     metadata: Mapping[str, str] = field(default_factory=dict)
     links: Sequence[str] = ()
     gaps: str = ""
+    records: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,11 @@ class TextBuilder:
     def text(self) -> str:
         """The text so far."""
         return "".join(self._parts)
+
+    @property
+    def size(self) -> int:
+        """The characters so far."""
+        return self._size
 
     def line(self, text: str) -> int:
         """Add a line, unless it is blank; return where it begins."""
