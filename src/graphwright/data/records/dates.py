@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 # The names of months, cut to where they differ, in the languages of the Latin script that mail programs write most.
 _MONTHS = {
@@ -63,7 +63,7 @@ def date_text(text: str, days_first: bool | None = None) -> str:
     """
     text = text.strip()
     if epoch := _EPOCH.fullmatch(text):
-        return _written(datetime.fromtimestamp(int(epoch["seconds"]), timezone.utc), True)
+        return _written(datetime.fromtimestamp(int(epoch["seconds"]), UTC), True)
     matches = (match for pattern in _DATES if (match := pattern.search(text)))
     match = min(matches, key=lambda match: match.start(), default=None)
     if match is None:

@@ -95,7 +95,8 @@ def scalar_text(value: Any) -> str:
 class Around(NamedTuple):
     """What is known of an object before it is written.
 
-    `label`: the key of its list. `inherited`: fields of the objects around it. `given`: fields that the text does not say.
+    `label`: the key of its list. `inherited`: fields of the objects around it. `given`: fields that the text does not
+    say.
     """
 
     label: str = ""
@@ -107,8 +108,8 @@ class Around(NamedTuple):
 class ObjectWriter:
     """Writer of objects into a text, with a record for each.
 
-    A record is a line: "city: Graz; river: Mur." A line of an object in a list begins with the key of the list. A record
-    of an object in a list has the scalars of the object around it, too, after that one's type: "orders.id".
+    A record is a line: "city: Graz; river: Mur." A line of an object in a list begins with the key of the list. A
+    record of an object in a list has the scalars of the object around it, too, after that one's type: "orders.id".
 
     >>> writer = ObjectWriter(TextBuilder())
     >>> writer.write({"id": 7, "lines": [{"sku": "A", "pieces": 2}]}, "order")
@@ -122,7 +123,7 @@ class ObjectWriter:
     values: int = 0
 
     def write(self, value: Object, kind: str, given: Sequence[Field] = (), each: bool = False) -> None:
-        """Write an object of a kind; `given`: fields of it that the text does not say; `each`: a line for each scalar."""
+        """Write an object; `given`: fields of it that the text does not say; `each`: a line for each scalar."""
         self._write(value, kind, Around(given=given), each)
 
     def _write(self, value: Object, kind: str, around: Around, each: bool = False) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from graphwright.data.decoding import clean, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
-from graphwright.data.read_options import ReadOptions
 from graphwright.data.formats.parsing.chat_json import chat_of
+from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.objects import object_file, object_row, passage_with_object
 from graphwright.data.records.read import (
     TEXT_FIELDS,

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from graphwright.data.decoding import clean
 from graphwright.data.formats.format import Extracted, TextBuilder
-from graphwright.data.records.record import Field, Record
+from graphwright.data.records.record import MESSAGE, Field, Record
 from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
 
@@ -80,7 +80,7 @@ class _Writer:
         content = Field("text", text, start + (len(label) + 2 if label else 0), end)
         others = (Field("id", turn.id, start, start), Field("reply to", turn.reply_to, start, start))
         fields = tuple(field for field in (speaker, said, content, *others) if field.text)
-        self.records.append(Record("message", fields, start, end))
+        self.records.append(Record(MESSAGE, fields, start, end))
 
     def _lines(self, turn: Turn, text: str, label: str) -> int:
         """Write the lines of a turn and their places; return where they begin."""

@@ -1,4 +1,4 @@
-"""Messages in the JSON that chat programs export: Slack, Discord, Teams, Telegram, Messenger, Google Chat, and others."""
+"""Messages in the JSON of chat programs: Slack, Discord, Teams, Telegram, Messenger, Google Chat, and others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 def chat_of(value: Any) -> Extracted | None:
     """Return the text of an export of a chat: a list of messages, or an object with such a list; None for another.
 
-    >>> chat_of({"name": "Team", "messages": [{"sender_name": "Anna", "timestamp_ms": 1767200400000, "content": "Hi."}]}).text
+    >>> message = {"sender_name": "Anna", "timestamp_ms": 1767200400000, "content": "Hi."}
+    >>> chat_of({"name": "Team", "messages": [message]}).text
     '2025-12-31\\n\\nAnna (17:00): Hi.'
     """
     for messages in [value] if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
