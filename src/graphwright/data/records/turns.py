@@ -23,7 +23,7 @@ class Part(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn: its speaker, its date and time or its time from the beginning, and its text.
+    """A turn: its speaker, its date and time or its time from the beginning, and its text; without both, other text.
 
     `id` and `reply_to` join a message with the one that it answers. `parts`: of subtitles the cues of the turn.
     """
@@ -80,7 +80,8 @@ class _Writer:
         content = Field("text", text, start + (len(label) + 2 if label else 0), end)
         others = (Field("id", turn.id, start, start), Field("reply to", turn.reply_to, start, start))
         fields = tuple(field for field in (speaker, said, content, *others) if field.text)
-        self.records.append(Record(MESSAGE, fields, start, end))
+        if turn.speaker or turn.time:
+            self.records.append(Record(MESSAGE, fields, start, end))
 
     def _lines(self, turn: Turn, text: str, label: str) -> int:
         """Write the lines of a turn and their places; return where they begin."""
@@ -92,7 +93,7 @@ class _Writer:
             start = self.builder.line(label + text[begin:end])
             first = start if first < 0 else first
             for part, at in zip(parts, begins, strict=False):
-                if begin <= at < end:
+                if begin <= at < end and part.time:
                     self.starts.append(start if at <= begin else start + len(label) + at - begin)
                     self.labels.append(part.time)
         return first
