@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
 from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
@@ -29,20 +30,25 @@ def yaml_value(text: str) -> Any:
     """
     import yaml
 
-    class Loader(yaml.SafeLoader):
-        """A loader that resolves nothing but null and merged mappings."""
-
-        yaml_implicit_resolvers: ClassVar = {
-            first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")]
-            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-    Loader.add_multi_constructor("", _untagged)
     try:
-        values = [value for value in yaml.load_all(text, Loader) if value is not None]
+        values = [value for value in yaml.load_all(text, _loader()) if value is not None]
     except (yaml.YAMLError, RecursionError, ValueError, TypeError):
         return None
     return values[0] if len(values) == 1 else values
+
+
+@cache
+def _loader() -> Any:
+    """Return a loader of YAML that resolves nothing but null and merged mappings."""
+    import yaml
+
+    kept = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    loader: Any = type("TextLoader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": kept})
+    loader.add_multi_constructor("", _untagged)
+    return loader
 
 
 def _untagged(loader: Any, suffix: str, node: Any) -> Any:

@@ -71,7 +71,7 @@ def _span(times: re.Match[str]) -> tuple[float, float]:
 
 
 def _names(cues: list[_Cue]) -> set[str]:
-    """Return the names before a colon that are speakers: in capitals or brackets, or at the beginning of several cues."""
+    """Return the names before a colon that are speakers: in capitals, or at the beginning of several cues."""
     lines = (_TAG.sub("", line) for cue in cues for line in cue.text.split("\n"))
     names = Counter(match[1] or match[2] for line in lines if (match := _SPEAKER.match(line)))
     return {name for name, count in names.items() if count > 1 or name.isupper()}
