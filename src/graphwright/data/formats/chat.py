@@ -80,8 +80,6 @@ def _form_of(lines: Sequence[str]) -> _Form | None:
     """Return the form of most turns in the first lines; None if too few are turns."""
     sample = list(islice((line.strip() for line in lines if line.strip()), _SAMPLE))
     counts = [sum(form.turn.match(line) is not None for line in sample) for form in _FORMS]
-    if len(lines) > 1 and lines[-1]:
-        sample = sample[:-1] or sample  # the last line of the first bytes may be cut
     form = max(_FORMS, key=lambda form: counts[_FORMS.index(form)])
     turns = list(_turns(sample, form, ""))
     return form if _stands([turn for turn in turns if turn.speaker], len(sample), form) else None

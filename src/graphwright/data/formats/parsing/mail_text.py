@@ -65,7 +65,8 @@ class MailWriter:
                 self._quote(part, sources)
             elif part.text:
                 self.builder.blank()
-                start = self.builder.block(part.text) if not own else start
+                at = self.builder.block(part.text)
+                start = start if own else at
                 own.append(part.text)
                 end = self.builder.size
         self.records.insert(0, Record(MAIL, (*self.fields, *_text("\n\n".join(own), start, end)), 0, end))
