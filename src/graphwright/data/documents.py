@@ -11,7 +11,8 @@ from graphwright.data.decoding import SAMPLE, file_name, is_binary, open_bytes
 from graphwright.data.document import Document, Skipped
 from graphwright.data.file_documents import OFFICE, Allowance, FileReader
 from graphwright.data.folders import files
-from graphwright.data.formats.format import MAX_BYTES, File
+from graphwright.data.formats.format import MAX_BYTES, NO_MAILS, File, KnownMails
+from graphwright.data.formats.mail import MAIL_SUFFIXES, known_mails
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.rows import has_rows, read_rows
@@ -84,10 +85,11 @@ def _read(
             skipped.append(item)
 
     chosen = list(files(roots, note, excluded, options))
+    mails = known_mails(File(path.name, path) for path, _ in chosen if path.suffix.lower() in MAIL_SUFFIXES)
     for number, (path, name) in enumerate(chosen):
         if report is not None:
             report(number, len(chosen))
-        for line, item in _items(path, name, options, path in roots):
+        for line, item in _items(path, name, options, path in roots, mails):
             if isinstance(item, Skipped):
                 note(item)
                 continue
@@ -135,17 +137,17 @@ def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
     )
 
 
-def _items(path: Path, name: str, options: ReadOptions, named: bool) -> _Rows:
+def _items(path: Path, name: str, options: ReadOptions, named: bool, mails: KnownMails) -> _Rows:
     """Read one file. A damaged file raises DataError if it was `named` itself; in a folder it becomes `Skipped`."""
     try:
-        yield from _file(path, name, options)
+        yield from _file(path, name, options, mails)
     except DataError as error:
         if named:
             raise
         yield 0, Skipped(str(path), str(error).removeprefix(str(path)).lstrip(": ").removesuffix("."), True)
 
 
-def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
+def _file(path: Path, name: str, options: ReadOptions, mails: KnownMails = NO_MAILS) -> _Rows:
     """Read one file; without permission it becomes `Skipped`. Raises DataError for a damaged file."""
     name = file_name(name)
     try:
@@ -156,7 +158,7 @@ def _file(path: Path, name: str, options: ReadOptions) -> _Rows:
         if reason := _part_of_corpus(path):
             yield 0, Skipped(str(path), reason)
             return
-        source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path)
+        source = File(path.stem if path.suffix.lower() == ".gz" else path.name, path, mails=mails)
         if has_rows(path) and not source.head(4).startswith(OFFICE):
             reason = _not_rows(path)
             yield from ((0, Skipped(str(path), reason, True)),) if reason else _rows(path, name, options)

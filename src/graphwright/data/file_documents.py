@@ -16,7 +16,10 @@ from graphwright.data.formats.format import Extracted, File, Unread, UnreadableE
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import resolved
 from graphwright.data.read_options import ReadOptions
+from graphwright.data.records.clauses import clause_records
+from graphwright.data.records.record import DOCUMENT, MAIL
 from graphwright.data.records.rows import has_rows, read_rows
+from graphwright.data.records.versions import document_record
 from graphwright.errors import DataError
 from graphwright.text.names import is_file_title
 
@@ -84,7 +87,7 @@ class FileReader:
         if is_encoded(text):
             yield Skipped(self.where, "encoded data, as base64, and no text")
             return
-        yield Document(
+        document = Document(
             name + part.name,
             text,
             part.title if part.name else _title_of(name, part.title),
@@ -93,7 +96,9 @@ class FileReader:
             file=not part.name,
             headings=part.headings,
             places=part.places,
+            records=part.records,
         )
+        yield with_records(document)
         if part.gaps:
             yield Skipped(self.where, part.gaps, True)
 
@@ -108,6 +113,23 @@ class FileReader:
             yield from _inner_rows(file, name, where, self.options)
         else:
             yield from FileReader(where, self.allowance, self.options, self.depth + 1).read(file, name)
+
+
+def with_records(document: Document) -> Document:
+    """Return the document of a file, or of a part of one, with records of its clauses and of the document itself.
+
+    Source code has no clauses; a mail and a part of a file are no documents of their own.
+    """
+    records, headings = document.records, document.headings
+    given = [record for record in records if record.type == DOCUMENT]
+    others = tuple(record for record in records if record.type != DOCUMENT)
+    if not others and (document.places is None or document.places.kind != "line"):
+        others, headings = clause_records(document.text, headings)
+    if document.file and all(record.type != MAIL for record in others):
+        fields = given[0].fields if given else ()
+        whole = document_record(document.id, document.title, document.metadata, document.text, fields)
+        others = (whole, *others)
+    return replace(document, records=others, headings=headings)
 
 
 def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iterator[Document | Skipped]:

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
-_FLOWING = ("page", "line")  # kinds of places that a sentence may cross
+_FLOWING = ("page", "line", "time")  # kinds of places that a sentence may cross
 _PAGES = b'["page"'  # begins the stored form of places that are pages
 
 
@@ -31,10 +31,11 @@ class Box(NamedTuple):
 class Places:
     """Places of a text in its original file; `starts` are the characters, ascending, at which each begins.
 
-    `kind`: page, slide, cell, part or line; "" where the labels are complete. `labels`: one for each start; without
-    any, places are numbered from 1. `boxes`: one for each line of text, ascending; only of PDF. `checksum`: of the
-    file that the boxes were measured in, 32 hexadecimal digits. `sections`: characters, ascending, at which definitions
-    of source code begin or end, each with the names of the definitions around the text that follows: Parser.read.
+    `kind`: page, slide, cell, part, line or time; "" where the labels are complete. `labels`: one for each start;
+    without any, places are numbered from 1. `boxes`: one for each line of text, ascending; only of PDF. `checksum`: of
+    the file that the boxes were measured in, 32 hexadecimal digits. `sections`: characters, ascending, at which
+    definitions of source code begin or end, each with the names of the definitions around the text that follows:
+    Parser.read.
 
     >>> places = Places("page", (0, 100, 250))
     >>> places.of(10, 20), places.of(90, 110), Places("", (0, 9), ("Rivers!A2:B2", "Rivers!A3:B3")).of(0, 20)

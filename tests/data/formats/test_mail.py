@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from email.message import EmailMessage
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
 from graphwright.data.formats.format import Extracted, File, UnreadableError
 from graphwright.data.formats.mail import read, read_mailbox
 
@@ -87,3 +90,111 @@ def test_mail_any_bytes_are_read_or_named(lines: list[bytes]) -> None:
     except (UnreadableError, ValueError, LookupError, TypeError, AttributeError):
         return  # read_documents names the file with the reason
     assert isinstance(parts[0], Extracted)
+
+
+def mail(author: str, number: int, text: str, *answered: int) -> str:
+    ids = [f"<m{other}@example.org>" for other in answered]
+    headers = [
+        f"From: {author} <{author.split()[0].lower()}@example.org>",
+        "To: Dora Neu <dora@example.org>",
+        f"Date: Mon, {number:02} Mar 2026 09:10:00 +0100",
+        "Subject: Pump",
+        f"Message-ID: <m{number}@example.org>",
+        *([f"In-Reply-To: {ids[-1]}", f"References: {' '.join(ids)}"] if ids else []),
+        "Content-Type: text/html; charset=utf-8" if text.startswith("<") else "Content-Type: text/plain; charset=utf-8",
+        "Content-Transfer-Encoding: 8bit",
+    ]
+    return "\n".join((*headers, "", text, ""))
+
+
+def mails_of(document: Document) -> list[tuple[str, str, str, bool]]:
+    fields = [({f.name: f.text for f in record.fields}, record.is_copy) for record in document.records]
+    return [(f.get("from", ""), f.get("date", ""), f.get("text", ""), copy) for f, copy in fields]
+
+
+FIRST = "Hello Dora,\nthe pump lifts 40 litres a minute.\nAnna"
+FORMS = {
+    "gmail": "Thanks.\n\nAm So., 1. März 2026 um 09:10 Uhr schrieb Anna Öller <anna@example.org>:\n> {}",
+    "french": "Thanks.\n\nLe dim. 1 mars 2026 à 09:10, Anna Öller <anna@example.org> a\nécrit :\n\n> {}",
+    "japanese": "Thanks.\n\n2026年3月1日(日) 9:10 Anna Öller <anna@example.org>:\n\n> {}",
+    "apple": "Thanks.\n\n> On 1 Mar 2026, at 09:10, Anna Öller <anna@example.org> wrote:\n> \n> {}",
+    "thunderbird": "Thanks.\n\nAm 01.03.26 um 09:10 schrieb Anna Öller:\n> {}",
+    "forwarded": (
+        "Thanks.\n\n---------- Forwarded message ---------\nFrom: Anna Öller <anna@example.org>\n"
+        "Date: Sun, Mar 1, 2026 at 9:10 AM\nSubject: Pump\nTo: Dora Neu <dora@example.org>\n\n{0}"
+    ),
+    "outlook": (
+        "Thanks.\n\nVon: Anna Öller\nGesendet: Sonntag, 1. März 2026 09:10\nAn: Dora Neu\nBetreff: Pump\n\n{0}"
+    ),
+    "outlook_old": (
+        "Thanks.\n\n-----Mensaje original-----\nDe: Anna Öller\nEnviado el: domingo, 1 de marzo de 2026 9:10\n"
+        "Para: Dora Neu\nAsunto: Pump\n\n{0}"
+    ),
+    "html": (
+        "<div>Thanks.</div><div class=gmail_quote><div>On Sun, Mar 1, 2026 at 9:10 AM Anna Öller "
+        "&lt;anna@example.org&gt; wrote:<br></div><blockquote class=gmail_quote><div>{1}</div></blockquote></div>"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("answered", [(1,), ()])
+def test_read_documents_quotation_of_mail_beside_is_left_out(
+    tmp_path: Path, form: str, answered: tuple[int, ...]
+) -> None:
+    quoted = FIRST.replace("\n", "\n> ") if "> {}" in FORMS[form] else FIRST
+    reply = mail("Bert Ro", 2, FORMS[form].format(quoted, FIRST.replace("\n", "<br>")), *answered)
+    (tmp_path / "1.eml").write_text(mail("Anna Öller", 1, FIRST), encoding="utf-8")
+    (tmp_path / "2.eml").write_text(reply, encoding="utf-8")
+    _, second = read_documents([tmp_path], print)
+    assert second.text.endswith("\n\nThanks.")
+    assert mails_of(second) == [("Bert Ro", "2026-03-02 09:10", "Thanks.", False)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_read_documents_quotation_of_missing_mail_is_record_of_its_author(tmp_path: Path, form: str) -> None:
+    quoted = FIRST.replace("\n", "\n> ") if "> {}" in FORMS[form] else FIRST
+    reply = mail("Bert Ro", 2, FORMS[form].format(quoted, FIRST.replace("\n", "<br>")), 1)
+    (tmp_path / "2.eml").write_text(reply, encoding="utf-8")
+    [document] = read_documents([tmp_path], print)
+    assert mails_of(document) == [
+        ("Bert Ro", "2026-03-02 09:10", "Thanks.", False),
+        ("Anna Öller", "2026-03-01 09:10", " ".join(FIRST.split()), False),
+    ]
+    start, end = document.records[1].fields[-1][2:]
+    assert document.text[start:end].split() == FIRST.split()
+
+
+def test_read_documents_mail_quoted_twice_is_kept_once(tmp_path: Path) -> None:
+    quoted = "\n\nOn 1 Mar 2026 09:10, Anna Öller wrote:\n> " + FIRST.replace("\n", "\n> ")
+    (tmp_path / "2.eml").write_text(mail("Bert Ro", 2, f"Thanks.{quoted}", 1), encoding="utf-8")
+    (tmp_path / "3.eml").write_text(mail("Carl Moe", 3, f"I agree.{quoted}", 1), encoding="utf-8")
+    texts = [document.text for document in read_documents([tmp_path], print)]
+    assert ["40 litres" in text for text in texts] == [True, False]
+
+
+def test_read_documents_answers_between_quoted_lines_keep_them_as_copies(tmp_path: Path) -> None:
+    answers = "On 1 Mar 2026 09:10, Anna Öller wrote:\n> Is it high?\n\nNo.\n\n> Is it old?\n\nYes.\n"
+    (tmp_path / "1.eml").write_text(mail("Anna Öller", 1, "Is it high?\nIs it old?"), encoding="utf-8")
+    (tmp_path / "2.eml").write_text(mail("Bert Ro", 2, answers, 1), encoding="utf-8")
+    _, second = read_documents([tmp_path], print)
+    assert second.text.endswith("Is it high?\n\nNo.\n\nIs it old?\n\nYes.")
+    assert mails_of(second)[0] == ("Bert Ro", "2026-03-02 09:10", "No. Yes.", False)
+    assert [(author, copy) for author, _, _, copy in mails_of(second)[1:]] == [("Anna Öller", True)] * 2
+
+
+def test_read_mailbox_threads_are_joined_by_ids(tmp_path: Path) -> None:
+    first, second = mail("Anna Öller", 1, FIRST), mail("Bert Ro", 2, "> " + FIRST.replace("\n", "\n> ") + "\n\nYes.", 1)
+    box = "".join(f"From a@b Sun Mar  1 09:10:00 2026\n{source}\n" for source in (first, second))
+    (tmp_path / "all.mbox").write_text(box, encoding="utf-8")
+    _, reply = read_documents([tmp_path], print)
+    assert reply.id == "all.mbox#2" and "litres" not in reply.text
+    fields = {f.name: f.text for f in reply.records[0].fields}
+    assert (fields["id"], fields["reply to"], fields["to"]) == ("m2@example.org", "m1@example.org", "Dora Neu")
+    assert fields["from.address"] == "bert@example.org"
+
+
+def test_mail_block_of_settings_is_no_quotation() -> None:
+    text = "Please come.\n\nWhen: 2 March 2026 10:00\nWhere: Graz\nWho: anna@example.org\n\nBring food.\n"
+    (part,) = read(File("a.eml", content=mail("Anna Öller", 1, text).encode()))
+    assert isinstance(part, Extracted) and part.text.endswith(text.strip()) and len(part.records) == 1

@@ -42,7 +42,7 @@ lines -->
 def test_markdown_text_marks_are_removed() -> None:
     page = markdown_text(SOURCE)
     assert page.title == "The Title"
-    assert page.metadata == {"author": "Me"}
+    assert page.metadata == {"author": "Me", "nested": "x"}
     assert page.text.split("\n") == [
         "Head one",
         "",

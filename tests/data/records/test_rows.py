@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ def write(path: Path, records: Iterable[Any]) -> Path:
 
 
 def rows(path: Path) -> list[Document | Skipped]:
-    return [result for _, result in read_rows(path, path.name)]
+    """Read the rows of a file, without their records."""
+    read = (result for _, result in read_rows(path, path.name))
+    return [replace(row, records=()) if isinstance(row, Document) else row for row in read]
 
 
 def test_read_rows_field_names_of_every_spelling_are_read(tmp_path: Path) -> None:
@@ -158,12 +161,13 @@ def test_read_rows_records_without_text_become_sentences(tmp_path: Path) -> None
     record = {"sku": 7, "name": "Lamp", "tags": ["red", "tall"], "size": {"h": 3}, "parts": [{"x": 1}], "stock": True}
     [row] = of(tmp_path, "p.jsonl", json.dumps(record))
     assert isinstance(row, Document) and row.id == "p.jsonl#1" and row.title == "Lamp"
-    assert row.text == "sku: 7; name: Lamp; tags: red, tall; stock: true."
+    assert row.text == "sku: 7; name: Lamp; tags: red, tall; size.h: 3; stock: true.\nparts: x: 1."
     assert dict(row.metadata) == {"sku": "7", "name": "Lamp", "stock": "true"}
     first, second = of(tmp_path, "p.json", json.dumps([record, record]))
     assert isinstance(first, Document) and isinstance(second, Document) and second.id == "p.json#2"
-    settings = of(tmp_path, "package.json", json.dumps(record))
-    assert isinstance(settings[0], Skipped) and "one object without a text, not rows" in settings[0].reason
+    [settings] = of(tmp_path, "package.json", json.dumps(record))
+    assert isinstance(settings, Document) and (settings.id, settings.file) == ("package.json", True)
+    assert settings.text.splitlines()[2:4] == ["tags: red, tall", "size.h: 3"]
 
 
 FAQ = "No,Question,Answer,Year\n1,Why?,Because.,2024\n2,How?,So.,2023\n"

@@ -7,10 +7,12 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from types import MappingProxyType
+from typing import BinaryIO, NamedTuple
 
 from graphwright.data.decoding import clean, decode, open_bytes
 from graphwright.data.document import Heading
+from graphwright.data.records.record import Record
 from graphwright.text.places import Box, Places
 
 MAX_BYTES = 256 * 2**20
@@ -24,16 +26,32 @@ class UnreadableError(Exception):
     """Error for a file that cannot be read: the reason and the remedy; the file is skipped and reported."""
 
 
+class KnownMails(NamedTuple):
+    """The mails that are read together, so that their copies in other mails are known.
+
+    `ids`: their Message-IDs. `openings`: the first letters and digits of their texts. `quoted`: the same of the mails
+    that they quote, each with the first mail that quotes it, by its file and number.
+    """
+
+    ids: frozenset[str] = frozenset()
+    openings: frozenset[str] = frozenset()
+    quoted: Mapping[str, str] = MappingProxyType({})
+
+
+NO_MAILS = KnownMails()
+
+
 @dataclass(frozen=True)
 class File:
     """A file to be read: one on disk, or the content of a part of another file.
 
-    `name` has the suffix that identifies the format, without `.gz`.
+    `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it.
     """
 
     name: str
     path: Path | None = None
     content: bytes | None = None
+    mails: KnownMails = NO_MAILS
 
     def open(self) -> BinaryIO:
         """Open the file for reading and seeking; a gzip file is unpacked into memory."""
@@ -80,7 +98,7 @@ class Extracted:
 
     `name`: "" for the file itself, else the suffix of the file's name in the id, such as `#3`. `headings`, `places`: by
     characters of `text`. `links`: targets of hyperlinks, as written. `gaps`: what could not be read, such as scanned
-    pages.
+    pages. `records`: the rows, objects or messages in it.
     """
 
     text: str
@@ -91,6 +109,7 @@ class Extracted:
     metadata: Mapping[str, str] = field(default_factory=dict)
     links: Sequence[str] = ()
     gaps: str = ""
+    records: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +167,11 @@ class TextBuilder:
     def text(self) -> str:
         """The text so far."""
         return "".join(self._parts)
+
+    @property
+    def size(self) -> int:
+        """The characters so far."""
+        return self._size
 
     def line(self, text: str) -> int:
         """Add a line, unless it is blank; return where it begins."""

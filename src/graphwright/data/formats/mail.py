@@ -3,46 +3,59 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from itertools import islice
+from pathlib import PurePath
 from typing import Any
 
 from graphwright.data.decoding import clean, file_name
 from graphwright.data.decoding import decode as decoded
-from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, TextBuilder, Unread, UnreadableError
+from graphwright.data.formats.format import MAX_BYTES, File, Format, KnownMails, Part, Unread, UnreadableError
 from graphwright.data.formats.html import html_text
+from graphwright.data.formats.parsing.mail_quotes import marked_quotations, opening
+from graphwright.data.formats.parsing.mail_quotes import parts as quoted_parts
+from graphwright.data.formats.parsing.mail_text import MailWriter
 
 _FIELDS = ("from", "to", "cc", "date", "subject")
 _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
 _SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date
 _MAILBOX = re.compile(rb"From .*?\nFrom: ", re.DOTALL)
+_MALFORMED = (UnreadableError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
+_MAILBOXES = (".mbox", ".mbx")
+MAIL_SUFFIXES = (".eml", *_MAILBOXES)
+"""Suffixes of files of mails."""
 _MAX_PARTS = 1_000  # of a message
 _MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 
 
 def read(file: File) -> Iterator[Part]:
-    """Yield the text of a message, then its attachments; a line `From ` of a mailbox before it is left out."""
+    """Yield the text of a message, then its attachments.
+
+    A line `From ` of a mailbox before it is left out. So are quotations of mails that are read with it; any other
+    quotation stays, and is a record of its own.
+    """
     data = file.data().lstrip(b"\r\n")
     if data.startswith(b"From "):
         data = data.partition(b"\n")[2]
     if not _HEADER.match(data):
         raise UnreadableError("not an e-mail: it does not begin with a header")
-    yield from _message(data, "")
+    yield from _message(data, "", _place(file, ""), file.mails)
 
 
 def read_mailbox(file: File) -> Iterator[Part]:
     """Yield the messages of a mailbox; each is a document `#n`, counted from 1, followed by its attachments."""
+    known = file.mails if file.mails.ids or file.mails.openings else known_mails([file])
     for number, message in enumerate(_messages(file), start=1):
         if len(message) > MAX_BYTES:
             yield Unread(f"#{number}", f"a message of more than {MAX_BYTES >> 20} MB")
             continue
         try:
-            yield from _message(message, f"#{number}")
-        except (UnreadableError, LookupError, ValueError, AttributeError, TypeError, RecursionError) as error:
+            yield from _message(message, f"#{number}", _place(file, f"#{number}"), known)
+        except _MALFORMED as error:
             yield Unread(f"#{number}", f"a message that cannot be read: {error}")
 
 
@@ -86,16 +99,57 @@ class _Policy(EmailPolicy):
         return " ".join(str(super(_Policy, self).header_fetch_parse("subject", " ".join(part))) for part in parts)
 
 
-def _message(data: bytes, name: str) -> Iterator[Part]:
-    message = BytesParser(policy=_Policy()).parsebytes(data)
-    alternatives = _alternatives(message)
+def _parsed(data: bytes) -> Message:
+    return BytesParser(policy=_Policy()).parsebytes(data)
+
+
+def known_mails(files: Iterable[File]) -> KnownMails:
+    """Return what is needed to recognise copies of the mails of these files; unreadable ones are left out."""
+    ids, openings, quoted = set[str](), set[str](), dict[str, str]()
+    for file in files:
+        try:
+            is_box = PurePath(file.name).suffix.lower() in _MAILBOXES
+            for number, data in enumerate(_messages(file) if is_box else (file.data(),), start=1):
+                message = _parsed(data)
+                ids.update(_ids(message, "message-id"))
+                found = quoted_parts(_texts(message)[0])
+                openings.add(next((opening(part.text) for part in found if not part.depth), ""))
+                for part in found:
+                    if part.depth:
+                        quoted.setdefault(opening(part.text), _place(file, f"#{number}" if is_box else ""))
+        except (OSError, *_MALFORMED):
+            continue
+    quoted.pop("", None)
+    return KnownMails(frozenset(ids), frozenset(openings - {""}), quoted)
+
+
+def _place(file: File, name: str) -> str:
+    return f"{file.path or file.name}{name}"
+
+
+def _message(data: bytes, name: str, place: str, known: KnownMails) -> Iterator[Part]:
+    message = _parsed(data)
     headers = {field: text for field in _FIELDS if (text := _header(message, field))}
-    builder = TextBuilder()
-    for field, text in headers.items():
-        builder.line(f"{field.capitalize()}: {text}")
-    builder.blank()
-    attachments: list[tuple[str, bytes]] = []
+    text, links, attachments = _texts(message)
+    writer = MailWriter(headers, _ids(message, "message-id"), _answered(message), place, known)
+    writer.write(text)
+    metadata = {**headers, "date": _date(headers.get("date", ""))} if "date" in headers else headers
+    records = tuple(writer.records)
+    yield writer.builder.extracted(
+        headers.get("subject", ""), name=name, metadata=metadata, links=links, records=records
+    )
+    names: dict[str, int] = {}
+    for filename, content in attachments:
+        count = names[filename] = names.get(filename, 0) + 1
+        yield File(f"{name}/{filename}" if count == 1 else f"{name}/{count}/{filename}", content=content)
+
+
+def _texts(message: Message) -> tuple[str, list[str], list[tuple[str, bytes]]]:
+    """Return the text of a message, the targets of its links, and its attachments."""
+    alternatives = _alternatives(message)
+    texts: list[str] = []
     links: list[str] = []
+    attachments: list[tuple[str, bytes]] = []
     for part in _leaves(message):
         filename = _filename(part)
         # A leaf of type multipart has no boundary, so its content is one text.
@@ -105,14 +159,20 @@ def _message(data: bytes, name: str) -> Iterator[Part]:
                 attachments.append((filename, content))
         elif id(part) not in alternatives:
             text, targets = _body(part)
-            builder.block(text)
+            texts.append(text)
             links += targets
-    metadata = {**headers, "date": _date(headers.get("date", ""))} if "date" in headers else headers
-    yield builder.extracted(headers.get("subject", ""), name=name, metadata=metadata, links=links)
-    names: dict[str, int] = {}
-    for filename, content in attachments:
-        count = names[filename] = names.get(filename, 0) + 1
-        yield File(f"{name}/{filename}" if count == 1 else f"{name}/{count}/{filename}", content=content)
+    return "\n\n".join(texts), links, attachments
+
+
+def _ids(message: Message, field: str) -> list[str]:
+    """Return the ids in a header, without their brackets."""
+    return re.findall(r"<([^<>\s]+)>", _header(message, field))
+
+
+def _answered(message: Message) -> list[str]:
+    """Return the ids of the mails that a mail answers, nearest first."""
+    references = [*_ids(message, "references"), *_ids(message, "in-reply-to")]
+    return list(dict.fromkeys(reversed(references)))
 
 
 def _header(message: Message, field: str) -> str:
@@ -170,11 +230,11 @@ def _body(part: Message) -> tuple[str, list[str]]:
         text = decoded(data, charset) or ""
     if part.get_content_type() != "text/html":
         return text, []
-    page = html_text(text)
+    page = html_text(marked_quotations(text))
     return page.text, list(page.links)
 
 
 FORMATS = (
     Format("e-mail", (".eml",), read),
-    Format("mailbox", (".mbox", ".mbx"), read_mailbox, by_content=lambda head, _: bool(_MAILBOX.match(head[:4096]))),
+    Format("mailbox", _MAILBOXES, read_mailbox, by_content=lambda head, _: bool(_MAILBOX.match(head[:4096]))),
 )

@@ -13,6 +13,9 @@ from itertools import accumulate
 
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.formats.structured import toml_value, yaml_value
+from graphwright.data.records.objects import Cell, object_parts
+from graphwright.data.records.record import DOCUMENT, Field, Record
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -22,7 +25,8 @@ _NO_TEXT = re.compile(  # an underline, a rule, or the definition of a reference
     r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
 )
 _QUOTE = re.compile(r"(?: {0,3}> ?)+")
-_SETTING = re.compile(r"([A-Za-z_][\w-]*):[ \t]+(\S.*)")
+_SETTING = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S.*)", re.MULTILINE)  # in front matter that is no YAML
+_MAX_SETTINGS = 200  # lines
 
 # Repetitions are bounded, so that time is linear for any line.
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{1,1000})\1(?!`)")
@@ -64,7 +68,10 @@ def markdown_text(source: str) -> Extracted:
     >>> river.title, river.text, river.links
     ('On Rivers', 'On Rivers\n\nThe Ob is long.', ['https://example.org/ob'])
     """
-    settings, body = _front_matter(source)
+    fields, body = _front_matter(source)
+    settings: dict[str, str] = {}
+    for setting in fields:
+        settings[setting.name] = ", ".join(filter(None, (settings.get(setting.name), setting.text)))
     if "<!--" in body and "-->" in body:
         body = _COMMENT.sub("", body)
     headings: list[Heading] = []
@@ -76,19 +83,24 @@ def markdown_text(source: str) -> Extracted:
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     before = len(text) - len(text.lstrip("\n"))
     placed = tuple(Heading(starts[line] - before, level, heading) for line, level, heading in headings if heading)
-    return Extracted(text.strip("\n"), title, headings=placed, metadata=settings, links=targets)
+    records = (Record(DOCUMENT, tuple(fields), 0, 0),) if fields else ()
+    return Extracted(text.strip("\n"), title, headings=placed, metadata=settings, links=targets, records=records)
 
 
-def _front_matter(source: str) -> tuple[dict[str, str], str]:
-    """Return the `key: value` lines between two `---` at the start, nested ones left out, and the rest of the file."""
-    lines = source.split("\n", 200)
-    if lines[0].rstrip() != "---":
-        return {}, source
+def _front_matter(source: str) -> tuple[list[Field], str]:
+    """Return the settings of YAML between two `---`, or of TOML between two `+++`, at the start, and the other text."""
+    lines = source.split("\n", _MAX_SETTINGS)
+    mark = lines[0].rstrip()
+    if mark not in ("---", "+++"):
+        return [], source
     for number, line in enumerate(lines[1:-1], start=1):
-        if line.rstrip() in ("---", "..."):
-            matches = (_SETTING.match(setting) for setting in lines[1:number])
-            return {m[1]: m[2].strip().strip("\"'") for m in matches if m}, "\n".join(lines[number + 1 :])
-    return {}, source
+        if line.rstrip() in (mark, "..." if mark == "---" else mark):
+            written = "\n".join(lines[1:number])
+            value = toml_value(written) if mark == "+++" else yaml_value(written)
+            cells = object_parts(value if isinstance(value, dict) else dict(_SETTING.findall(written)))
+            fields = [Field(*cell) for cell in cells if isinstance(cell, Cell)]
+            return fields, "\n".join(lines[number + 1 :])
+    return [], source
 
 
 def _blocks(lines: list[str], headings: list[Heading], targets: list[str]) -> Iterator[str]:

@@ -76,17 +76,25 @@ def _json_records(path: Path, fields: Collection[str]) -> Records:
     A `.json` file is an array of objects, an object with exactly one member that is such an array, a single object
     that has one of `fields`, or JSON lines under the wrong name.
     """
-    if suffix_of(path) != ".json":
+    value = json_value(path) if suffix_of(path) == ".json" else None
+    if value is None:
         yield from _json_lines(path)
-        return
+    else:
+        yield from json_objects(value, fields)
+
+
+def json_value(path: Path) -> Any:
+    """Return the value of a `.json` file, None for JSON lines under the wrong name, an error text for neither."""
     with open_bytes(path) as file:
         text = decode(file.read())
     value = "not text" if text is None else _parsed(text)
+    return None if isinstance(value, str) and "Extra data" in value else value
+
+
+def json_objects(value: Any, fields: Collection[str]) -> Records:
+    """Yield the objects of a value with their positions from 1; `fields` as in `read_records`."""
     if isinstance(value, str):
-        if "Extra data" in value:  # more than one value
-            yield from _json_lines(path)
-        else:
-            yield 1, value
+        yield 1, value
         return
     if isinstance(value, dict) and not any(value.get(name) for name in fields):
         arrays = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]

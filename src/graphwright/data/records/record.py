@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+DOCUMENT, MAIL, MESSAGE, CLAUSE = "document", "mail", "message", "clause"
+"""Types of the records of whole documents, mails, turns of a chat or of subtitles, and numbered clauses."""
+
 
 class Field(NamedTuple):
     """A field of a record: its name, and where its text stands in the document.

@@ -10,8 +10,20 @@ from typing import Any
 
 from graphwright.data.decoding import clean, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
-from graphwright.data.records.read import TEXT_FIELDS, Record, field_names, first_field, links_of, read_records
+from graphwright.data.records.objects import object_file, object_row, passage_with_object
+from graphwright.data.records.read import (
+    TEXT_FIELDS,
+    Record,
+    field_names,
+    first_field,
+    json_objects,
+    json_value,
+    links_of,
+    read_records,
+)
+from graphwright.data.records.record import Record as FileRecord
 from graphwright.data.records.sentences import row_sentence
 from graphwright.errors import DataError
 
@@ -39,13 +51,23 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
 
     `name` begins the ids of rows that have none of their own, or a number (see `_Rows`). The text is that of
     `options.text_columns`, else of a column named text or the like; a row without one becomes a sentence: "column:
-    value" for each column, which are its metadata too. A file without any document gives one `Skipped`. Raises
-    DataError if more than ten rows and more than one in a hundred are broken.
+    value" for each column, which are its metadata too. What is nested in a JSON object follows in lines of its own. A
+    `.json` file of one object, or of the messages of a chat, is one document with the id `name` and number 0. A file
+    without any document gives one `Skipped`. Raises DataError if more than ten rows and more than one in a hundred are
+    broken.
     """
-    rows = _Rows(name, options or ReadOptions(), plain_ids=bool(_CORPUS.search(name)))
+    options = options or ReadOptions()
+    value = json_value(path) if suffix_of(path) == ".json" else None
+    if (whole := _whole(value, name, options)) is not None:
+        yield 0, whole
+        return
+    fields = (*TEXT_FIELDS, *options.text_columns)
+    records = read_records(path, fields) if value is None else json_objects(value, fields)
+    tabular = suffix_of(path) in (".csv", ".tsv")
+    rows = _Rows(name, options, plain_ids=bool(_CORPUS.search(name)), nested=not tabular)
     broken: list[tuple[int, Skipped]] = []
     documents = 0
-    for number, record in _records(path, rows.options):
+    for number, record in records:
         row = rows.document(number, record) if isinstance(record, dict) else record
         if isinstance(row, str):
             # A record without a text is not a passage; a line that is not a record may have been one.
@@ -70,18 +92,32 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         )
 
 
-def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Yield the records of a file; a `.json` file of one object without a text is a setting, not rows."""
-    records = read_records(path, (*TEXT_FIELDS, *options.text_columns))
-    if suffix_of(path) != ".json":
-        yield from records
-        return
-    first, second = next(records, None), next(records, None)
-    only = None if first is None or second is not None else first[1]
-    if isinstance(only, dict) and not any(_field(only, (name,)) for name in (*TEXT_FIELDS, *options.text_columns)):
-        first = 1, f"one object without a text, not rows; it has {field_names(only)}"
-    yield from (item for item in (first, second) if item is not None)
-    yield from records
+def _kind(name: str) -> str:
+    """Return the type of the records of a file: its name without folders and suffixes."""
+    return Path(name.removesuffix(".gz")).stem
+
+
+def _whole(value: Any, name: str, options: ReadOptions) -> Document | None:
+    """Return a `.json` file of one object, or of the messages of a chat, as a document; None for rows."""
+    stem = _kind(name)
+    part = chat_of(value)
+    if part is None and isinstance(value, dict) and not _holds_rows(value, (*TEXT_FIELDS, *options.text_columns)):
+        part = object_file(value, stem)
+    if part is None or not part.text:
+        return None
+    metadata = {**_metadata(value if isinstance(value, dict) else {}), **part.metadata}
+    title = part.title or _title(value, _SENTENCE_TITLE_FIELDS) or stem
+    return Document(name, part.text, title, metadata, file=True, places=part.places, records=part.records)
+
+
+def _holds_rows(value: Record, names: Sequence[str]) -> bool:
+    """Return whether an object is a row with a text, or holds only rows, or rows with a text beside other members."""
+    if any(_field(value, (name,)) for name in names):
+        return True
+    arrays = [part for part in value.values() if isinstance(part, list) and part and isinstance(part[0], dict)]
+    if len(arrays) != 1:
+        return False
+    return len(value) == 1 or any(_field(arrays[0][0], (name,)) for name in (*names, *_OF_QUESTIONS, *_OF_EXTRACTIONS))
 
 
 @dataclass(frozen=True)
@@ -89,12 +125,14 @@ class _Rows:
     """The rows of one file.
 
     A row without an id is `name#line`. A row whose id is the number 3, which another file may have too, is `name#3`,
-    unless the file has `plain_ids` or the options name the column of ids. Any other row keeps its own id.
+    unless the file has `plain_ids` or the options name the column of ids. Any other row keeps its own id. `nested`:
+    rows are objects of JSON.
     """
 
     name: str
     options: ReadOptions
     plain_ids: bool
+    nested: bool
 
     def document(self, number: int, record: dict[str, Any]) -> Document | str:
         """Return the document of a record, or the reason why it is none."""
@@ -130,25 +168,41 @@ class _Rows:
         links = links_of(record[links_field]) if links_field else ()
         id_field, identity = self._id(number, record, _ID_FIELDS)
         used = {id_field, title_field, text_field, links_field if links else ""} - {""}
+        others = {key: value for key, value in record.items() if key not in used}
+        text = text if text.strip() else title  # an entry with only a title can still be retrieved
+        records: tuple[FileRecord, ...] = ()
+        if self.nested and others:
+            own = {key: value for key, value in record.items() if key not in (text_field, links_field)}
+            text, records = passage_with_object(text, own, _kind(self.name))
         return Document(
             id=identity,
-            text=text if text.strip() else title,  # an entry with only a title can still be retrieved
+            text=text,
             title=title,
-            metadata=_metadata({key: value for key, value in record.items() if key not in used}),
+            metadata=_metadata(others),
             whole=len(text) <= MAX_PASSAGE,
             links=tuple(dict.fromkeys(map(self._qualified, links))),
+            records=records,
         )
 
     def _sentence(self, number: int, record: dict[str, Any], columns: Sequence[str]) -> Document | str:
         """Return a row as a sentence of some columns; all are its metadata."""
+        records: tuple[FileRecord, ...] = ()
         cells = [(clean(str(column)).strip(), _cell(record[column])) for column in columns]
         text = row_sentence(*zip(*cells, strict=True)) if cells else ""
+        if self.nested:
+            part = object_row({column: record[column] for column in columns}, _kind(self.name))
+            text, records = part.text, part.records
         if not text and any(isinstance(value, dict | list) for value in record.values()):
             return f"no value that is a text or a number; it has {field_names(record)}"
         # Ids may repeat in a table, so a column of ids is used only if the options name it.
         _, identity = self._id(number, record, ())
         return Document(
-            identity, text, _title(record, _SENTENCE_TITLE_FIELDS), _metadata(record), whole=len(text) <= MAX_PASSAGE
+            id=identity,
+            text=text,
+            title=_title(record, _SENTENCE_TITLE_FIELDS),
+            metadata=_metadata(record),
+            whole=len(text) <= MAX_PASSAGE,
+            records=records,
         )
 
     def _id(self, number: int, record: Record, fields: Sequence[str]) -> tuple[str, str]:

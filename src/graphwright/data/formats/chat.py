@@ -1,0 +1,141 @@
+"""Logs of chats and transcripts of meetings in text: WhatsApp, Telegram, Signal, Discord, IRC, Zoom, Teams, Otter."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from graphwright.data.decoding import decode
+from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.records.dates import date_text, day_first
+from graphwright.data.records.turns import Turn, turns_text
+from graphwright.data.records.versions import name_parts
+
+_CLOCK = r"\d{1,2}[:.]\d\d(?:[:.]\d\d(?:[.,]\d{1,3})?)?(?:[ \u202f\xa0]?[APap]\.?[ ]?[Mm]\b\.?)?"
+_DATE = r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? (?:\d{4},? )?)"
+_TIME = rf"(?P<time>(?:{_DATE}(?:,|T|[ \u202f]at)?[ ]?)?{_CLOCK}|\d{{1,3}}:\d\d:\d\d)Z?"
+_DAY_TIME = rf"(?P<time>{_DATE}(?:,|T)?[ \u202f]?{_CLOCK})"
+_NAME = r"(?P<name>[^\W\d_][^:<>\[\]\t\n]{0,59}?)"
+_NICK = r"<[@+%~& ]?(?P<name>[^<>\s]{1,40})>"
+
+
+class _Form(NamedTuple):
+    """A form of turns: the first line of one, and a line of the program itself, with a time and without a speaker."""
+
+    turn: re.Pattern[str]
+    notice: re.Pattern[str] | None = None
+    is_timed: bool = True
+
+
+def _form(turn: str, notice: str = "", is_timed: bool = True) -> _Form:
+    return _Form(re.compile(turn), re.compile(notice) if notice else None, is_timed)
+
+
+_FORMS = (
+    _form(rf"\[{_TIME}\][ ]?(?:~\s?)?{_NAME}:(?:[ \u200e](?P<text>.*))?$", rf"\[{_TIME}\][ ]?(?P<text>.*)$"),
+    _form(rf"\[?{_TIME}\]?\s+{_NICK}[ \t](?P<text>.*)$", rf"\[?{_TIME}\]?\s(?P<text>.*)$"),  # IRC
+    _form(rf"{_DAY_TIME} [-–] (?:~\s?)?{_NAME}:(?: (?P<text>.*))?$", rf"{_DAY_TIME} [-–] (?P<text>.*)$"),
+    _form(rf"{_DAY_TIME}\t[@+%~&]?(?P<name>[^\s<>]{{1,40}})\t(?P<text>.*)$", rf"{_DAY_TIME}\t(?P<text>.*)$"),  # WeeChat
+    _form(rf"{_NAME},? ?\[{_TIME}\]:?(?: (?P<text>.*))?$"),  # Telegram
+    _form(rf"{_NAME} ?\({_TIME}\):?(?: (?P<text>.*))?$"),
+    _form(rf"{_NAME}(?: [—–-] |[ \t]+){_TIME}:?(?P<text>)$"),  # Zoom, Otter, Discord: the text in the next line
+    _form(rf"\[?{_TIME}\]?[ \t]+(?:[-–] )?{_NAME}(?P<text>)$"),
+    _form(rf"{_TIME} {_NAME}: (?P<text>.*)$"),
+    _form(r"(?P<name>[^\W\d_a-z][\w.'’-]+(?: [^\W\d_][\w.'’-]*){0,3}): (?P<text>\S.*)$", is_timed=False),
+)
+_DAY_LINE = re.compile(r"(?:---|===|\*\*\*)\s")  # of IRC: "--- Day changed Thu May 14 2026"
+_LEVELS = frozenset(
+    ["trace", "debug", "info", "notice", "warn", "warning", "error", "err", "critical", "fatal", "severe"]
+)
+_INVISIBLE = dict.fromkeys(map(ord, "\u200e\u200f\u202a\u202c\ufeff"))
+_STOPS = tuple(".!?…。！？।؟")
+_SAMPLE = 400  # lines
+_MIN_TURNS, _MIN_SHARE = 2, 0.2  # turns with a time, and their share of the lines
+_MIN_UNTIMED, _MIN_UNTIMED_SHARE = 4, 0.5
+
+
+def is_chat(head: bytes, suffix: str) -> bool:
+    """Return whether the first bytes of a text are turns of a chat."""
+    text = decode(head)
+    return text is not None and _form_of(text.translate(_INVISIBLE).split("\n")) is not None
+
+
+def read(file: File) -> Iterator[Extracted]:
+    """Yield the turns of a chat as text and records; lines before the first turn stay as they are."""
+    text = file.text()
+    lines = text.translate(_INVISIBLE).split("\n")
+    form = _form_of(lines)
+    if form is None:
+        yield Extracted(text)
+        return
+    day = name_parts(file.name).date
+    turns = list(_turns(lines, form, day if len(day) == len("2024-05-01") else ""))
+    yield turns_text(turns, "" if any(" " in turn.time for turn in turns) else "time")
+
+
+def _form_of(lines: Sequence[str]) -> _Form | None:
+    """Return the form of most turns in the first lines; None if too few are turns."""
+    sample = list(islice((line.strip() for line in lines if line.strip()), _SAMPLE))
+    counts = [sum(form.turn.match(line) is not None for line in sample) for form in _FORMS]
+    form = max(_FORMS, key=lambda form: counts[_FORMS.index(form)])
+    turns = list(_turns(sample, form, ""))
+    return form if _stands([turn for turn in turns if turn.speaker], len(sample), form) else None
+
+
+def _stands(turns: Sequence[Turn], lines: int, form: _Form) -> bool:
+    """Return whether turns are those of a chat: enough of the lines, with texts, and not the levels of a program's log.
+
+    Turns without a time need several speakers who speak more than once, in sentences.
+    """
+    names = Counter(turn.speaker for turn in turns)
+    levels = sum(count for name, count in names.items() if re.split(r"[.\s]", name)[-1].casefold() in _LEVELS)
+    texts = sum(bool(turn.text) for turn in turns)
+    if len(turns) < _MIN_TURNS or 2 * texts < len(turns) or 2 * levels > len(turns):
+        return False
+    if form.is_timed:
+        return len(turns) >= _MIN_SHARE * lines
+    sentences = sum(turn.text.endswith(_STOPS) for turn in turns)
+    several = len(names) > 1 and len(turns) >= 2 * len(names)
+    enough = len(turns) >= max(_MIN_UNTIMED, _MIN_UNTIMED_SHARE * lines)
+    return several and enough and 2 * sentences >= len(turns)
+
+
+def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
+    """Yield the turns; a line that begins none continues the last. `day`: the date of times without one."""
+    matches = [(line, form.turn.match(line.strip())) for line in lines]
+    first = day_first(match["time"] for _, match in matches if match and form.is_timed)
+    turn, texts = Turn("", "", ""), list[str]()
+    for line, match in matches:
+        notice = form.notice.match(line.strip()) if form.notice and not match else None
+        if match or notice:
+            yield turn._replace(text=" ".join(filter(None, texts)))
+            start = match or notice
+            assert start is not None
+            time = _time(start["time"], first, day) if form.is_timed else ""
+            turn, texts = Turn(_speaker(match["name"]) if match else "", time, ""), [(start["text"] or "").strip()]
+        elif _DAY_LINE.match(line) and (date := date_text(re.sub(r"\d{1,2}:\d\d(?::\d\d)? ", "", line))):
+            day = date[:10]
+        elif not turn.speaker and not turn.time:
+            yield turn._replace(text=line.strip())
+        else:
+            texts.append(line.strip())
+    yield turn._replace(text=" ".join(filter(None, texts)))
+
+
+def _speaker(name: str) -> str:
+    return " ".join(name.split()).strip("~ ,-–—")
+
+
+def _time(written: str, days_first: bool | None, day: str) -> str:
+    """Return a date and time, or a time of a recording as it is written."""
+    if date := date_text(written, days_first):
+        return date
+    written = " ".join(written.replace(".", ":").split()) if not re.search("[apAP]", written) else written
+    clock = date_text(f"2000-01-01 {written}")[len("2000-01-01 ") :] if re.search("[apAP]", written) else written
+    return f"{day} {clock}".strip()
+
+
+FORMATS = (Format("chat", (), read, by_content=is_chat),)

@@ -1,0 +1,154 @@
+"""Messages in the JSON of chat programs: Slack, Discord, Teams, Telegram, Messenger, Google Chat, and others."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graphwright.data.formats.format import Extracted
+from graphwright.data.records.dates import date_text
+from graphwright.data.records.turns import Turn, turns_text
+
+
+class Export(NamedTuple):
+    """The paths of a program's messages to what they say, each tried in order; every message has the `needed` keys."""
+
+    needed: tuple[str, ...]
+    speaker: tuple[str, ...]
+    time: str
+    text: str
+    id: str = ""
+    reply_to: str = ""
+
+
+_EXPORTS = (
+    Export(  # Slack
+        ("ts", "text"),
+        ("user_profile.real_name", "user_profile.display_name", "user_profile.name", "username", "user", "bot_id"),
+        "ts", "text", "ts", "thread_ts",
+    ),
+    Export(  # DiscordChatExporter
+        ("timestamp", "content", "author"),
+        ("author.nickname", "author.global_name", "author.name", "author.username"),
+        "timestamp", "content", "id", "reference.messageId",
+    ),
+    Export(  # Microsoft Graph, of Teams
+        ("createdDateTime", "body", "from"),
+        ("from.user.displayName", "from.application.displayName", "from.user.id"),
+        "createdDateTime", "body.content", "id", "replyToId",
+    ),
+    Export(  # Telegram Desktop
+        ("id", "type", "date", "date_unixtime", "text"), ("from", "actor", "from_id"), "date", "text", "id",
+        "reply_to_message_id",
+    ),
+    Export(("sender_name", "timestamp_ms"), ("sender_name",), "timestamp_ms", "content"),  # Messenger, Instagram
+    Export(  # Google Chat
+        ("creator", "created_date"), ("creator.name", "creator.email"), "created_date", "text", "message_id",
+    ),
+    Export(("role", "content"), ("name", "role"), "created_at", "content"),  # chats with language models
+    Export(("speaker", "text"), ("speaker",), "start", "text"),  # transcripts of recordings
+)  # fmt: skip
+_TITLES = ("channel.name", "name", "title")
+_SLACK = re.compile(r"<(?P<mark>[@#!]?)(?P<target>[^<>|\s]+(?:\^[^<>|]*)?)(?:\|(?P<label>[^<>]*))?>")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+def chat_of(value: Any) -> Extracted | None:
+    """Return the text of an export of a chat: a list of messages, or an object with such a list; None for another.
+
+    >>> message = {"sender_name": "Anna", "timestamp_ms": 1767200400000, "content": "Hi."}
+    >>> chat_of({"name": "Team", "messages": [message]}).text
+    '2025-12-31\\n\\nAnna (17:00): Hi.'
+    """
+    for messages in [value] if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        if isinstance(messages, list) and (export := _export_of(messages)):
+            return _read(messages, export, value if isinstance(value, dict) else {})
+    return None
+
+
+def _export_of(messages: Sequence[Any]) -> Export | None:
+    """Return the export whose keys the messages have; None for other objects."""
+    sample = messages[:100]
+    if not sample or not all(isinstance(message, dict) for message in sample):
+        return None
+    for export in _EXPORTS:
+        fitting = [m for m in sample if all(key in m for key in export.needed) and _first(m, export.speaker)]
+        if len(fitting) * 2 > len(sample):
+            return None if export.time == "ts" and not all(_is_slack(m) for m in fitting) else export
+    return None
+
+
+def _is_slack(message: Mapping[str, Any]) -> bool:
+    return bool(re.fullmatch(r"\d{10}\.\d{1,6}", str(message["ts"])))
+
+
+def _read(messages: Sequence[Any], export: Export, around: Mapping[str, Any]) -> Extracted:
+    known = [message for message in messages if isinstance(message, dict)]
+    names = {str(m["user"]): name for m in known if "user" in m and (name := _first(m, export.speaker))}
+    turns = [_turn(message, export, names) for message in known]
+    if all(turn.time[:1].isdigit() for turn in turns):
+        turns.sort(key=lambda turn: turn.time)
+    return turns_text(turns, title=_first(around, _TITLES))
+
+
+def _turn(message: Mapping[str, Any], export: Export, names: Mapping[str, str]) -> Turn:
+    identity, answered = (str(_at(message, path) or "") for path in (export.id, export.reply_to))
+    speaker = _first(message, export.speaker)
+    text = _text(_at(message, export.text), names)
+    attached = [_first(file, ("name", "fileName", "title", "filename")) for file in _files(message)]
+    return Turn(
+        names.get(speaker, speaker),
+        _time(_at(message, export.time)),
+        " ".join(filter(None, (text, *(f"<{name}>" for name in attached if name)))),
+        identity,
+        answered if answered != identity else "",
+    )
+
+
+def _files(message: Mapping[str, Any]) -> list[Any]:
+    lists = [message.get(key) for key in ("files", "attachments", "attached_files")]
+    files = [item for part in lists if isinstance(part, list) for item in part if isinstance(item, dict)]
+    return [*files, *([{"name": message["file_name"]}] if isinstance(message.get("file_name"), str) else [])]
+
+
+def _time(value: Any) -> str:
+    """Return a date and time; a number of seconds from the beginning as 0:12:03."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e6:
+        return f"{int(value) // 3600}:{int(value) // 60 % 60:02}:{int(value) % 60:02}"
+    return date_text(str(value or ""))
+
+
+def _text(value: Any, names: Mapping[str, str]) -> str:
+    """Return a text without the marks of the program: mentions by name, links by their labels."""
+    if isinstance(value, list):  # parts, some with a format
+        return "".join(_text(part.get("text") if isinstance(part, dict) else part, names) for part in value)
+    text = value if isinstance(value, str) else ""
+
+    def shown(match: re.Match[str]) -> str:
+        mark, target, label = match["mark"], match["target"], match["label"]
+        if _TAG.fullmatch(match[0]) and not label:
+            return match[0]
+        if mark == "@":
+            return f"@{label or names.get(target, target)}"
+        return ("#" if mark == "#" else "") + (label or target)
+
+    text = _SLACK.sub(shown, text)
+    if "</" in text and _TAG.search(text):
+        from graphwright.data.formats.html import html_text
+
+        return html_text(text).text
+    return html.unescape(text)
+
+
+def _first(value: Mapping[str, Any], paths: Sequence[str]) -> str:
+    """Return the first text at one of these paths, "" for none."""
+    texts = (" ".join(part.split()) for path in paths if isinstance(part := _at(value, path), str))
+    return next(filter(None, texts), "")
+
+
+def _at(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

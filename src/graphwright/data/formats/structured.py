@@ -1,0 +1,128 @@
+"""YAML, TOML and XML: their objects as text with the keys, and as records."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import PurePath
+from typing import Any
+
+from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
+from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
+from graphwright.data.records.objects import object_file
+
+
+def read_yaml(file: File) -> Iterator[Extracted]:
+    """Yield the documents of a YAML file as one text; one that cannot be parsed, such as a template, as it is."""
+    text = file.text()
+    value = yaml_value(text)
+    yield (object_file(value, PurePath(file.name).stem) if value else None) or Extracted(text)
+
+
+def yaml_value(text: str) -> Any:
+    """Return the value of a YAML file, a list of several documents; None for one that is not YAML.
+
+    Scalars stay as written, besides null: `no` is a text, and so is a date.
+
+    >>> yaml_value("a: no\\nb: 2024-05-01\\nc: ~"), yaml_value("a: {{ b }}: c")
+    ({'a': 'no', 'b': '2024-05-01', 'c': None}, None)
+    """
+    import yaml
+
+    try:
+        values = [value for value in yaml.load_all(text, _loader()) if value is not None]
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError):
+        return None
+    return values[0] if len(values) == 1 else values
+
+
+@cache
+def _loader() -> Any:
+    """Return a loader of YAML that resolves nothing but null and merged mappings."""
+    import yaml
+
+    kept = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    loader: Any = type("TextLoader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": kept})
+    loader.add_multi_constructor("", _untagged)
+    return loader
+
+
+def _untagged(loader: Any, suffix: str, node: Any) -> Any:
+    """Return a value with a tag of a program, such as `!Ref`, without it."""
+    kind = type(node).__name__
+    if kind == "MappingNode":
+        return loader.construct_mapping(node, deep=True)
+    return loader.construct_sequence(node, deep=True) if kind == "SequenceNode" else loader.construct_scalar(node)
+
+
+def toml_value(text: str) -> dict[str, Any] | None:
+    """Return the value of a text in TOML; None for one that is not TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def read_toml(file: File) -> Iterator[Extracted]:
+    """Yield the values of a TOML file as text and records; one that cannot be parsed as it is."""
+    text = file.text()
+    value = toml_value(text)
+    yield (object_file(value, PurePath(file.name).stem) if value else None) or Extracted(text)
+
+
+def read_xml(file: File) -> Iterator[Extracted]:
+    """Yield the elements of an XML file as text with their names, and as records; a damaged file as it is."""
+    try:
+        root = parsed_xml(file.data())
+        value = xml_value(root)
+    except (UnreadableError, RecursionError):
+        yield Extracted(file.text())
+        return
+    kind = local(root)
+    part = object_file(value if isinstance(value, Mapping) else {kind: value}, kind)
+    yield part if part is not None and part.text else Extracted(file.text())
+
+
+def xml_value(element: Element, depth: int = 0) -> Any:
+    """Return an element as an object: attributes and elements by name, repeated ones as a list; a text as a text.
+
+    An element with text between its elements is a text. Elements of the root that hold elements are always a list, so
+    that a list of one is one, too.
+
+    >>> xml_value(parsed_xml(b'<c><p sku="K"><price unit="EUR">12</price><tag>a</tag><tag>b</tag></p></c>'))
+    {'p': [{'sku': 'K', 'price': '12', 'price.unit': 'EUR', 'tag': ['a', 'b']}]}
+    """
+    attributes = {local_name(name): value for name, value in element.attrib.items()}
+    children = [child for child in element if local(child)]
+    texts = (element.text, *(child.tail for child in children))
+    if not children or any(text and text.strip() for text in texts):
+        text = " ".join("".join(element.itertext()).split())
+        return {**attributes, "": text} if attributes else text
+    members: dict[str, list[Any]] = {name: [value] for name, value in attributes.items()}
+    for child in children:
+        value = xml_value(child, depth + 1)
+        if isinstance(value, dict) and "" in value:  # a text with attributes
+            own = value.pop("")
+            members.setdefault(local(child), []).append(own)
+            for name, attribute in value.items():
+                members.setdefault(f"{local(child)}.{name}", []).append(attribute)
+        else:
+            members.setdefault(local(child), []).append(value)
+    listed = (v if len(v) > 1 or (not depth and isinstance(v[0], dict)) else v[0] for v in members.values())
+    return dict(zip(members, listed, strict=True))
+
+
+def local_name(name: str) -> str:
+    """Return the name of an attribute without its namespace."""
+    return name.rpartition("}")[2]
+
+
+FORMATS = (
+    Format("YAML", (".yaml", ".yml"), read_yaml),
+    Format("TOML", (".toml",), read_toml),
+    Format("XML", (".xml",), read_xml),
+)

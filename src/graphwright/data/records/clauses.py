@@ -1,0 +1,266 @@
+"""Numbered clauses of contracts, laws and manuals: 4.2(b), § 12, Art. 5."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+from graphwright.data.document import Heading
+from graphwright.data.records.record import CLAUSE, Field, Record
+
+Number: TypeAlias = tuple[int, ...]
+
+_CLAUSE = re.compile(
+    r"^[ \t]*(?:[-*•] )?(?:"
+    r"(?:(?P<word>§|[^\W\d_]{2,12}\.?)[ \t\xa0]?(?=\d))?(?P<number>\d{1,4}(?:\.\d{1,3}){0,5}[a-z]?)"
+    r"(?P<subs>(?:\((?:\d{1,2}|[a-z]{1,4})\)){0,3})(?P<end>[.):]?)(?=[ \t\xa0]|$)"
+    r"|第(?P<article>\d{1,4})[条條]"
+    r"|(?:\((?P<sub>\d{1,2}|[a-z]{1,4})\)|(?P<letter>[a-z])\))(?=[ \t\xa0]))",
+    re.MULTILINE,
+)
+_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
+_MIN_CLAUSES = 3
+_MAX_GAP = 3  # numbers that may be missing between two sections without a word
+_MAX_MARKS = 20_000
+_MAX_BACK = 50  # marks between two of a chain
+_MIN_SECTION = 200  # average characters of sections; items of a list are shorter
+_MAX_TITLE, _MAX_TEXT = 100, 4_000  # characters
+
+
+class _Mark(NamedTuple):
+    """The beginning of a possible clause: where its number and its words begin, its kind, number and label.
+
+    `number` is empty for a label such as "(b)", which counts below a number. `clear`: no small letter follows.
+    """
+
+    start: int
+    body: int
+    kind: str
+    number: Number
+    label: str
+    subs: tuple[str, ...] = ()
+    clear: bool = True
+    depth: int = 0
+
+
+class Clause(NamedTuple):
+    """A clause: where it begins, where its words begin, its number as one cites it, and its depth from 1."""
+
+    start: int
+    body: int
+    number: str
+    depth: int
+    is_sub: bool
+
+
+def clauses(text: str) -> list[Clause]:
+    r"""Return the clauses of a text in order, none for a text without at least three that follow one another.
+
+    The numbers decide: each begins a line and is the first below the last, or follows it or one above it. Items of a
+    plain list are no clauses.
+
+    >>> text = "4.9 Term\nOne year.\n4.10 Notice\nIt is due\n(a) in writing, and\n(b) in time.\n5. Costs\n"
+    >>> [(clause.number, clause.depth) for clause in clauses(text)]
+    [('4.9', 2), ('4.10', 2), ('4.10(a)', 3), ('4.10(b)', 3), ('5', 1)]
+    """
+    marks = list(islice(_marks(text), _MAX_MARKS + 1))
+    if len(marks) > _MAX_MARKS:  # a table of numbers
+        return []
+    kinds: dict[str, list[_Mark]] = {}
+    for mark in marks:
+        if mark.number:
+            kinds.setdefault(mark.kind, []).append(mark)
+    chains = [chain for same in kinds.values() for chain in _chains(same)]
+    main = {mark.start for chain in chains if _stands(chain, marks) for mark in chain}
+    result: list[Clause] = []
+    last: _Mark | None = None
+    for mark in marks:
+        if mark.start in main:
+            last, below = mark, [(_kind(label), label) for label in mark.subs]
+        elif last is None or mark.number or not _add_sub(below, mark.label):
+            continue
+        number = f"{last.label}{''.join(f'({label})' for _, label in below)}"
+        result.append(Clause(mark.start, mark.body, number, last.depth + len(below), bool(below)))
+    return result
+
+
+def _marks(text: str) -> Iterator[_Mark]:
+    for match in _CLAUSE.finditer(text):
+        start = match.start() + len(match[0]) - len(match[0].lstrip(" \t-*•"))
+        if label := match["sub"] or match["letter"]:
+            yield _Mark(start, match.end(), "", (), label)
+            continue
+        word = "第" if match["article"] else match["word"] or ""
+        digits = match["article"] or match["number"]
+        letter = digits[-1] if digits[-1].isalpha() else ""
+        parts = tuple(map(int, digits.removesuffix(letter).split(".")))
+        if not word and len(parts) == 1 and (not match["end"] or letter or parts[0] > 999):
+            continue  # a number in running text, or a year
+        label = match[0].strip() if word == "第" else f"{word} {digits}".strip()
+        number = (*parts, ord(letter) - 96) if letter else parts
+        subs = tuple(re.findall(r"\w+", match["subs"] or ""))
+        following = text[match.end() : match.end() + 3].strip()[:1]
+        yield _Mark(start, match.end(), word.casefold(), number, label, subs, not following.islower(), len(parts))
+
+
+def _chains(marks: Sequence[_Mark]) -> Iterator[list[_Mark]]:
+    """Yield the best chains of marks of one kind, each of which follows the one before it; chains do not overlap."""
+    best: list[float] = []
+    before: list[int] = []
+    for at, mark in enumerate(marks):
+        steps = ((best[i] + weight, i) for i in range(max(0, at - _MAX_BACK), at) if (weight := _step(marks[i], mark)))
+        score, last = max(steps, default=(1.0, -1))
+        best.append(score)
+        before.append(last)
+    free = [True] * len(marks)
+    for at in sorted(range(len(marks)), key=lambda at: -best[at]):
+        chain = list[int]()
+        while at >= 0 and free[at]:
+            chain.append(at)
+            at = before[at]
+        if chain:
+            free[chain[-1] : chain[0] + 1] = [False] * (chain[0] + 1 - chain[-1])
+            yield [marks[i] for i in reversed(chain)]
+
+
+def _step(last: _Mark, mark: _Mark) -> float:
+    """Return how well a number follows another: 1 if it comes next, 0.5 with numbers missing between, 0 if not at all.
+
+    It comes next below the last, after it, or after one above it. Numbers may be missing before a mark that cannot be
+    a number in running text: no small letter follows.
+    """
+    a, b = last.number, mark.number
+    if a == b:
+        return float(bool(mark.subs) and mark.subs != last.subs)
+    if b[: len(a)] == a:
+        return 1.0 if len(b) == len(a) + 1 and b[-1] <= 1 else 0.5 * mark.clear
+    depth = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), -1)
+    if depth < 0 or b[depth] < a[depth]:
+        return 0.0
+    if b[depth] == a[depth] + 1 and all(part <= 1 for part in b[depth + 1 :]):
+        return 1.0
+    return 0.5 * (mark.clear and (len(b) > 1 or bool(mark.kind) or b[depth] - a[depth] <= _MAX_GAP))
+
+
+def _stands(chain: Sequence[_Mark], marks: Sequence[_Mark]) -> bool:
+    """Return whether these are clauses rather than items of a list or captions."""
+    if len(chain) < _MIN_CLAUSES:
+        return False
+    kind, first, last = chain[0].kind, chain[0].start, chain[-1].start
+    if kind in ("§", "第") or kind.startswith("art") or any(len(mark.number) > 1 or mark.subs for mark in chain):
+        return True
+    has_subs = any(not mark.number and first < mark.start < last for mark in marks)
+    return has_subs or (last - first) / (len(chain) - 1) >= _MIN_SECTION
+
+
+def _add_sub(below: list[tuple[str, str]], label: str) -> bool:
+    """Add "(b)" to the numbering below a clause, if it is the first of its kind or follows another."""
+    for depth in range(len(below) - 1, -1, -1):
+        kind, last = below[depth]
+        if label == _next(kind, last) or (kind == "1" and label.isdigit() and int(label) > int(last)):
+            below[depth:] = [(kind, label)]
+            return True
+    if label in ("a", "1", "i"):
+        below.append((_kind(label), label))
+        return True
+    return False
+
+
+def _kind(label: str) -> str:
+    return "1" if label.isdigit() else "i" if label in _ROMAN else "a"
+
+
+def _next(kind: str, label: str) -> str:
+    """Return the label after another of its kind, "" after the last."""
+    if kind == "1":
+        return str(int(label) + 1)
+    if kind == "i":
+        at = _ROMAN.index(label) + 1 if label in _ROMAN else len(_ROMAN)
+        return _ROMAN[at] if at < len(_ROMAN) else ""
+    return chr(ord(label) + 1) if len(label) == 1 and label < "z" else ""
+
+
+def clause_records(text: str, headings: Sequence[Heading]) -> tuple[tuple[Record, ...], tuple[Heading, ...]]:
+    """Return a record for each clause of a text, and the headings of the text with those of its clauses.
+
+    A record spans the clause and those below it; its field "text" is its own words. A line of a table of contents,
+    which repeats the number and the title of a clause, is neither.
+    """
+    found = clauses(text)
+    if not found:
+        return (), tuple(headings)
+    ends = [clause.start for clause in found[1:]] + [len(text)]
+    titles = [_title(text, clause, end) for clause, end in zip(found, ends, strict=True)]
+    repeated = _repeated(found, titles, ends)
+    records: list[Record] = []
+    for at, (clause, title) in enumerate(zip(found, titles, strict=True)):
+        if at not in repeated:
+            below = (i for i in range(at + 1, len(found)) if found[i].depth <= clause.depth)
+            end = ends[next(below, len(found)) - 1]
+            records.append(_record(text, clause, title, ends[at], end))
+    kept = [(clause, title) for at, (clause, title) in enumerate(zip(found, titles, strict=True)) if at not in repeated]
+    return tuple(records), _merged(text, headings, [(clause, title) for clause, title in kept if not clause.is_sub])
+
+
+def _record(text: str, clause: Clause, title: str, own_end: int, end: int) -> Record:
+    start, end = clause.start, clause.start + len(text[clause.start : end].rstrip())
+    fields = [Field("number", clause.number, start, clause.body)]
+    first = clause.body + len(text[clause.body : own_end]) - len(text[clause.body : own_end].lstrip())
+    if title:
+        fields.append(Field("title", title, first, first + len(title)))
+        first += len(title)
+    own = text[first:own_end]
+    begin = first + len(own) - len(own.lstrip())
+    if own.strip() and len(own) <= _MAX_TEXT:
+        fields.append(Field("text", " ".join(own.split()), begin, first + len(own.rstrip())))
+    return Record(CLAUSE, tuple(fields), start, end)
+
+
+def _title(text: str, clause: Clause, end: int) -> str:
+    """Return the title of a clause: a short line that does not end or go on as a sentence does; "" for none."""
+    line, _, rest = text[clause.body : end].partition("\n")
+    line = line.strip(" \t\xa0")
+    following = rest.lstrip(" \t")[:1]
+    goes_on = following.islower() or following.isdigit()
+    if clause.is_sub or len(line) > _MAX_TITLE or line.endswith((".", ";", ",", ":")) or goes_on:
+        return ""
+    return line
+
+
+def _repeated(found: Sequence[Clause], titles: Sequence[str], ends: Sequence[int]) -> set[int]:
+    """Return the clauses that are lines of a table of contents: a later one with number and title is longer."""
+    last: dict[tuple[str, str], int] = {}
+    repeated = set[int]()
+    for at in range(len(found) - 1, -1, -1):
+        title = re.sub(r"[\s.…]*\d*$", "", titles[at])
+        if title:
+            later = last.setdefault((found[at].number, title), at)
+            if later != at and ends[later] - found[later].start > ends[at] - found[at].start:
+                repeated.add(at)
+    return repeated
+
+
+def _merged(text: str, headings: Sequence[Heading], found: Sequence[tuple[Clause, str]]) -> tuple[Heading, ...]:
+    """Return headings with those of clauses between them, at the levels below the headings above."""
+    merged = {heading.start: heading for heading in headings}
+    for clause, title in found:
+        if clause.start not in merged:
+            name = f"{clause.number} {title}".strip()
+            merged[clause.start] = Heading(clause.start, clause.depth, name)
+    if not headings:
+        return tuple(merged[start] for start in sorted(merged))
+    own, given = {clause.start: clause.depth for clause, _ in found}, set(headings)
+    base = 0  # the level of a clause, less its depth
+    result: list[Heading] = []
+    for start in sorted(merged):
+        heading = merged[start]
+        if start not in own:
+            base = heading.level
+        elif heading in given:
+            base = heading.level - own[start]
+        else:
+            heading = heading._replace(level=max(base + own[start], 1))
+        result.append(heading)
+    return tuple(result)

@@ -1,0 +1,105 @@
+"""Dates and times as programs write them, in one form: 2024-05-01, 2024-05-01 09:30 or 2024-05-01 09:30:15."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+# The names of months, cut to where they differ, in the languages of the Latin script that mail programs write most.
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan jän gen ene", "feb fév fev", "mar mär maa mrt", "apr avr abr", "may mai mei mag maj", "jun juin giu",
+            "jul juil lug", "aug aoû ago", "sep set", "oct okt ott out", "nov", "dec dez déc dic",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_NAME = rf"(?P<name>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})[^\W\d_]*\.?"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<!\d)(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)",
+        r"(?<!\d)(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})日",
+        r"(?<![\d.])(?P<first>\d{1,2})(?P<mark>[./-])\s?(?P<second>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d{2})(?!\d)",
+        rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|er|º)?[ -](?:de )?{_NAME}(?:,| de)?[ -](?P<year>\d{{4}})(?!\d)",
+        rf"\b{_NAME} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})(?!\d)",
+    )
+]
+_CLOCK = re.compile(
+    r"(?<![\d.:])(?P<hour>\d{1,2})(?::|(?:\.|h)(?=\d\d\b))(?P<minute>\d\d)(?:[:.](?P<second>\d\d))?(?!\d)"
+    r"\s*(?P<half>[ap]\.?m\b)?",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(r"(?P<seconds>1\d{9})(?:\.\d+|\d{3})?")  # seconds, with a fraction or in thousandths
+
+
+def day_first(texts: Iterable[str]) -> bool | None:
+    """Return whether dates such as 05/04/24 begin with the day, by those that leave no doubt; None if none does.
+
+    >>> day_first(["05/04/24", "05/14/24"]), day_first(["14.05.26"]), day_first(["05/04/24"])
+    (False, True, None)
+    """
+    for text in texts:
+        match = _DATES[2].search(text)
+        if match and max(int(match["first"]), int(match["second"])) > 12:
+            return int(match["first"]) > 12
+    return None
+
+
+def date_text(text: str, days_first: bool | None = None) -> str:
+    """Return the first date in a text, with the time of day that follows; "" for none.
+
+    `days_first`: the order of 05/04/24; by default the day is first, unless the time is one of twelve hours. Seconds
+    since 1970 are in UTC; any other time is as written.
+
+    >>> date_text("14.05.26, 18:02:11"), date_text("5/4/24, 6:02 PM"), date_text("1767200400.000100")
+    ('2026-05-14 18:02:11', '2024-05-04 18:02', '2025-12-31 17:00')
+    >>> date_text("Am Di., 3. März 2026 um 11:00 Uhr"), date_text("2024-05-01T09:30:00Z"), date_text("room 12.5")
+    ('2026-03-03 11:00', '2024-05-01 09:30', '')
+    """
+    text = text.strip()
+    if epoch := _EPOCH.fullmatch(text):
+        return _written(datetime.fromtimestamp(int(epoch["seconds"]), UTC), True)
+    matches = (match for pattern in _DATES if (match := pattern.search(text)))
+    match = min(matches, key=lambda match: match.start(), default=None)
+    if match is None:
+        return ""
+    clock = _CLOCK.search(text, match.end(), match.end() + 20) or _CLOCK.search(text, 0, match.start())
+    parts = match.groupdict()
+    if "first" in parts:
+        swapped = _swapped(parts, days_first, clock)
+        parts["day"], parts["month"] = (parts["second"], parts["first"])[:: -1 if not swapped else 1]
+    name = (parts.get("name") or "").lower()
+    year = int(parts["year"]) + (2000 if len(parts["year"]) == 2 else 0)
+    try:
+        date = datetime(year, _MONTHS[name] if name else int(parts["month"]), int(parts["day"]), *_time(clock))
+    except ValueError:
+        return ""
+    return _written(date, clock is not None)
+
+
+def _swapped(parts: dict[str, str], days_first: bool | None, clock: re.Match[str] | None) -> bool:
+    """Return whether a date in numbers begins with the month."""
+    first, second = int(parts["first"]), int(parts["second"])
+    if max(first, second) > 12:
+        return second > 12
+    if days_first is not None:
+        return not days_first
+    return parts["mark"] == "/" and clock is not None and clock["half"] is not None
+
+
+def _time(clock: re.Match[str] | None) -> tuple[int, int, int]:
+    if clock is None:
+        return 0, 0, 0
+    hour, half = int(clock["hour"]), (clock["half"] or "").lower()
+    if half:
+        hour = hour % 12 + (12 if half.startswith("p") else 0)
+    return hour, int(clock["minute"]), int(clock["second"] or 0)
+
+
+def _written(date: datetime, timed: bool) -> str:
+    return f"{date:%Y-%m-%d %H:%M:%S}".removesuffix(":00") if timed else f"{date:%Y-%m-%d}"

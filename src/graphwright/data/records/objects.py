@@ -1,0 +1,228 @@
+"""Objects of JSON, YAML and XML as text and records: nested keys become paths, objects in a list a record each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from graphwright.data.decoding import clean
+from graphwright.data.document import metadata_text
+from graphwright.data.formats.format import Extracted, TextBuilder, UnreadableError
+from graphwright.data.records.record import Field, Record
+
+Object: TypeAlias = Mapping[str, Any]
+
+_MAX_DEPTH = 40  # levels of nested objects; what is deeper is written as JSON
+_MAX_VALUES = 5_000_000  # of one file, as an alias of YAML repeats what it names
+_MAX_NUMBERS = 64  # of a list; longer ones are vectors, and neither text nor facts
+_MAX_INHERITED = 12, 100  # fields of an object that those in its lists repeat, and characters of each
+_MIN_MAP = 3  # objects with the same keys, under keys that are ids
+_MARKUP = re.compile(r"</[A-Za-z][A-Za-z0-9]{0,20}>|<br ?/?>")
+
+
+class Cell(NamedTuple):
+    """A scalar of an object: its path ("address.city") and its text."""
+
+    path: str
+    text: str
+
+
+class Nested(NamedTuple):
+    """A list of objects in an object, and its path."""
+
+    path: str
+    objects: Sequence[Object]
+
+
+def object_parts(value: Object, path: str = "", depth: int = 0) -> Iterator[Cell | Nested]:
+    """Yield the scalars and the lists of objects of an object, in order; nested keys are joined by dots.
+
+    Each scalar of a list is a cell of its own. Null and empty values are left out, and so are lists of more than 64
+    numbers. A mapping of at least three objects with a key in common is a list of objects with their keys as "id".
+
+    >>> list(object_parts({"city": {"name": "Graz", "tags": ["old", "green"]}, "rivers": [{"name": "Mur"}]}))
+    [Cell(path='city.name', text='Graz'), Cell(path='city.tags', text='old'), Cell(path='city.tags', text='green'), \
+Nested(path='rivers', objects=[{'name': 'Mur'}])]
+    """
+    for key, part in value.items():
+        name = " ".join(clean(str(key)).split()).strip(".")
+        yield from _parts(part, f"{path}.{name}" if path and name else path or name, depth)
+
+
+def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
+    if depth >= _MAX_DEPTH and isinstance(value, dict | list):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, dict):
+        entries = _entries(value)
+        yield from [Nested(path, entries)] if entries else object_parts(value, path, depth + 1)
+    elif isinstance(value, list | tuple):
+        if len(value) > _MAX_NUMBERS and all(isinstance(item, int | float) for item in value):
+            return
+        if objects := [item for item in value if isinstance(item, dict) and item]:
+            yield Nested(path, objects)
+        for item in value:
+            if not isinstance(item, dict):
+                yield from _parts(item, path, depth + 1)
+    elif text := scalar_text(value):
+        yield Cell(path, text)
+
+
+def _entries(value: Object) -> list[Object]:
+    """Return the objects of a mapping from ids to objects alike; none for any other object."""
+    objects = list(value.values())
+    if len(objects) < _MIN_MAP or not all(isinstance(item, dict) for item in objects):
+        return []
+    if not set.intersection(*(set(item) for item in objects)):
+        return []
+    return [{("key" if "id" in item else "id"): key, **item} for key, item in value.items()]
+
+
+def scalar_text(value: Any) -> str:
+    """Return a scalar as text, without the tags of HTML in it; "" for null."""
+    if value is None:
+        return ""
+    text = clean(metadata_text(value)).strip()
+    if "<" in text and _MARKUP.search(text):
+        from graphwright.data.formats.html import html_text
+
+        return html_text(text).text
+    return text
+
+
+class Around(NamedTuple):
+    """What is known of an object before it is written.
+
+    `label`: the key of its list. `inherited`: fields of the objects around it. `given`: fields that the text does not
+    say.
+    """
+
+    label: str = ""
+    inherited: Sequence[Field] = ()
+    given: Sequence[Field] = ()
+
+
+@dataclass
+class ObjectWriter:
+    """Writer of objects into a text, with a record for each.
+
+    A record is a line: "city: Graz; river: Mur." A line of an object in a list begins with the key of the list. A
+    record of an object in a list has the scalars of the object around it, too, after that one's type: "orders.id".
+
+    >>> writer = ObjectWriter(TextBuilder())
+    >>> writer.write({"id": 7, "lines": [{"sku": "A", "pieces": 2}]}, "order")
+    >>> writer.builder.text, [(record.type, [f[:2] for f in record.fields]) for record in writer.records]
+    ('id: 7.\\nlines: sku: A; pieces: 2.', [('order', [('id', '7')]), ('lines', [('sku', 'A'), ('pieces', '2'), \
+('order.id', '7')])])
+    """
+
+    builder: TextBuilder
+    records: list[Record] = field(default_factory=list)
+    values: int = 0
+
+    def write(self, value: Object, kind: str, given: Sequence[Field] = (), each: bool = False) -> None:
+        """Write an object; `given`: fields of it that the text does not say; `each`: a line for each scalar."""
+        self._write(value, kind, Around(given=given), each)
+
+    def _write(self, value: Object, kind: str, around: Around, each: bool = False) -> None:
+        parts = list(object_parts(value))
+        self.values += len(parts) + 1
+        if self.values > _MAX_VALUES:
+            raise UnreadableError(f"more than {_MAX_VALUES:,} values; split it")
+        place = len(self.records)
+        start, written = self._cells([part for part in parts if isinstance(part, Cell)], around.label, each)
+        fields = (*around.given, *written)
+        if fields:
+            self.records.append(Record(kind, (), start, start))
+        count, longest = _MAX_INHERITED
+        own = [f._replace(name=f"{kind}.{f.name}") for f in fields if "." not in f.name and len(f.text) <= longest]
+        for part in parts:
+            for item in part.objects if isinstance(part, Nested) else ():
+                inner = Around(part.path, [*own, *around.inherited][:count])
+                self._write(item, part.path.rpartition(".")[2] or kind, inner)
+        if fields:
+            self.records[place] = Record(kind, (*fields, *around.inherited), start, self.builder.size)
+
+    def _cells(self, cells: Sequence[Cell], label: str, each: bool) -> tuple[int, tuple[Field, ...]]:
+        """Write scalars; return where they begin, and their fields."""
+        fields: list[Field] = []
+        starts: list[int] = []
+        for line in _lines(cells, each):
+            text = f"{label}: " if label else ""
+            spans: list[tuple[int, int]] = []
+            for cell in line:
+                text += _before(cell, line[len(spans) - 1] if spans else None)
+                spans.append((len(text), len(text) + len(cell.text)))
+                text += cell.text
+            starts.append(self.builder.line(text if each or text[-1] in ".!?" else f"{text}."))
+            shifted = ((starts[-1] + start, starts[-1] + end) for start, end in spans)
+            fields += [Field(cell.path, cell.text, *span) for cell, span in zip(line, shifted, strict=True)]
+        return (starts or [self.builder.size])[0], tuple(fields)
+
+
+def _before(cell: Cell, last: Cell | None) -> str:
+    """Return what stands between the last cell of a line and the next: the scalars of one list share its path."""
+    if last is not None and last.path == cell.path:
+        return ", "
+    separator = ":\n" if "\n" in cell.text else ": "
+    return f"{'' if last is None else '; '}{cell.path}{separator if cell.path else ''}"
+
+
+def _lines(cells: Sequence[Cell], each: bool) -> list[list[Cell]]:
+    """Divide cells into lines: one for each, or one for all but texts of several lines."""
+    lines: list[list[Cell]] = []
+    for cell in cells:
+        repeated = bool(lines) and lines[-1][-1].path == cell.path
+        if (each and not repeated) or not lines or "\n" in cell.text or "\n" in lines[-1][-1].text:
+            lines.append([])
+        lines[-1].append(cell)
+    return lines
+
+
+def object_file(value: Any, kind: str) -> Extracted | None:
+    """Return the text and the records of one object, or of a list of objects; None for neither."""
+    writer = ObjectWriter(TextBuilder())
+    if isinstance(value, dict):
+        writer.write(value, kind, each=True)
+    else:
+        parts = list(object_parts({kind: value}))
+        if not any(isinstance(part, Nested) for part in parts):
+            return None
+        for part in parts:
+            for item in part.objects if isinstance(part, Nested) else [{"": part.text}]:
+                writer.write(item, kind)
+                writer.builder.blank()
+    return writer.builder.extracted(records=tuple(writer.records))
+
+
+def object_row(value: Object, kind: str) -> Extracted:
+    """Return an object as a sentence, with what is nested in it as lines after it, and its records."""
+    writer = ObjectWriter(TextBuilder())
+    writer.write(value, kind)
+    return writer.builder.extracted(records=tuple(writer.records))
+
+
+def passage_with_object(text: str, value: Object, kind: str) -> tuple[str, tuple[Record, ...]]:
+    """Return a passage with what is nested in the object around it as lines after it, and the object's records.
+
+    The scalars of the object, and those under `metadata`, are fields only: the passage does not say them.
+
+    >>> text, records = passage_with_object("It is high.", {"id": 7, "user": {"name": "Anna"}}, "issue")
+    >>> text.splitlines(), records[0].fields[1]
+    (['It is high.', '', 'user.name: Anna.'], Field(name='user.name', text='Anna', start=24, end=28))
+    """
+    lifted = value.get("metadata")
+    flat = {**(lifted if isinstance(lifted, dict) else {}), **value}
+    silent = {key: part for key, part in flat.items() if key not in value or not isinstance(part, dict | list)}
+    fields = [Field(*part) for part in object_parts(silent) if isinstance(part, Cell)]
+    builder = TextBuilder()
+    builder.block(text)
+    builder.blank()
+    writer = ObjectWriter(builder)
+    writer.write({key: part for key, part in value.items() if key not in silent and key != "metadata"}, kind, fields)
+    if len(builder.text) > len(text.strip()):
+        text = builder.text
+    first, *rest = writer.records or [Record("", (), 0, 0)]
+    return text, ((first._replace(start=0, end=len(text)), *rest) if first.fields else ())

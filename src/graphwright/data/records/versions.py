@@ -1,0 +1,103 @@
+"""Records of whole documents: title, author, date, version, and what they are versions of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from graphwright.data.records.dates import date_text
+from graphwright.data.records.record import DOCUMENT, Field, Record
+
+_DAY = r"(?:0[1-9]|[12]\d|3[01])"
+_MONTH = r"(?:0[1-9]|1[0-2])"
+_YEAR = r"(?P<year>(?:19|20)\d\d)"
+_IN_NAME = (
+    re.compile(rf"(?<!\d)(?P<day>{_DAY})[-_.](?P<month>{_MONTH})[-_.]{_YEAR}(?!\d)"),
+    re.compile(rf"(?<!\d){_YEAR}(?:(?P<mark>[-_.]?)(?P<month>{_MONTH})(?:(?P=mark)(?P<day>{_DAY}))?)?(?!\d)"),
+)
+_VERSION_IN_NAME = re.compile(
+    r"(?:(?<=[-_ .(/])|^)(?:v(?:er[^\W\d_]*)?|r(?:ev[^\W\d_]*)?)[-_. ]{0,2}(?P<marked>\d+(?:[._]\d+)*)(?![^\W_])"
+    r"|(?<=[-_ ])(?P<bare>\d{1,2}(?:\.\d{1,3}){1,3})(?![^\W_])",
+    re.IGNORECASE,
+)
+_VERSION_IN_TEXT = re.compile(r"\bv(?:er[^\W\d_]{0,10})?\.?[ \t]*:?[ \t]*(?P<version>\d+(?:\.\d+)*)\b", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,5}(?:\.gz)?$")
+_SEPARATORS = re.compile(r"[-_\s.()\[\],]+")
+_HEAD, _MAX_LINE, _MAX_WORDS = 1_000, 80, 8  # characters of a text, of its lines, and words of lines that may date it
+
+
+class NameParts(NamedTuple):
+    """Parts of the name of a file: without date and version, its date (2024, 2024-03 or 2024-03-01), its version."""
+
+    name: str
+    date: str
+    version: str
+
+
+def name_parts(identity: str) -> NameParts:
+    """Return the parts of the id of a document, its path; the folders count, too.
+
+    >>> name_parts("hr/travel-policy-2024-03.md"), name_parts("2023/policy_v2.1.docx")
+    (NameParts(name='hr/travel policy', date='2024-03', version=''), \
+NameParts(name='policy', date='2023', version='2.1'))
+    """
+    date = version = ""
+    parts = []
+    for part in _SUFFIX.sub("", identity).split("/"):
+        for pattern in _IN_NAME:
+            if match := pattern.search(part):
+                date = "-".join(filter(None, (match["year"], match["month"], match["day"])))
+                part = part[: match.start()] + " " + part[match.end() :]
+                break
+        if match := _VERSION_IN_NAME.search(part):
+            version = (match["marked"] or match["bare"]).replace("_", ".")
+            part = part[: match.start()] + " " + part[match.end() :]
+        parts.append(_SEPARATORS.sub(" ", part).strip())
+    return NameParts("/".join(filter(None, parts)), date, version)
+
+
+def document_record(
+    identity: str, title: str, metadata: Mapping[str, str], text: str, given: Sequence[Field] = ()
+) -> Record:
+    """Return the record of a whole document.
+
+    `given`: fields of its front matter, which come first. The date is that of the front matter, else of the name or of
+    a short line near the top, the finer one if both agree, else of other metadata; the version likewise. Documents
+    whose names differ only in date or version have the same "version of".
+    """
+    known = {field.name.casefold(): field.text for field in given} or {
+        key.casefold(): value for key, value in metadata.items()
+    }
+    name = name_parts(identity)
+    line_date, line_version = _top(text)
+    date = _date(known, name.date, line_date)
+    version = known.get("version") or name.version or line_version
+    family = name.name if name.date or name.version or version or date else ""
+    fields = [Field("title", title), *(f for f in given if f.name.casefold() not in ("title", "date", "version"))]
+    if not given and (author := known.get("author")):
+        fields.append(Field("author", author))
+    fields += [Field("date", date), Field("version", version), Field("version of", family)]
+    return Record(DOCUMENT, tuple(field for field in fields if field.text), 0, len(text))
+
+
+def _date(known: Mapping[str, str], in_name: str, in_text: str) -> str:
+    """Return the date of a document: of its metadata, else the finer of those in its text and name if they agree."""
+    if value := known.get("date"):
+        return date_text(value) or value
+    if in_name and not in_text.startswith(in_name):
+        return in_name
+    return in_text or next(filter(None, map(date_text, known.values())), "")
+
+
+def _top(text: str) -> tuple[str, str]:
+    """Return the date and the version that short lines near the top of a text give, each "" for none."""
+    date = version = ""
+    for line in text[:_HEAD].split("\n")[:-1] if len(text) > _HEAD else text.split("\n"):
+        if len(line) > _MAX_LINE or (date and version):
+            break
+        if len(line.split()) <= _MAX_WORDS:
+            date = date or date_text(line)
+            match = _VERSION_IN_TEXT.search(line)
+            version = version or (match["version"] if match else "")
+    return date, version

@@ -1,0 +1,102 @@
+"""Messages in the JSON that chat programs export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from graphwright.data.formats.parsing.chat_json import chat_of
+
+SLACK = [
+    {
+        "type": "message", "user": "U1", "ts": "1767200400.000100", "user_profile": {"real_name": "Ines Dahl"},
+        "text": "Falcon moves to <!date^1767225600^{date}|12 January>, <@U2> see <https://a.b|the plan> &amp; wait.",
+    },
+    {
+        "type": "message", "user": "U2", "user_profile": {"real_name": "Marek Toth"}, "ts": "1767200500.000200",
+        "thread_ts": "1767200400.000100", "text": "Done.", "files": [{"name": "plan.pdf"}],
+    },
+]  # fmt: skip
+DISCORD = {
+    "guild": {"name": "Dam"},
+    "channel": {"name": "gate"},
+    "messages": [
+        {"id": "1", "timestamp": "2026-05-14T18:02:11.5+00:00", "content": "Open?", "author": {"name": "dana"}},
+        {
+            "id": "2", "timestamp": "2026-05-14T18:03:00+00:00", "content": "No.", "reference": {"messageId": "1"},
+            "author": {"name": "femi", "nickname": "Femi Ade"},
+        },
+    ],
+}  # fmt: skip
+TEAMS = {
+    "value": [
+        {
+            "id": "1", "createdDateTime": "2026-05-14T18:02:11Z", "from": {"user": {"displayName": "Dana Neu"}},
+            "body": {"contentType": "html", "content": "<p>Is it <b>open</b>?</p>"},
+        },
+        {
+            "id": "2", "replyToId": "1", "createdDateTime": "2026-05-14T18:03:00Z", "body": {"content": "No."},
+            "from": {"user": {"displayName": "Femi Ade"}},
+        },
+    ]
+}  # fmt: skip
+TELEGRAM = {
+    "name": "Dam",
+    "type": "private_group",
+    "messages": [
+        {
+            "id": 1, "type": "message", "date": "2026-05-14T18:02:11", "date_unixtime": "1778781731", "from": "Dana",
+            "text": ["Is ", {"type": "bold", "text": "it"}, " open?"],
+        },
+        {
+            "id": 2, "type": "message", "date": "2026-05-14T18:03:00", "date_unixtime": "1778781780", "from": "Femi",
+            "text": "No.", "reply_to_message_id": 1,
+        },
+    ],
+}  # fmt: skip
+
+
+def turns(value: Any) -> list[dict[str, str]]:
+    part = chat_of(value)
+    assert part is not None
+    return [{field.name: field.text for field in record.fields} for record in part.records]
+
+
+def test_chat_of_slack_names_people_and_removes_marks() -> None:
+    first, second = turns(SLACK)
+    assert first["text"] == "Falcon moves to 12 January, @Marek Toth see the plan & wait."
+    assert (first["speaker"], first["time"]) == ("Ines Dahl", "2025-12-31 17:00")
+    assert (second["reply to"], second["text"]) == (first["id"], "Done. <plan.pdf>")
+
+
+@pytest.mark.parametrize(
+    ("value", "title", "speakers"),
+    [
+        (DISCORD, "gate", ["dana", "Femi Ade"]),
+        (TEAMS, "", ["Dana Neu", "Femi Ade"]),
+        (TELEGRAM, "Dam", ["Dana", "Femi"]),
+    ],
+    ids=["discord", "teams", "telegram"],
+)
+def test_chat_of_exports_have_speaker_time_and_reply(value: Any, title: str, speakers: list[str]) -> None:
+    part = chat_of(value)
+    assert part is not None and part.title == title
+    first, second = turns(value)
+    assert [turn["speaker"] for turn in (first, second)] == speakers
+    assert (first["time"], second["time"]) == ("2026-05-14 18:02:11", "2026-05-14 18:03")
+    assert first["text"].casefold().endswith("open?") and second["reply to"] == first["id"] == "1"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"id": 1, "title": "Pump", "author": "Anna", "date": "2026-05-14", "text": "It lifts water."}],
+        {"data": [{"title": "Pump", "content": "It lifts water.", "timestamp": "2026-05-14"}]},
+        [],
+        {"a": [1, 2]},
+        [1, {"role": "user"}],
+    ],
+)
+def test_chat_of_other_values_is_none(value: Any) -> None:
+    assert chat_of(value) is None

@@ -1,0 +1,108 @@
+"""Logs of chats and transcripts, as programs export them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
+
+LOGS = {
+    "whatsapp_ios.txt": (
+        "[14.05.26, 18:02:11] Dana: Is the gate open?\n\u200e[14.05.26, 18:03:05] Femi Ade: No.\nIt opens at noon.\n"
+    ),
+    "whatsapp_android.txt": (
+        "5/14/26, 6:02\u202fPM - Messages and calls are end-to-end encrypted.\n"
+        "5/14/26, 6:02\u202fPM - Dana: Is the gate open?\n5/14/26, 6:03\u202fPM - ~ Femi Ade: No.\nIt opens at noon.\n"
+    ),
+    "signal.txt": "[2026-05-14, 18:02] Dana: Is the gate open?\n[2026-05-14, 18:03] Femi Ade: No.\nIt opens at noon.\n",
+    "telegram.txt": "Dana, [14.05.26 18:02]\nIs the gate open?\n\nFemi Ade, [14.05.26 18:03]\nNo.\nIt opens at noon.\n",
+    "discord.txt": (
+        "Dana — 05/14/2026 6:02 PM\nIs the gate open?\nFemi Ade — 05/14/2026 6:03 PM\nNo.\nIt opens at noon.\n"
+    ),
+}
+TRANSCRIPTS = {
+    "zoom.txt": "Dana  0:03\nIs the gate open?\n\nFemi Ade  12:03\nNo.\nIt opens at noon.\n",
+    "brackets.txt": "Meeting of the dam\n\n[0:03] Dana: Is the gate open?\n[12:03] Femi Ade: No. It opens at noon.\n",
+    "otter.txt": "Dana (0:03): Is the gate open?\nFemi Ade (12:03): No. It opens at noon.\n",
+}
+IRC = """--- Log opened Thu May 14 09:29:00 2026
+09:29 -!- dana [~dana@example.org] has joined #dam
+09:30 <@dana> is the gate open?
+09:31 < femi> no
+--- Day changed Fri May 15 2026
+08:00 <@dana> now it is
+"""
+
+
+def read(folder: Path, name: str, content: str) -> Document:
+    (folder / name).write_text(content, encoding="utf-8")
+    [document] = read_documents([folder / name], print)
+    return document
+
+
+def turns(document: Document) -> list[tuple[str, ...]]:
+    records = [{f.name: f.text for f in record.fields} for record in document.records if record.type == "message"]
+    return [(f["speaker"], f["time"], f["text"]) for f in records if "speaker" in f]
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_read_documents_chat_turns_say_speaker_and_time(tmp_path: Path, name: str) -> None:
+    document = read(tmp_path, name, LOGS[name])
+    assert document.text.endswith("Dana (18:02): Is the gate open?\nFemi Ade (18:03): No. It opens at noon.")
+    assert [heading.title for heading in document.headings] == ["2026-05-14"]
+    (first, time, text), (second, later, answer) = turns(document)
+    assert (first, text, second, answer) == ("Dana", "Is the gate open?", "Femi Ade", "No. It opens at noon.")
+    assert time.startswith("2026-05-14 18:02") and later.startswith("2026-05-14 18:03")
+    assert document.places is not None and document.places.of(*document.records[-1][2:4]) == later
+    said = [document.text[f.start : f.end] for f in document.records[-1].fields]
+    assert said == ["Femi Ade", "18:03", "No. It opens at noon."]
+
+
+@pytest.mark.parametrize("name", TRANSCRIPTS)
+def test_read_documents_transcript_times_are_places(tmp_path: Path, name: str) -> None:
+    document = read(tmp_path, name, TRANSCRIPTS[name])
+    assert turns(document) == [("Dana", "0:03", "Is the gate open?"), ("Femi Ade", "12:03", "No. It opens at noon.")]
+    assert document.places is not None and document.places.of(*document.records[-1][2:4]) == "time 12:03"
+    assert ("Meeting of the dam" in document.text) == (name == "brackets.txt")
+
+
+def test_read_documents_irc_log_has_days_and_notices(tmp_path: Path) -> None:
+    document = read(tmp_path, "dam.log", IRC)
+    assert turns(document) == [
+        ("dana", "2026-05-14 09:30", "is the gate open?"),
+        ("femi", "2026-05-14 09:31", "no"),
+        ("dana", "2026-05-15 08:00", "now it is"),
+    ]
+    assert "dana [~dana@example.org] has joined #dam" in document.text
+
+
+def test_read_documents_dialogue_without_times_has_speakers(tmp_path: Path) -> None:
+    lines = ["Dana: Is the gate open?", "Femi: No, at noon.", "Dana: Who opens it?", "Femi: I do."]
+    document = read(tmp_path, "talk.txt", "\n".join(lines))
+    assert document.text.split("\n") == lines and document.places is None
+    assert [record.fields[0].text for record in document.records[1:]] == ["Dana", "Femi"] * 2
+
+
+def test_read_documents_long_turn_repeats_its_speaker(tmp_path: Path) -> None:
+    document = read(tmp_path, "t.txt", f"[0:03] Dana: {'The gate is open. ' * 80}\n[9:03] Femi: Good.\n")
+    lines = document.text.split("\n")
+    assert len(lines) > 2 and all(line.startswith("Dana (0:03): The gate") for line in lines[:-1])
+    assert [record.type for record in document.records] == ["document", "message", "message"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[2024-05-01 09:30:15] production.ERROR: no gate\n[2024-05-01 09:30:16] production.INFO: gate\n",
+        "Name: Kettil\nPrice: 12\nStock: 3\n\nName: Ostwerk\nPrice: 14\nStock: 2\n",
+        "Graz 10:30\nLinz 12:10\nWien 14:15\n",
+        "The dam was built in 1957. It is high.\nNote: it is closed.\nAt 10:30 the gate opens.\n",
+        "Opening hours: daily.\nAddress: Graz.\nEntry: free.\nParking: behind the house.\n",
+    ],
+)
+def test_read_documents_other_text_stays_as_it_is(tmp_path: Path, content: str) -> None:
+    document = read(tmp_path, "a.txt", content)
+    assert document.text.strip() == content.strip() and [record.type for record in document.records] == ["document"]

@@ -1,0 +1,86 @@
+"""YAML, TOML and XML as text and records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
+
+FILES = {
+    "pumps.yaml": (
+        "catalogue:\n  year: 2024\npumps:\n  - name: Kettil\n    litres: 45\n  - {name: Ostwerk, litres: 60}\n"
+    ),
+    "pumps.toml": (
+        '[catalogue]\nyear = 2024\n[[pumps]]\nname = "Kettil"\nlitres = 45\n[[pumps]]\nname = "Ostwerk"\nlitres = 60\n'
+    ),
+    "pumps.json": (
+        '{"catalogue": {"year": 2024}, "pumps": [{"name": "Kettil", "litres": 45}, {"name": "Ostwerk", "litres": 60}]}'
+    ),
+}
+
+
+def read(folder: Path, name: str, content: str) -> Document:
+    (folder / name).write_text(content, encoding="utf-8")
+    [document] = read_documents([folder], print)
+    return document
+
+
+def facts(document: Document) -> list[tuple[str, list[tuple[str, str]]]]:
+    records = [record for record in document.records if record.type != "document"]
+    return [(record.type, [(f.name, f.text) for f in record.fields]) for record in records]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_read_documents_every_notation_of_an_object_gives_same(tmp_path: Path, name: str) -> None:
+    document = read(tmp_path, name, FILES[name])
+    assert document.text == "catalogue.year: 2024\npumps: name: Kettil; litres: 45.\npumps: name: Ostwerk; litres: 60."
+    assert facts(document) == [
+        ("pumps", [("catalogue.year", "2024")]),
+        ("pumps", [("name", "Kettil"), ("litres", "45")]),
+        ("pumps", [("name", "Ostwerk"), ("litres", "60")]),
+    ]
+
+
+def test_read_documents_yaml_list_gives_record_for_each(tmp_path: Path) -> None:
+    source = "- q: How long is the warranty?\n  a: Thirty months.\n- q: Who repairs pumps?\n  a: Ostwerk.\n"
+    document = read(tmp_path, "faq.yml", source)
+    assert facts(document)[1] == ("faq", [("q", "Who repairs pumps?"), ("a", "Ostwerk.")])
+    assert document.text.startswith("q: How long is the warranty?; a: Thirty months.")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("deploy.yaml", "image: {{ .Values.image }}: x\n"), ("a.xml", "<a><b>open"), ("a.toml", "not toml\n")],
+)
+def test_read_documents_file_that_cannot_be_parsed_stays_text(tmp_path: Path, name: str, content: str) -> None:
+    assert read(tmp_path, name, content).text.strip() == content.strip()
+
+
+def test_read_documents_yaml_tags_and_merged_keys_are_read(tmp_path: Path) -> None:
+    document = read(tmp_path, "c.yaml", "a: &x {k: 1}\nb:\n  <<: *x\n  ref: !Ref z\n")
+    assert document.text == "a.k: 1\nb.k: 1\nb.ref: z"
+
+
+def test_read_documents_xml_attributes_and_elements_are_fields(tmp_path: Path) -> None:
+    source = (
+        '<?xml version="1.0"?><c:catalog xmlns:c="urn:c" year="2024"><product sku="K-11"><name>Kettil pump</name>'
+        '<price currency="EUR">1 290,00</price><note><![CDATA[Not for <b>salt</b> water.]]></note>'
+        "<text>It is <i>very</i> old.</text></product></c:catalog>"
+    )
+    document = read(tmp_path, "feed.xml", source)
+    assert facts(document)[1] == (
+        "product",
+        [
+            ("sku", "K-11"),
+            ("name", "Kettil pump"),
+            ("price", "1 290,00"),
+            ("price.currency", "EUR"),
+            ("note", "Not for salt water."),
+            ("text", "It is very old."),
+            ("catalog.year", "2024"),
+        ],
+    )
+    assert "price: 1 290,00; price.currency: EUR" in document.text

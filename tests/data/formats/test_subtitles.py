@@ -1,0 +1,96 @@
+"""Subtitles in the forms of SubRip and WebVTT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
+from graphwright.data.formats.format import File, UnreadableError
+from graphwright.data.formats.subtitles import read
+
+VTT = """WEBVTT - Standup
+Kind: captions
+
+NOTE made by hand
+
+STYLE
+::cue { color: red }
+
+1
+00:00:01.000 --> 00:00:04.000 align:start
+<v Ines>The migration of the <i>database</i> is done.</v>
+
+00:04.500 --> 00:09.000
+<v.loud Paulo>I wait for the certificate of the gateway,
+
+00:09.100 --> 00:12.000
+<v Paulo>so the release moves &amp; waits.
+"""
+SRT = """1
+00:00:01,000 --> 00:00:04,000
+Welcome. The dam at Kölnbrein
+
+2
+00:00:04,000 --> 00:00:07,500
+is two hundred
+metres high.
+
+3
+01:00:08,000 --> 01:00:10,500
+<i>- Is it?</i>
+- ANNA: Note: it is.
+"""
+
+
+def document(folder: Path, name: str, content: str) -> Document:
+    (folder / name).write_text(content, encoding="utf-8")
+    [read] = read_documents([folder], print)
+    return read
+
+
+def test_read_documents_webvtt_voices_are_speakers(tmp_path: Path) -> None:
+    part = document(tmp_path, "standup.vtt", VTT)
+    assert part.text == (
+        "Ines (00:00:01): The migration of the database is done.\n"
+        "Paulo (00:00:04): I wait for the certificate of the gateway, so the release moves & waits."
+    )
+    assert [record.fields[0].text for record in part.records[1:]] == ["Ines", "Paulo"]
+    at = part.text.index("release")
+    assert part.places is not None and part.places.of(at, at + 7) == "time 00:00:09"
+    assert part.places.of(*part.records[2][2:4]) == "times 00:00:04-00:00:09"
+    assert part.places.cuts(0, len(part.text)) == ()
+
+
+def test_read_documents_subrip_sentences_over_cues_are_joined(tmp_path: Path) -> None:
+    part = document(tmp_path, "talk.srt", SRT)
+    assert part.text.split("\n") == [
+        "Welcome. The dam at Kölnbrein is two hundred metres high.", "Is it?", "ANNA (01:00:08): Note: it is.",
+    ]  # fmt: skip
+
+
+def test_read_documents_rolling_captions_are_said_once(tmp_path: Path) -> None:
+    cues = "\n\n".join(f"00:0{i}.000 --> 00:0{i}.900\n{text}" for i, text in enumerate(("It is", "It is", "high.")))
+    assert document(tmp_path, "a.vtt", f"WEBVTT\n\n{cues}\n").text == "It is high."
+
+
+def test_subtitles_other_file_raises() -> None:
+    with pytest.raises(UnreadableError, match="no line with two times"):
+        list(read(File("a.srt", content=b"Hello.\n")))
+
+
+LINES = ["00:01.000 --> 00:02.000", "1", "", "<v Ines>Yes", "- No.", "WEBVTT", "Anna: one", "--> 3"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=20))
+def test_subtitles_records_lie_in_text(lines: list[str]) -> None:
+    try:
+        [part] = read(File("a.vtt", content="\n".join(lines).encode()))
+    except UnreadableError:
+        return
+    assert all(record.fields[-1].text == part.text[slice(*record.fields[-1][2:])] for record in part.records)
+    assert "-->" not in part.text.replace("--> 3", "")

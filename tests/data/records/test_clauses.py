@@ -1,0 +1,141 @@
+"""Numbered clauses in texts of several formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.data.document import Document, split
+from graphwright.data.documents import read_documents
+from graphwright.data.records.clauses import clause_records, clauses
+
+CONTRACT = """SERVICE AGREEMENT
+
+1. Definitions
+
+1.1 "Service" means the hosting.
+
+1.2 "Fee" means the sum in Schedule 2.
+
+2. Term
+
+2.1 The agreement begins on 1 May 2024 and lasts 12 months.
+
+2.2 Either party may end it:
+
+(a) with 30 days notice; or
+
+(b) at once, if
+
+(i) the other is bankrupt, or
+
+(ii) fails to pay.
+
+(c) never on Sundays.
+
+3. Fees
+
+3.9 One.
+
+3.10 Two.
+
+3.11 Three.
+"""
+NUMBERS = [
+    "1",
+    "1.1",
+    "1.2",
+    "2",
+    "2.1",
+    "2.2",
+    "2.2(a)",
+    "2.2(b)",
+    "2.2(b)(i)",
+    "2.2(b)(ii)",
+    "2.2(c)",
+    "3",
+    "3.9",
+    "3.10",
+    "3.11",
+]
+
+
+def read(folder: Path, name: str, content: str) -> Document:
+    (folder / name).write_text(content, encoding="utf-8")
+    [document] = read_documents([folder / name], print)
+    return document
+
+
+def numbers(document: Document) -> list[str]:
+    return [record.fields[0].text for record in document.records if record.type == "clause"]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
+def test_read_documents_clauses_of_every_format_are_records(tmp_path: Path, name: str) -> None:
+    paragraphs = "".join(f"<p>{line}</p>" for line in CONTRACT.split("\n\n"))
+    document = read(tmp_path, name, paragraphs if name.endswith("html") else CONTRACT)
+    assert numbers(document) == NUMBERS
+    record = next(record for record in document.records if record.fields[0].text == "2.2(b)")
+    assert document.text[record.start : record.end].endswith("(ii) fails to pay.")
+    assert [heading.title for heading in document.headings][:3] == ["1 Definitions", "1.1", "1.2"]
+    chunks = split(document, budget=30, overlap=0)
+    assert next(chunk.heading for chunk in chunks if "bankrupt" in chunk.text).endswith("2 Term › 2.2")
+
+
+def test_read_documents_word_document_clauses_are_records(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx")
+    document = docx.Document()
+    for line in CONTRACT.split("\n\n"):
+        document.add_paragraph(line.strip())
+    document.save(str(tmp_path / "a.docx"))
+    [read] = read_documents([tmp_path], print)
+    assert numbers(read) == NUMBERS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "§ 1 Zweck\n(1) Es regelt Pumpen.\n(2) Es gilt.\n\n§ 2 Frist\nBald.\n\n§ 12 Ende\n(1) So.\n(3) Nun.\n",
+            ["§ 1", "§ 1(1)", "§ 1(2)", "§ 2", "§ 12", "§ 12(1)", "§ 12(3)"],
+        ),
+        ("Art. 5 Fees\nOne.\n\nArt. 5a Late\nTwo.\n\nArt. 6 End\nThree.\n", ["Art. 5", "Art. 5a", "Art. 6"]),
+        ("Artículo 1\nUno.\n\nArtículo 2\nDos.\n\nArtículo 3\nTres.\n", ["Artículo 1", "Artículo 2", "Artículo 3"]),
+        ("第1条 目的\n本規則は。\n第2条 定義\n一。\n第3条 その他\n二。\n", ["第1条", "第2条", "第3条"]),
+        ("4.9 Term\nOne.\n4.10 Notice\nTwo.\n4.11 Costs\nThree.\n", ["4.9", "4.10", "4.11"]),
+        ("4.2(a) One.\n4.2(b) Two.\n4.3 Three.\n", ["4.2(a)", "4.2(b)", "4.3"]),
+        ("1.1 One.\n1.2 A share of\n3.5 percent is due.\n1.3 Three.\n", ["1.1", "1.2", "1.3"]),
+        ("1. Intro .... 3\n2. Data .... 5\n2.1 Rows .... 6\n\n1. Intro\n\nLong text.\n\n2. Data\n\nMore text.\n\n"
+         "2.1 Rows\n\nWe count.\n", ["1", "2", "2.1"]),
+        ("Steps:\n1. Open the box.\n2. Take the pump.\n3. Close it.\n", []),
+        ("In 2024 we sold.\n2024 was good.\n2025 was better.\n2026 was best.\n", []),
+    ],
+)  # fmt: skip
+def test_clause_records_numbers_are_as_cited(text: str, expected: list[str]) -> None:
+    records, _ = clause_records(text, ())
+    assert [record.fields[0].text for record in records] == expected
+
+
+def test_clause_records_below_headings_go_one_level_down(tmp_path: Path) -> None:
+    document = read(tmp_path, "a.md", "# Deal\n\n## 1. Term\n\n1.1 One.\n\n1.2 Two.\n\n## 2. Fees\n\n2.1 Three.\n")
+    assert [(heading.level, heading.title) for heading in document.headings] == [
+        (1, "Deal"), (2, "1. Term"), (3, "1.1"), (3, "1.2"), (2, "2. Fees"), (3, "2.1"),
+    ]  # fmt: skip
+
+
+LINES = ["1. One", "1.1 Two.", "1.2", "(a) three", "(b) four", "§ 3 Five", "2.10(b) Six", "text", "", "2. x", "(1) y"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=30))
+def test_clause_records_lie_in_text_in_order(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    records, headings = clause_records(text, ())
+    starts = [clause.start for clause in clauses(text)]
+    assert starts == sorted(set(starts)) and [h.start for h in headings] == sorted({h.start for h in headings})
+    for record in records:
+        assert 0 <= record.start < record.end <= len(text)
+        for field in record.fields[1:]:
+            assert text[field.start : field.end].split() == field.text.split()

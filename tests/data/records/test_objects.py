@@ -1,0 +1,91 @@
+"""Objects of JSON as text and records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
+from graphwright.data.records.objects import object_file
+
+ORDER = {
+    "id": 7,
+    "customer": {"name": "Anna", "address": {"city": "Graz"}},
+    "lines": [{"sku": "A", "pieces": 2}, {"sku": "B", "pieces": 1, "marks": ["red", "old"]}],
+    "note": None,
+}
+
+
+def read(folder: Path, name: str, content: object) -> list[Document]:
+    (folder / name).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return list(read_documents([folder], print))
+
+
+def facts(document: Document, kind: str) -> list[list[tuple[str, str]]]:
+    return [[(f.name, f.text) for f in record.fields] for record in document.records if record.type == kind]
+
+
+def test_read_documents_object_without_text_is_document_with_all_its_values(tmp_path: Path) -> None:
+    [document] = read(tmp_path, "order.json", ORDER)
+    assert document.text == (
+        "id: 7\ncustomer.name: Anna\ncustomer.address.city: Graz\n"
+        "lines: sku: A; pieces: 2.\nlines: sku: B; pieces: 1; marks: red, old."
+    )
+    assert facts(document, "order") == [[("id", "7"), ("customer.name", "Anna"), ("customer.address.city", "Graz")]]
+    assert facts(document, "lines") == [
+        [("sku", "A"), ("pieces", "2"), ("order.id", "7")],
+        [("sku", "B"), ("pieces", "1"), ("marks", "red"), ("marks", "old"), ("order.id", "7")],
+    ]
+
+
+def test_read_documents_lines_with_nested_texts_say_them(tmp_path: Path) -> None:
+    rows = [{"id": "8", "title": "Crane", "body": {"en": "It lifts 60 tonnes."}}, {"id": 9, "text": "x", "by": ORDER}]
+    first, second = read(tmp_path, "items.jsonl", "\n".join(map(json.dumps, rows)))
+    assert first.text == "id: 8; title: Crane; body.en: It lifts 60 tonnes."
+    assert facts(first, "items") == [[("id", "8"), ("title", "Crane"), ("body.en", "It lifts 60 tonnes.")]]
+    assert second.text.startswith("x\n\nby.id: 7; by.customer.name: Anna;")
+    assert facts(second, "items")[0][:2] == [("id", "9"), ("by.id", "7")]
+    assert facts(second, "lines")[0][-1] == ("items.id", "9")
+
+
+def test_read_documents_rows_with_only_a_text_have_no_record(tmp_path: Path) -> None:
+    [document] = read(tmp_path, "c.jsonl", '{"id": "a", "title": "T", "text": "x"}\n')
+    assert document.records == ()
+
+
+def test_object_file_mapping_of_ids_gives_a_record_for_each() -> None:
+    part = object_file({"users": {f"u{i}": {"name": f"N{i}", "age": i} for i in range(3)}}, "team")
+    assert part is not None and part.text.splitlines()[0] == "users: id: u0; name: N0; age: 0."
+    assert [record.type for record in part.records] == ["users"] * 3
+
+
+@pytest.mark.parametrize("depth", [45, 300])
+def test_object_file_deep_nesting_is_kept(depth: int) -> None:
+    value: object = "deepest"
+    for _ in range(depth):
+        value = {"a": value}
+    part = object_file(value, "d")
+    assert part is not None and "deepest" in part.text
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab. ", max_size=3), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text("ab", min_size=1, max_size=2), values, max_size=4))
+def test_object_file_spans_say_the_fields(value: dict[str, object]) -> None:
+    part = object_file(value, "thing")
+    assert part is not None
+    starts = [record.start for record in part.records]
+    assert starts == sorted(starts)
+    for record in part.records:
+        assert record.end <= len(part.text)
+        assert all(part.text[f.start : f.end] == f.text for f in record.fields)
