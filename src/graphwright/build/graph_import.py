@@ -16,7 +16,6 @@ import numpy as np
 from graphwright.data.decoding import mixes_line_ends
 from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.graph_files.dump import BAD, LABEL, TRIPLE, Dump
-from graphwright.data.graph_files.graphml import GraphML
 from graphwright.data.graph_files.rdf import RDF, NTriples, iri_name, unescaped
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
@@ -38,7 +37,8 @@ class ImportedGraph:
     """Columns of a graph that was read from files.
 
     `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
-    `malformed`: the number of rows that were left out, the first of them in `examples`. `seconds` by part of the work.
+    `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
+    parts that were, by what they are. `seconds` by part of the work.
     """
 
     columns: Columns
@@ -46,6 +46,7 @@ class ImportedGraph:
     labels: Mapping[int, Sequence[str]] = field(default_factory=dict)
     malformed: int = 0
     examples: list[str] = field(default_factory=list)
+    left_out: Mapping[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -121,11 +122,7 @@ class _Reader:
         self.by_iri = any(isinstance(file, NTriples | RDF) for file in files)
         self.files, self.names = list(files), list(names)
         for number, file in enumerate(files):
-            if isinstance(file, GraphML):
-                (part := folder / f"graphml-{number}").mkdir()
-                self.files[number], names_of_nodes = file.to_csv(part)
-                self.names.append(names_of_nodes)
-            elif isinstance(file, RDF):
+            if isinstance(file, RDF):
                 (part := folder / f"rdf-{number}").mkdir()
                 self.files[number] = file.to_ntriples(part)
         # The tables are read twice and then deleted: compressing them is not worth the work.

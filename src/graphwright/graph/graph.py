@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
+from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import block_sums
 from graphwright.kernels.csr import Csr, group, undirected
 from graphwright.kernels.ranking import sorted_distinct
@@ -54,6 +55,7 @@ class Columns:
     indexes `sentences`, -1 where the text is "head relation tail".
     `node_chunks`, `edge_chunks`: the chunk nodes that each node and edge came from.
     `aliases`: further names, sorted, and `alias_node: int64`, the node that each means.
+    `records`: those of the documents, None where they have none.
     """
 
     names: TextColumn
@@ -70,6 +72,7 @@ class Columns:
     passages: Passages | None = None
     aliases: TextColumn = field(default_factory=lambda: TextColumn.of([]))
     alias_node: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    records: RecordColumns | None = None
 
     def __post_init__(self) -> None:
         for name, column in vars(self).items():
