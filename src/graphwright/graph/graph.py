@@ -101,6 +101,11 @@ class Columns:
         """The edges that end at each node, by edge id."""
         return group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32))
 
+    @cached_property
+    def related(self) -> Csr:
+        """The edges of each relation, by edge id."""
+        return group(len(self.relations), self.relation, np.arange(len(self.relation), dtype=np.int32))
+
     def between_entities(self, edges: Ints | Ids32) -> NDArray[np.bool_]:
         """Return which edges join two entities, rather than a passage and an entity."""
         heads, tails = self.kinds[self.heads[edges]], self.kinds[self.tails[edges]]
@@ -134,7 +139,8 @@ class Columns:
     def edges_of(self, *relations: str) -> Ints:
         """Return the edges of these relations, by edge id."""
         numbers = [i for i, name in enumerate(self.relations) if name in relations]
-        return np.flatnonzero(np.isin(self.relation, numbers)) if numbers else np.empty(0, np.int64)
+        edges = self.related.rows(numbers)
+        return edges if len(numbers) < 2 else np.sort(edges)
 
     @cached_property
     def _by_relation(self) -> dict[tuple[str, ...], Csr]:
@@ -146,7 +152,8 @@ class Columns:
         texts = [column for column in (self.names, self.relations, self.texts, self.sentences) if column is not None]
         statements = [] if self.edge_text is None else [self.edge_text]
         blocks = [block for column in texts for block in (column.data, column.offsets)]
-        return _digest(self.heads, self.tails, self.relation, *statements, *blocks)
+        records = [] if self.records is None else self.records.arrays()
+        return _digest(self.heads, self.tails, self.relation, *statements, *blocks, *records)
 
 
 class Graph:
