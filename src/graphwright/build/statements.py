@@ -10,7 +10,8 @@ import numpy as np
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns
-from graphwright.graph.records import RecordColumns
+from graphwright.graph.records import RecordColumns, sorted_forms
+from graphwright.text.names import normal_form
 
 STATEMENT = "statement"
 """Type of the record of a statement."""
@@ -54,7 +55,8 @@ def with_statements(columns: Columns, statements: Mapping[int, Sequence[Qualifie
                 cells.append(_Cell(len(edge_of_record), name_number, text_number, node))
             edge_of_record.append(edge)
     count = len(edge_of_record)
-    record, name, text, node = np.array(cells, np.int32).T
+    record, name, text, node = map(np.ascontiguousarray, np.array(cells, np.int32).T)
+    forms, form_text = sorted_forms(TextColumn.of(map(normal_form, texts)))
     records = RecordColumns(
         types=TextColumn.of([STATEMENT]),
         type=np.zeros(count, np.int32),
@@ -68,6 +70,8 @@ def with_statements(columns: Columns, statements: Mapping[int, Sequence[Qualifie
         text=text,
         field_span=np.zeros((len(cells), 2), np.int64),
         node=node,
+        forms=forms,
+        form_text=form_text,
     )
     return replace(_with_texts(columns, statements), records=records)
 

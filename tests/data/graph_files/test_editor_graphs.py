@@ -154,7 +154,7 @@ def test_read_gml_has_names_attributes_and_entities(tmp_path):
 
 def test_statement_of_edge_is_a_record_that_facts_find(tmp_path):
     graph = graph_at(graphml(tmp_path, CYTOSCAPE))
-    facts = Facts(graph.columns, graph.columns.records)
+    facts = Facts(graph.columns)
     statements = facts.of_type("statement")
     assert [facts.text(int(thing)) for thing in facts.relation("score").objects] == ["0.8"]
     assert facts.relation("subject").subjects.tolist() == statements.tolist()
