@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,13 +20,6 @@ STATEMENT = "statement"
 
 Qualifiers: TypeAlias = tuple[tuple[str, str, int], ...]
 """Fields of a statement: name, text, and the node that the text names, -1 for none."""
-
-
-class _Cell(NamedTuple):
-    record: int
-    name: int
-    text: int
-    node: int
 
 
 def graph_of(nodes: Iterable[Node], edges: Iterable[Edge]) -> Graph:
@@ -119,39 +112,39 @@ def with_statements(columns: Columns, statements: Mapping[int, Sequence[Qualifie
     """
     if not statements:
         return columns
+    return replace(_with_texts(columns, statements), records=_records(columns, statements))
+
+
+def _records(columns: Columns, statements: Mapping[int, Sequence[Qualifiers]]) -> RecordColumns:
     names, texts = dict[str, int](), dict[str, int]()
-    cells, edge_of_record = list[_Cell](), list[int]()
+    cells, subjects = list[tuple[int, int, int, int]](), list[int]()
     for edge in sorted(statements):
         head, tail = int(columns.heads[edge]), int(columns.tails[edge])
         relation = columns.relations[int(columns.relation[edge])]
-        triple = (
-            ("subject", columns.names[head], head), ("relation", relation, -1), ("object", columns.names[tail], tail)
-        )  # fmt: skip
+        ends = ("subject", columns.names[head], head), ("relation", relation, -1), ("object", columns.names[tail], tail)
         for fields in statements[edge]:
-            for name, text, node in (*triple, *fields):
-                name_number, text_number = names.setdefault(name, len(names)), texts.setdefault(text, len(texts))
-                cells.append(_Cell(len(edge_of_record), name_number, text_number, node))
-            edge_of_record.append(edge)
-    count = len(edge_of_record)
-    record, name, text, node = map(np.ascontiguousarray, np.array(cells, np.int32).T)
+            for name, text, node in (*ends, *fields):
+                numbers = names.setdefault(name, len(names)), texts.setdefault(text, len(texts))
+                cells.append((len(subjects), *numbers, node))
+            subjects.append(head)
+    record, name_of, text_of, node_of = (np.ascontiguousarray(column) for column in np.array(cells, np.int32).T)
     forms, form_text = sorted_forms(TextColumn.of(map(normal_form, texts)))
-    records = RecordColumns(
+    return RecordColumns(
         types=TextColumn.of([STATEMENT]),
-        type=np.zeros(count, np.int32),
-        chunk=columns.heads[np.array(edge_of_record)],
-        span=np.zeros((count, 2), np.int64),
-        is_copy=np.zeros(count, bool),
+        type=np.zeros(len(subjects), np.int32),
+        chunk=np.array(subjects, np.int32),
+        span=np.zeros((len(subjects), 2), np.int64),
+        is_copy=np.zeros(len(subjects), bool),
         names=TextColumn.of(names),
         texts=TextColumn.of(texts),
         record=record,
-        name=name,
-        text=text,
+        name=name_of,
+        text=text_of,
         field_span=np.zeros((len(cells), 2), np.int64),
-        node=node,
+        node=node_of,
         forms=forms,
         form_text=form_text,
     )
-    return replace(_with_texts(columns, statements), records=records)
 
 
 def _with_texts(columns: Columns, statements: Mapping[int, Sequence[Qualifiers]]) -> Columns:
