@@ -20,7 +20,7 @@ from graphwright.build.assembly import graph_of
 from graphwright.build.graph_import import import_graph
 from graphwright.build.other_import import documents_of, read_other_index
 from graphwright.data.graph_files.detect import dump_of
-from graphwright.data.graph_files.property_graphs import read_property_graph
+from graphwright.data.graph_files.read_graph import read_property_graph
 from graphwright.graph.export import export
 from graphwright.graph.graph import Graph
 
@@ -36,6 +36,18 @@ RDF = {
     "jsonld": b'{"@context": {"@vocab": "http://a/"}, "@id": "http://a/Graz", "on": {"@id": "http://a/Mur"}, "n": "x"}',
 }
 RDF_PARTS = (*CELLS, b"[" * 3000, b"(" * 3000, b"<<", b'"""', b"@base", b"\\u", b"^^", b"{", b"&a;", b"<!ENTITY a 'b'>")
+PARTS_SEED = b"""<< <http://a/Graz> <http://a/on> <http://a/Mur> >> <http://a/since> "1128"^^<http://a/year> .
+<http://a/r> <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> <<( <http://a/Mur> <http://a/in> _:l )>> .
+_:l <http://www.w3.org/1999/02/22-rdf-syntax-ns#first> _:e .
+_:l <http://www.w3.org/1999/02/22-rdf-syntax-ns#rest> _:l .
+_:e <http://www.w3.org/2002/07/owl#onProperty> <http://a/p> .
+_:e <http://www.w3.org/2002/07/owl#someValuesFrom> _:l .
+<http://a/r> <http://a/source> _:e .
+"""
+GEXF_SEED = b"""<gexf><graph><attributes class="node"><attribute id="0" title="year"><default>1</default></attribute>
+</attributes><nodes><node id="a" label="Graz"><attvalues><attvalue for="0" value="1128"/></attvalues><nodes>
+<node id="c" pid="a"/></nodes></node></nodes><edges><edge source="a" target="b" weight="2"/></edges></graph></gexf>"""
+GML_SEED = b'graph [ node [ id 1 label "Graz &amp; Mur" x [ y 1 y 2 ] ]\n edge [ source 1 target 2 value 3 ] ] # end\n'
 NODE_LINK = b"""{"nodes": [{"id": 1, "name": "Graz", "entity_type": "city", "description": "On the Mur."},
 {"id": 2, "label": "Mur", "metadata": {"kind": "river"}}], "links": [{"source": 1, "target": 2, "relation": "on"}]}"""
 APOC = b"""{"type": "node", "id": "0", "labels": ["City"], "properties": {"name": "Graz"}}
@@ -221,6 +233,9 @@ def targets() -> Iterable[Target]:
         ("node-link", "graph.json", (NODE_LINK, b'{"graph": ' + NODE_LINK + b"}")),
         ("apoc-json", "graph.jsonl", (APOC,)),
         ("neo4j-csv", "graph.csv", (ADMIN, APOC_CSV)),
+        ("graphml", "graph.graphml", (GRAPHML_SEED,)),
+        ("gexf", "graph.gexf", (GEXF_SEED,)),
+        ("gml", "graph.gml", (GML_SEED,)),
     ):
         yield Target(name, partial(property_graph, file), seeds, (*JSON, *CELLS))
     yield Target("graphrag", graphrag, (json.dumps(GRAPHRAG).encode(),), JSON)

@@ -30,7 +30,6 @@ from fuzzing.seeds import (
     DOCX,
     DOCX_SEED,
     EPUB,
-    GRAPHML_SEED,
     JSON,
     LABELS,
     MARKS,
@@ -219,8 +218,7 @@ def _targets() -> Iterable[Target]:
     for suffix, seeds in (
         ("tsv", (b"Graz\tlies on\tMur\n" * 3,)),
         ("csv", (b"head,relation,tail\nGraz,lies on,Mur\n",)),
-        ("nt", (b'<http://a/Graz> <http://a/on> "Mur"@en .\n',)),
-        ("graphml", (GRAPHML_SEED,)),
+        ("nt", (b'<http://a/Graz> <http://a/on> "Mur"@en .\n', fuzz_graphs.PARTS_SEED)),
     ):
         yield Target(f"import-{suffix}", partial(fuzz_graphs.imported, suffix), seeds, CELLS)
     for name, read, file, seed in (

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from graphwright import Graph
 from graphwright.build import graph_import
+from graphwright.build.assembly import graph_of
 from graphwright.build.graph_import import ImportedGraph, import_graph
 from graphwright.data.graph_files.detect import dump_of
+from graphwright.data.graph_files.read_graph import read_property_graph
 from graphwright.errors import DataError
 from graphwright.graph.graph import Graph as AnyGraph
 
@@ -73,37 +75,10 @@ def test_import_forms_give_same_graph(tmp_path):
         '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge" attr.name="label"/>'
         f'<graph edgedefault="directed">{ends}</graph></graphml>'
     )
-    for name in ("kb.tsv", "kb2.tsv.gz", "kb.csv", "kb.nt", "kb.parquet", "kb.graphml"):
+    for name in ("kb.tsv", "kb2.tsv.gz", "kb.csv", "kb.nt", "kb.parquet"):
         assert read(tmp_path / name.replace(".", "-"), tmp_path / name).columns.checksum == wanted, name
-
-
-def test_import_of_networkx_graphml_succeeds(tmp_path):
-    import networkx as nx
-
-    graph = nx.DiGraph()
-    graph.add_node(0, name="Graz", size=3)
-    graph.add_node(1, name="Mur")
-    graph.add_edge(0, 1, relation="lies on")
-    graph.add_edge(1, 2)
-    nx.write_graphml(graph, tmp_path / "kb.graphml")
-    result = read(tmp_path, tmp_path / "kb.graphml")
-    assert triples_of(result) == [("Graz", "lies on", "Mur"), ("Mur", "linked to", "2")]
-    assert result.ids == {0: "0", 1: "1"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<graphml><graph>",
-        "<html></html>",
-        "no xml",
-        *(f'<?xml version="1.0" encoding="{e}"?><graphml/>' for e in ("none", "utf-7")),
-    ],
-)
-def test_import_of_incomplete_graphml_raises(tmp_path, text):
-    (tmp_path / "kb.graphml").write_text(text)
-    with pytest.raises(DataError, match="GraphML"):
-        read(tmp_path, tmp_path / "kb.graphml")
+    graph = read_property_graph([tmp_path / "kb.graphml"])
+    assert graph_of(graph.nodes, graph.edges).checksum == wanted
 
 
 def test_import_of_ntriples_prefers_english_labels(tmp_path):

@@ -27,9 +27,14 @@ def from_igraph(graph: Any) -> Graph:
     if not isinstance(graph, igraph.Graph):
         raise OptionError(f"{type(graph).__name__} is no igraph graph; give an igraph.Graph.")
     return graph_of(
-        [node_of(vertex.index, vertex.attributes()) for vertex in graph.vs],
-        [edge_of(edge.source, edge.target, edge.attributes()) for edge in graph.es],
+        [node_of(vertex.index, _without_id(vertex)) for vertex in graph.vs],
+        [edge_of(edge.source, edge.target, _without_id(edge)) for edge in graph.es],
     )
+
+
+def _without_id(element: Any) -> dict[str, Any]:
+    """Return the attributes of a vertex or an edge but the id that it had in another program."""
+    return {name: value for name, value in element.attributes().items() if name != "id"}
 
 
 def to_igraph(graph: Graph, evidence: Evidence | None = None) -> Any:

@@ -36,14 +36,16 @@ def from_tables(edges: Any, nodes: Any = None, *, columns: Sequence[str] | None 
         if row[head] is None or row[tail] is None:
             raise DataError(f"row {number} of edges has no {head if row[head] is None else tail}: {str(row)[:80]}.")
         label = "" if relation is None or row[relation] is None else str(row[relation])
-        edge_list.append(edge_of(row[head], row[tail], row, label))
+        attributes = {name: value for name, value in row.items() if name not in ("id", head, relation, tail)}
+        edge_list.append(edge_of(row[head], row[tail], attributes, label))
     if nodes is None:
         names = dict.fromkeys(end for edge in edge_list for end in (edge.head, edge.tail))
         return graph_of([Node(name, name) for name in names], edge_list)
     node_rows = _rows(nodes, "nodes")
     if node_rows and "id" not in node_rows[0]:
         raise DataError(f"the table of nodes has no column 'id'; it has {', '.join(map(repr, node_rows[0]))}.")
-    return graph_of([node_of(row["id"], row) for row in node_rows], edge_list)
+    nodes_read = [node_of(row["id"], {n: value for n, value in row.items() if n != "id"}) for row in node_rows]
+    return graph_of(nodes_read, edge_list)
 
 
 def _places(names: list[str], columns: Sequence[str] | None) -> tuple[str, str | None, str]:

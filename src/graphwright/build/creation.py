@@ -20,7 +20,7 @@ from graphwright.build.other_import import ImportedDocument, documents_of, read_
 from graphwright.data.document import Chunk
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
-from graphwright.data.graph_files.property_graphs import is_property_graph, read_property_graph
+from graphwright.data.graph_files.read_graph import is_property_graph, read_property_graph
 from graphwright.data.other_indexes.content import OtherIndex
 from graphwright.errors import OptionError
 from graphwright.extract.extractors import extractor_of
@@ -86,23 +86,23 @@ def create_from(
         ).path
     if reports:
         raise OptionError("reports=True is for the output of Microsoft GraphRAG; give its folder as the source.")
-    given = source if isinstance(source, Graph) else _read(source, names, max_malformed)
+    given = ImportedGraph(source.columns) if isinstance(source, Graph) else _read(source, names, max_malformed)
     labels = [dump_of(file) for file in names]
     return _create_of_graph(folder, given, encoder, labels, max_malformed, spaces, progress).path
 
 
-def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -> Graph | list[Dump]:
+def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -> ImportedGraph | list[Dump]:
     """Return the graph of the files of a property graph, and any other files as dumps."""
     files = source if isinstance(source, list | tuple) else [source]
     paths = [Path(file) for file in files if isinstance(file, str | Path)]
     if any(map(is_property_graph, paths)):
         if len(paths) < len(files) or names or max_malformed is not None:
             raise OptionError(
-                "a property graph (JSON, or CSV of Neo4j) is read as it is: give paths of its files alone, without "
-                "names and max_malformed."
+                "a property graph (GraphML, GEXF, GML, JSON, CSV of Neo4j) is read as it is: give paths of its files "
+                "alone, without names and max_malformed."
             )
         read = read_property_graph(paths)
-        return graph_of(read.nodes, read.edges)
+        return ImportedGraph(graph_of(read.nodes, read.edges).columns, left_out=read.left_out)
     if not files:
         raise OptionError("give at least one file of triples to import.")
     return [file if isinstance(file, Dump) else dump_of(file) for file in files]
@@ -110,7 +110,7 @@ def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -
 
 def _create_of_graph(
     folder: Path,
-    source: Graph | Sequence[Dump],
+    source: ImportedGraph | Sequence[Dump],
     encoder: object,
     names: Sequence[Dump],
     max_malformed: int | None,
@@ -121,9 +121,9 @@ def _create_of_graph(
     model = encoder_of(EMBEDDED if encoder is None else encoder)
 
     def fill(layout: IndexLayout) -> None:
-        scratch, files = layout.path / "import", [] if isinstance(source, Graph) else source
-        if isinstance(source, Graph):
-            imported = ImportedGraph(source.columns)
+        scratch, files = layout.path / "import", [] if isinstance(source, ImportedGraph) else source
+        if isinstance(source, ImportedGraph):
+            imported = source
         else:
             imported = import_graph(files, scratch, names=names, max_malformed=max_malformed, progress=progress)
         graph = Graph(imported.columns)
@@ -136,6 +136,7 @@ def _create_of_graph(
             "relations": len(imported.columns.relations),
             "malformed": imported.malformed,
             "examples": imported.examples,
+            "left_out": dict(imported.left_out),
             "seconds": {part: round(value, 3) for part, value in seconds.items()},
         }
         settings = Settings(embed=tuple(snapshot.about["texts"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from graphwright.build.assembly import Qualifiers, with_statements
 from graphwright.data.decoding import mixes_line_ends
 from graphwright.data.duckdb_session import duckdb_session
-from graphwright.data.graph_files.dump import BAD, LABEL, TRIPLE, Dump
-from graphwright.data.graph_files.graphml import GraphML
-from graphwright.data.graph_files.rdf import RDF, NTriples, iri_name, unescaped
+from graphwright.data.graph_files.dump import LABEL, LINK, TRIPLE, Dump
+from graphwright.data.graph_files.malformed import MalformedRows
+from graphwright.data.graph_files.ntriples import NTriples, iri_name, unescaped
+from graphwright.data.graph_files.part_rows import claims_of, edges_of
+from graphwright.data.graph_files.rdf import RDF
+from graphwright.data.graph_files.rdf_parts import Claim
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
@@ -27,8 +31,6 @@ from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.store.changes import Progress
 
 _BLOCK = 2_000_000  # rows in memory at a time
-_MAX_EXAMPLES = 5  # malformed rows that are shown
-_MAX_MALFORMED, _MAX_SHARE = 100, 0.1  # default limits: malformed rows, and their share of a file
 _MAX_TRIPLES = 2**31 - 1
 _SALTS = 8
 
@@ -38,7 +40,8 @@ class ImportedGraph:
     """Columns of a graph that was read from files.
 
     `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
-    `malformed`: the number of rows that were left out, the first of them in `examples`. `seconds` by part of the work.
+    `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
+    parts that were, by what they are. `seconds` by part of the work.
     """
 
     columns: Columns
@@ -46,6 +49,7 @@ class ImportedGraph:
     labels: Mapping[int, Sequence[str]] = field(default_factory=dict)
     malformed: int = 0
     examples: list[str] = field(default_factory=list)
+    left_out: Mapping[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -112,20 +116,13 @@ class _Reader:
     ) -> None:
         self.db = db
         self.folder = folder
-        self.max_malformed = _MAX_MALFORMED if max_malformed is None else max_malformed
-        self.max_share = _MAX_SHARE if max_malformed is None else 1.0
+        self.max_malformed = max_malformed
         self.progress = progress
-        self.malformed = 0
-        self.examples: list[str] = []
         self.seconds: dict[str, float] = {}
         self.by_iri = any(isinstance(file, NTriples | RDF) for file in files)
         self.files, self.names = list(files), list(names)
         for number, file in enumerate(files):
-            if isinstance(file, GraphML):
-                (part := folder / f"graphml-{number}").mkdir()
-                self.files[number], names_of_nodes = file.to_csv(part)
-                self.names.append(names_of_nodes)
-            elif isinstance(file, RDF):
+            if isinstance(file, RDF):
                 (part := folder / f"rdf-{number}").mkdir()
                 self.files[number] = file.to_ntriples(part)
         # The tables are read twice and then deleted: compressing them is not worth the work.
@@ -136,8 +133,13 @@ class _Reader:
     def read(self, salt: int) -> ImportedGraph | None:
         """Read all files; return None if two names have the same hash with this salt."""
         self.hash = self._hash(salt)
-        count = self._read_triples()
-        labelled = self._collect_names()
+        malformed = self._read_rows()
+        labelled = self._collect_labels()
+        claims, left_out = claims_of(
+            self.db, self._rows("head, relation, tail, role"), self.hash.format, self._labels_of
+        )
+        count = self._triples(malformed)
+        self._collect_terms()
         heads, relation, tails, nodes, relations = self._numbered(count)
         if len(nodes) != self._count("terms") or len(relations) != self._count("relations"):
             return None
@@ -145,8 +147,9 @@ class _Reader:
         labels, _ = self._named("relations", relations, labelled)
         kinds = np.zeros(len(names), np.uint8)
         columns = Columns(names=names, heads=heads, tails=tails, relation=relation, relations=labels, kinds=kinds)
+        columns = with_statements(columns, self._statements(claims, nodes))
         further = self._further_labels(nodes) if labelled else {}
-        return ImportedGraph(columns, ids, further, self.malformed, self.examples[:_MAX_EXAMPLES], self.seconds)
+        return ImportedGraph(columns, ids, further, malformed.count, malformed.examples, left_out, self.seconds)
 
     def _hash(self, salt: int) -> str:
         """Return the expression of a hash, with braces for the text."""
@@ -176,97 +179,96 @@ class _Reader:
         self.progress(work, 100, 100)
         self._add_seconds(work, start)
 
-    def _read_triples(self) -> int:
-        """Write the hashes of all triples into the table `codes`; return their number."""
+    def _read_rows(self) -> MalformedRows:
+        """Write the hashes of all rows into the table `codes`; return the malformed ones."""
         self.db.execute("CREATE OR REPLACE TABLE codes (head UBIGINT, relation UBIGINT, tail UBIGINT, role UTINYINT)")
-        self.malformed, self.examples = 0, []
+        malformed = MalformedRows(self.db, self.max_malformed)
         for file in self.files:
             first = self._count("codes")
             for table in ("reject_errors", "reject_scans"):
                 self.db.execute(f"DROP TABLE IF EXISTS {table}")
             with self._timed("read triples"):
                 columns = ", ".join(map(self.hash.format, ("head", "relation", "tail")))
-                self.db.execute(f"INSERT INTO codes SELECT {columns}, role FROM ({file.rows(self.max_malformed + 1)})")
-            self._check_malformed(file, first)
+                self.db.execute(f"INSERT INTO codes SELECT {columns}, role FROM ({file.rows(malformed.limit + 1)})")
+            malformed.check(file, first)
+        return malformed
+
+    def _triples(self, malformed: MalformedRows) -> int:
+        """Return the number of triples. Raises DataError if there is none, or too many."""
         count = self._count(f"codes WHERE role = {TRIPLE}")
         if not count:
-            malformed = f" Malformed: {'; '.join(self.examples[:_MAX_EXAMPLES])}." if self.examples else ""
-            raise DataError(f"{', '.join(str(file.path) for file in self.files)}: there is no triple.{malformed}")
+            shown = f" Malformed: {'; '.join(malformed.examples)}." if malformed.examples else ""
+            raise DataError(f"{', '.join(str(file.path) for file in self.files)}: there is no triple.{shown}")
         if count > _MAX_TRIPLES:
             raise DataError(f"there are {count:,} triples; at most {_MAX_TRIPLES:,} can be imported.")
         return count
 
-    def _check_malformed(self, file: Dump, first: int) -> None:
-        """Count the malformed rows of a file, which begin at row `first` of `codes`.
+    def _rows(self, columns: str) -> str:
+        """Return the query of these columns of the rows of all files."""
+        return " UNION ALL ".join(f"(SELECT {columns} FROM ({file.rows()}))" for file in self.files)
 
-        Raises DataError if there are too many in all files, or in this one for its size.
-        """
-        rejects, bad = list[tuple[int, str]](), 0  # lines that could not be split into columns
-        if self._count("duckdb_tables() WHERE table_name = 'reject_errors'"):
-            rows = self.db.execute(
-                "SELECT line, any_value(error_type), any_value(csv_line), count(DISTINCT byte_position) "
-                "FROM reject_errors GROUP BY line ORDER BY line"
-            ).fetchall()
-            rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, _ in rows]
-            bad = sum(row[-1] for row in rows)
-        counts = dict(
-            self.db.execute(f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role").fetchall()
-        )
-        bad += counts.get(BAD, 0)
-        self.malformed += bad
-        examples = self._examples(file, first, rejects) if bad else []
-        self.examples += examples
-        rows_read = bad + counts.get(TRIPLE, 0) + counts.get(LABEL, 0)
-        limit = ""
-        if self.malformed > self.max_malformed:
-            limit = f"{self.malformed:,} rows or more are malformed, and {self.max_malformed:,} are allowed"
-        elif bad > max(self.max_share * rows_read, 1):  # a single line may be a footer
-            limit = f"{bad:,} of {rows_read:,} rows are malformed, more than one in ten"
-        if limit:
-            raise DataError(
-                f"{file.path}: {limit}; nothing was imported. {'; '.join(examples)}. Each row must have a head, a "
-                f"relation and a tail. Correct them, or allow more: --max-malformed."
-            )
-
-    def _examples(self, file: Dump, first: int, rejects: list[tuple[int, str]]) -> list[str]:
-        """Return the first malformed rows of a file, with their line numbers."""
-        examples = rejects[:_MAX_EXAMPLES]
-        rows = self.db.execute(
-            f"SELECT rowid - {first} FROM codes WHERE rowid >= {first} AND role = {BAD} ORDER BY rowid "
-            f"LIMIT {_MAX_EXAMPLES}"
-        ).fetchall()
-        for (row,) in rows:
-            for line, _ in rejects:  # rejected lines before it have no row number
-                row += line - 1 - file.skipped <= row
-            examples.append((row + 1 + file.skipped, file.row_text(row)))
-        return [f"{file.path.name}, {text}" for _, text in sorted(examples)[:_MAX_EXAMPLES]]
-
-    def _collect_names(self) -> bool:
-        """Write the distinct nodes, relations, and names of ids into tables; return whether any id has a name."""
-        rows = " UNION ALL ".join(f"(SELECT head, relation, tail, role FROM ({file.rows()}))" for file in self.files)
+    def _collect_terms(self) -> None:
+        """Write the distinct nodes and relations into tables."""
+        rows = f"SELECT head, relation, tail FROM ({self._rows('head, relation, tail, role')}) WHERE role = {TRIPLE}"
+        if self._count("parts"):
+            rows += "".join(f" AND {end} NOT IN (FROM parts)" for end in ("head", "relation", "tail"))
+            rows += " UNION ALL FROM claims"
         for table, names in (("terms", "unnest([head, tail])"), ("relations", "relation")):
             with self._timed("collect names"):
                 self.db.execute(
-                    f"CREATE OR REPLACE TABLE {table} AS SELECT name FROM (SELECT {names} AS name FROM ({rows}) "
-                    f"WHERE role = {TRIPLE}) GROUP BY name"
+                    f"CREATE OR REPLACE TABLE {table} AS SELECT name FROM (SELECT {names} AS name FROM ({rows})) "
+                    "GROUP BY name"
                 )
+
+    def _collect_labels(self) -> bool:
+        """Write the names of ids into tables; return whether any id has a name."""
         labels = [
             f"SELECT head AS id, tail AS name, 0 AS rank FROM ({f.rows()}) WHERE role = {TRIPLE}" for f in self.names
         ]
+        triples = [f.rows() for f in self.files if isinstance(f, NTriples)]
         if self._count(f"codes WHERE role = {LABEL}"):
-            labels += [
-                f"SELECT head AS id, tail AS name, if(plain, 1, 2) AS rank FROM ({f.rows()}) WHERE role = {LABEL}"
-                for f in self.files
-                if isinstance(f, NTriples)
-            ]
-        if labels:
-            with self._timed("collect names"):
-                self.db.execute(f"CREATE OR REPLACE TABLE all_labels AS {' UNION ALL '.join(labels)}")
+            labels += [f"SELECT head AS id, tail AS name, rank FROM ({rows}) WHERE role = {LABEL}" for rows in triples]
+        with self._timed("collect names"):
+            self.db.execute("CREATE OR REPLACE TABLE all_labels (id VARCHAR, name VARCHAR, rank INTEGER)")
+            for part in labels:
+                self.db.execute(f"INSERT INTO all_labels {part}")
+            for rows in triples if self._count(f"codes WHERE role = {LINK}") else ():
                 self.db.execute(
-                    "CREATE OR REPLACE TABLE labels AS SELECT id, arg_min(name, (rank, name)) AS name "
-                    "FROM all_labels GROUP BY id"
+                    f"INSERT INTO all_labels SELECT link.tail, name, rank FROM (SELECT head, tail FROM ({rows}) WHERE "
+                    f"role = {LINK}) AS link JOIN all_labels ON id = link.head"
                 )
-        return bool(labels)
+            self.db.execute(  # of extracts of Wikidata, which lack the rows about properties
+                "INSERT INTO all_labels SELECT replace(id, '/entity/P', unnest(['/prop/direct/P', '/prop/qualifier/P', "
+                "'/prop/reference/P'])), name, rank FROM all_labels WHERE contains(id, '/entity/P')"
+            )
+            self.db.execute(
+                "CREATE OR REPLACE TABLE labels AS SELECT id, arg_min(name, (rank, name)) AS name FROM all_labels "
+                "GROUP BY id"
+            )
+        return bool(self._count("labels"))
+
+    def _labels_of(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the names of those of some ids that have one."""
+        listed = "(SELECT unnest(?::VARCHAR[]))"
+        return dict(self.db.execute(f"SELECT id, name FROM labels WHERE id IN {listed}", [list(ids)]).fetchall())
+
+    def _statements(self, claims: Sequence[Claim], nodes: Numbering) -> dict[int, list[Qualifiers]]:
+        """Return the fields of the statements that edges make."""
+        told = {number: claim.fields for number, claim in enumerate(claims) if claim.fields}
+        terms = list(dict.fromkeys(term for fields in told.values() for field in fields for term in field))
+        if not terms:
+            return {}
+        hashes = self.db.execute(
+            f"SELECT {self.hash.format('term')} AS code FROM (SELECT unnest(?::VARCHAR[]) AS term)", [terms]
+        ).fetchnumpy()["code"]
+        node_of = dict(zip(terms, nodes.find(hashes).tolist(), strict=True))
+        name_of = {term: iri_name(term) for term in terms} | self._labels_of(terms)
+        statements: dict[int, list[Qualifiers]] = {}
+        for number, edge in sorted(edges_of(self.db, self.hash.format).items()):
+            if number in told:
+                fields = tuple((name_of[name], name_of[value], node_of[value]) for name, value in told[number])
+                statements.setdefault(edge, []).append(fields)
+        return statements
 
     def _further_labels(self, numbers: Numbering) -> dict[int, list[str]]:
         """Return the labels of nodes that are not their names, sorted; none for a graph whose names are not folded."""

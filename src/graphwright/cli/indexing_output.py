@@ -141,6 +141,8 @@ def show_graph(info: Mapping[str, Any], seconds: float) -> None:
         note(f"note: {counted(imported['malformed'], 'malformed row')} left out. The first:")
         for line in imported["examples"]:
             note(f"  {line}")
+    for part, count in imported.get("left_out", {}).items():
+        note(f"note: left out: {count:,} {part}.")
     vectors = ", ".join(f"{count:,} {name}" for name, count in info["embedded"].items())
     if not vectors:
         note("note: the index has no vectors; methods that search by meaning need --embed names.")

@@ -4,7 +4,7 @@ from .documents import read_documents as read_documents
 from .documents import read_file as read_file
 from .graph_files.detect import dump_of as dump_of
 from .graph_files.dump import Dump as Dump
-from .graph_files.property_graphs import is_property_graph as is_property_graph
+from .graph_files.read_graph import is_property_graph as is_property_graph
 from .question_sets.datasets import read_dataset as read_dataset
 from .question_sets.graph_questions import GraphQuestion as GraphQuestion
 from .question_sets.graph_questions import read_graph_questions as read_graph_questions

@@ -8,7 +8,7 @@ from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph, Index
 from graphwright.build.assembly import graph_of
-from graphwright.data.graph_files.property_graphs import read_property_graph
+from graphwright.data.graph_files.read_graph import read_property_graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export
 from graphwright.models import HashEncoder
@@ -74,7 +74,7 @@ def test_read_property_graph_reads_neo4j_admin_csv(tmp_path):
 def test_from_graph_property_graph_keeps_its_texts(tmp_path):
     (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, APOC)))
     index = Index.from_graph(tmp_path / "index", tmp_path / "all.jsonl", encoder=HashEncoder())
-    assert index.graph.passage(0) == "Ada (Person). Ada was born in London."
+    assert index.graph.passage(0).startswith("Ada (Person). Ada was born in London. Ada type Person. Ada born 1815.")
     found = index.retrieve("capital city", "bm25").passages
     assert index.graph.names[int(found.ids[0])] == "London"
     with pytest.raises(OptionError, match="read as it is"):
@@ -110,3 +110,61 @@ def test_read_property_graph_values_of_other_types_are_ignored(value, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps({"nodes": nodes, "links": [{"source": 1, "target": 2}]}))
     assert read(tmp_path / "a.jsonl").triple(0) == ("0", "BORN_IN", "1")
     assert read(tmp_path / "a.json").triple(0) == ("1", "linked to", "2")
+
+
+SPACES = {
+    "persons.csv": "personId:ID(Person),name,born:int,aliases:string[],secret:IGNORE,:LABEL\n"
+    '1,Ada,1961,"Adi;A. S.",x,Person;Chief\n',
+    "films.csv": "filmId:ID(Film){label:Film},title,:LABEL\n1,Winter Road,Film\n",
+    "acted.csv": ":START_ID(Person),role,:END_ID(Film),:TYPE\n1,Clerk,1,ACTED_IN\n1,,1,DIRECTED\n",
+}
+FACTS = [
+    ("Ada", "ACTED_IN", "Winter Road"), ("Ada", "DIRECTED", "Winter Road"), ("Ada", "type", "Person"),
+    ("Ada", "type", "Chief"), ("Ada", "personId", "1"), ("Ada", "born", "1961"), ("Ada", "aliases", "Adi"),
+    ("Ada", "aliases", "A. S."), ("Winter Road", "type", "Film"), ("Winter Road", "filmId", "1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("delimiter", [",", "|", "\t"])
+@pytest.mark.parametrize("headers_apart", [False, True])
+def test_read_property_graph_neo4j_ids_are_unique_in_their_space(delimiter, headers_apart, tmp_path):
+    paths = []
+    for name, text in SPACES.items():
+        header, rows = text.replace(",", delimiter).split("\n", 1)
+        parts = {f"{name}-header.csv": header, name: rows} if headers_apart else {name: f"{header}\n{rows}"}
+        for part, content_of_part in parts.items():
+            (tmp_path / part).write_text(content_of_part)
+            paths.append(tmp_path / part)
+    graph = read(*paths)
+    assert [graph.triple(edge) for edge in graph.edges.tolist()] == FACTS
+    assert [graph.edge_text(edge) for edge in (0, 1)] == [
+        "Ada ACTED IN Winter Road (role Clerk)",
+        "Ada DIRECTED Winter Road",
+    ]
+
+
+def test_read_property_graph_neo4j_data_without_header_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text("7,Cy\n")
+    (tmp_path / "b.csv").write_text(":ID,name\n7,Cy\n")
+    for paths in (["a.csv", "b.csv"], ["b.csv", "a.csv"]):
+        with pytest.raises(DataError, match=r"a\.csv: its first line has neither :ID"):
+            read(*(tmp_path / path for path in paths))
+
+
+def test_read_property_graph_neo4j_relationships_alone_keep_properties(tmp_path):
+    (tmp_path / "a.csv").write_text(":START_ID,since,:END_ID,:TYPE\nIda,2019,Mur,KNOWS\n")
+    graph = read(tmp_path / "a.csv")
+    assert graph.triple(0) == ("Ida", "KNOWS", "Mur") and graph.edge_text(0) == "Ida KNOWS Mur (since 2019)"
+
+
+def test_read_property_graph_cytoscape_elements_are_read(tmp_path):
+    nodes = [{"data": {"id": "1", "SUID": 1, "shared_name": "GAL4", "name": "GAL4", "score": 2, "tags": ["a", "b"]}}]
+    edges = [
+        {"data": {"id": "3", "SUID": 3, "source": "1", "target": "1", "interaction": "binds", "name": "GAL4 (binds)"}}
+    ]
+    (tmp_path / "a.json").write_text(json.dumps({"elements": {"nodes": nodes, "edges": edges}}))
+    graph = read(tmp_path / "a.json")
+    assert [graph.triple(edge)[1:] for edge in graph.edges.tolist()] == [
+        ("binds", "GAL4"), ("score", "2"), ("tags", "a"), ("tags", "b"),
+    ]  # fmt: skip
+    assert graph.edge_text(0) == "GAL4 binds GAL4"

@@ -1,4 +1,4 @@
-"""Choice of the format of a file of triples, and of its columns: TSV, CSV, RDF, Parquet and GraphML.
+"""Choice of the format of a file of triples, and of its columns: TSV, CSV, RDF and Parquet.
 
 Only the first lines are read here.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
 from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.graph_files.dump import Dump, sql_path
-from graphwright.data.graph_files.graphml import GraphML
-from graphwright.data.graph_files.rdf import RDF, RDF_FORMATS, NTriples
+from graphwright.data.graph_files.ntriples import NTriples
+from graphwright.data.graph_files.rdf import RDF, RDF_FORMATS
 from graphwright.data.graph_files.tables import Delimited, Parquet, Quoted
 from graphwright.data.records.read import split_row
 from graphwright.errors import DataError, OptionError
@@ -27,10 +27,19 @@ _COLUMN_NAMES = (
 _RELATION_COLUMNS = frozenset(["relation", "relationship", "predicate", "property", "attribute", "edge"])
 _COMPARED, _MIN_ROWS = 1_000, 3  # rows after the first that it is compared with, and the fewest
 _DELIMITERS = ("\t", "|", ",", ";", " ")
-_DUMP = " A dump of Neo4j can only be read by Neo4j: load it there, and export it as JSON with APOC."
+_CONVERSIONS = {
+    **dict.fromkeys((".dot", ".gv"), "Graphviz: convert it with gv2gml, or in Gephi, to GML"),
+    **dict.fromkeys((".cypher", ".cql"), "Cypher: run it in Neo4j, and export JSON with APOC (apoc.export.json.all)"),
+    **dict.fromkeys((".dump", ".backup"), "a dump that Neo4j alone reads: load it there, and export JSON with APOC"),
+    **dict.fromkeys((".net", ".paj"), "Pajek: convert it in Gephi or with networkx (read_pajek, write_graphml)"),
+    **dict.fromkeys((".gdf", ".tlp", ".vna", ".dl"), "a graph of an editor: open it in Gephi, and export GEXF"),
+    **dict.fromkeys((".cys", ".xgmml", ".cx", ".cx2", ".sif"), "of Cytoscape: open it there, and export GraphML"),
+    **dict.fromkeys((".drawio", ".vsdx"), "a drawing: open it in yEd, and save GraphML"),
+    **dict.fromkeys((".hdt", ".n3", ".trix"), "RDF: convert it to N-Triples, for example with riot or hdt2rdf"),
+}  # the formats of a suffix that are not read, and the way to one that is
 _FORMATS: dict[str, type[Dump]] = {
     ".tsv": Delimited, ".txt": Delimited, ".tab": Delimited, ".edgelist": Delimited, ".csv": Quoted, ".nt": NTriples,
-    ".ntriples": NTriples, ".parquet": Parquet, ".pq": Parquet, ".graphml": GraphML, **dict.fromkeys(RDF_FORMATS, RDF),
+    ".ntriples": NTriples, ".parquet": Parquet, ".pq": Parquet, **dict.fromkeys(RDF_FORMATS, RDF),
 }  # fmt: skip
 
 
@@ -58,14 +67,18 @@ def dump_of(
         raise DataError(f"{path} is {'a folder' if path.is_dir() else 'not there'}; import reads a file of triples.")
     kind = _FORMATS.get(suffix_of(path))
     if kind is None:
+        if conversion := _CONVERSIONS.get(suffix_of(path)):
+            raise DataError(
+                f"{path} cannot be read. It is {conversion}; then import that (GraphML, GEXF, GML, JSON, N-Triples)."
+            )
         raise DataError(
-            f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, and .gz of text."
-            f"{_DUMP if suffix_of(path) == '.dump' else ''}"
+            f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, .graphml, .gexf, "
+            f".gml, .json, .jsonl, and .gz of text. Convert it to one of them, for example to GraphML."
         )
     if columns is not None and len(columns) not in (2, 3):
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
     unusable: dict[str, object] = {} if issubclass(kind, Delimited) else {"mark": mark, "header": header}
-    unusable |= {"columns": columns} if kind in (NTriples, GraphML, RDF) else {}
+    unusable |= {"columns": columns} if kind in (NTriples, RDF) else {}
     if wrong := [name for name, value in unusable.items() if value is not None]:
         raise OptionError(f"{path} is {kind.__name__}: leave out {' and '.join(wrong)}, which are for tables as text.")
     if kind is RDF:
@@ -74,7 +87,7 @@ def dump_of(
         raise OptionError(f"{path} is {kind.__name__}, which has no named graphs; leave out named_graph.")
     if kind is Parquet:
         return Parquet(path, _parquet_columns(path, columns))
-    first = "" if kind is GraphML else _first_line(path)
+    first = _first_line(path)
     return _table(kind, path, first, columns, mark, header) if issubclass(kind, Delimited) else kind(path)
 
 

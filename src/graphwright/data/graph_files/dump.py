@@ -10,8 +10,9 @@ from pathlib import Path
 from graphwright.data.decoding import open_bytes
 from graphwright.data.records.read import without_wildcards
 
-TRIPLE, LABEL, BAD, SKIPPED = range(4)
-"""Roles of a row: a triple; a name (`tail`) of the node `head`; malformed; a comment or blank."""
+TRIPLE, LABEL, BAD, SKIPPED, PART, LINK, LEFT_OUT = range(7)
+"""Roles of a row: a triple; a name (`tail`) of the node `head`; malformed; a comment or blank; part of a statement with
+fields, a list or an expression; a relation (`tail`) that has the names of `head`; not read."""
 
 NO_RELATION = "linked to"
 """Relation of an edge in a file without relations."""

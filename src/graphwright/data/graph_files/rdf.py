@@ -1,4 +1,4 @@
-"""RDF as triples: N-Triples by DuckDB, other notations by pyoxigraph; names of IRIs and escape sequences.
+"""RDF in other notations than N-Triples, read by pyoxigraph.
 
 Parsers of JSON and XML take quadratic time in the depth of nesting, and pyoxigraph 0.5.13 ends the process with a
 segmentation fault at a few thousand levels, so the nesting is limited.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from graphwright.data.decoding import open_bytes, suffix_of
-from graphwright.data.graph_files.dump import BAD, LABEL, SKIPPED, TRIPLE, Dump, sql_text
+from graphwright.data.graph_files.dump import Dump
+from graphwright.data.graph_files.ntriples import NTriples
 from graphwright.errors import DataError
 
 MAX_NESTING = 500
@@ -24,6 +26,7 @@ _TAG = re.compile(  # or a part without tags
     rb"|<(?!!--|!\[CDATA\[|\?)(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+>",
     re.DOTALL,
 )
+_SCHEMA_ORG = re.compile(rb'("@context"\s*:\s*\[?\s*)"(https?)://(?:www\.)?schema\.org/?[^"]*"')
 _SIGNS = re.compile(rb'[\\"\[\]{}]')
 
 
@@ -104,56 +107,6 @@ RDF_FORMATS = {
 }  # fmt: skip
 """The name in pyoxigraph of the format of each suffix."""
 
-# Predicates whose object is a name of their subject.
-_LABELS = (
-    "http://www.w3.org/2000/01/rdf-schema#label",
-    "http://www.w3.org/2004/02/skos/core#prefLabel",
-    "http://schema.org/name",
-    "https://schema.org/name",
-    "http://xmlns.com/foaf/0.1/name",
-    "http://rdf.freebase.com/ns/type.object.name",
-)
-_ATTRIBUTE = "urn:graphwright:attribute:"  # predicates of attributes that our own export writes
-_IRI = r"<([^<>\"{}|^`\x00-\x20]*)>"
-_BLANK = r"_:[^\s<>\"]+"
-_LITERAL = r"\"((?:[^\"\\]|\\.)*)\"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<[^\s<>\"]*>)?"
-_STATEMENT = rf"^\s*(?:{_IRI}|({_BLANK}))\s*{_IRI}\s*(?:{_IRI}|({_BLANK})|{_LITERAL})\s*\.\s*(?:#.*)?$"
-_PARTS = ("s", "sb", "p", "o", "ob", "l", "lang")
-_ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
-_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
-
-
-@dataclass(frozen=True)
-class NTriples(Dump):
-    """RDF as N-Triples. A node is named by rdfs:label or the like, else by the last part of its IRI.
-
-    Of several labels the name is one in English or without a language; the others are further names of the node.
-
-    A literal is a node named by its text; its language and type are left out. The query calls `unescaped`.
-    """
-
-    def rows(self, rejects: int = 0) -> str:
-        """Return the query of all rows."""
-        parts = ", ".join(sql_text(part) for part in _PARTS)
-        statements = (
-            f"SELECT line, regexp_extract(line, {sql_text(_STATEMENT)}, [{parts}]) AS t, "
-            f"contains(line, e'\\\\') AS escaped FROM {self._lines(rejects)}"
-        )
-        head, tail = "t.s || t.sb", "t.o || t.ob || t.l"
-        labels = ", ".join(sql_text(iri) for iri in _LABELS)
-
-        def text_of(part: str) -> str:  # escapes are rare, and left to Python
-            return f"CASE WHEN escaped THEN unescaped({part}) ELSE {part} END"
-
-        return (
-            f"SELECT {text_of(head)} AS head, {text_of('t.p')} AS relation, {text_of(tail)} AS tail, "
-            f"CASE WHEN line IS NULL OR trim(line) = '' OR starts_with(ltrim(line), '#') THEN {SKIPPED} "
-            f"WHEN starts_with(t.p, '{_ATTRIBUTE}') THEN {SKIPPED} "
-            f"WHEN t.p = '' OR {head} = '' OR {tail} = '' THEN {BAD} "
-            f"WHEN t.l <> '' AND t.p IN ({labels}) THEN {LABEL} ELSE {TRIPLE} END AS role, "
-            f"t.lang IN ('', 'en') AS plain FROM ({statements})"
-        )
-
 
 @dataclass(frozen=True)
 class RDF(Dump):
@@ -172,7 +125,7 @@ class RDF(Dump):
     def to_ntriples(self, folder: Path) -> NTriples:
         """Write the statements into a folder as N-Triples, and return the file.
 
-        Statements about statements stay in it as rows that count as malformed. Raises DataError with the line for a
+        A reference to the context of schema.org needs no connection. Raises DataError with the line for a
         file that cannot be parsed, and for a graph that has no statement.
         """
         pyoxigraph = _pyoxigraph(self.path)
@@ -182,7 +135,7 @@ class RDF(Dump):
         try:
             with open_bytes(self.path) as source, to.path.open("w", encoding="utf-8") as file:
                 limits: dict[Any, Any] = {
-                    pyoxigraph.RdfFormat.JSON_LD: ShallowJSON,
+                    pyoxigraph.RdfFormat.JSON_LD: _with_context,
                     pyoxigraph.RdfFormat.RDF_XML: ShallowXML,
                 }
                 limited = limits[form](source) if form in limits else source
@@ -200,6 +153,11 @@ class RDF(Dump):
         return to
 
 
+def _with_context(source: BinaryIO) -> BytesIO:
+    """Return JSON-LD with the context of schema.org, which is its vocabulary, in the place of a reference to it."""
+    return BytesIO(_SCHEMA_ORG.sub(rb'\1{"@vocab": "\2://schema.org/"}', ShallowJSON(source).read()))
+
+
 def _pyoxigraph(path: Path) -> Any:
     try:
         import pyoxigraph
@@ -208,34 +166,3 @@ def _pyoxigraph(path: Path) -> Any:
             f"{path} needs pyoxigraph: pip install 'graphwright[rdf]'. Without it, RDF is read as N-Triples (.nt)."
         ) from error
     return pyoxigraph
-
-
-def unescaped(text: str) -> str:
-    r"""Return a term of N-Triples with its escape sequences replaced.
-
-    >>> unescaped(r"caf\u00e9 \"Graz\"")
-    'café "Graz"'
-    """
-
-    def replacement(match: re.Match[str]) -> str:
-        number = match[1] or match[2]
-        if number is None:
-            return _ESCAPES.get(match[3], match[3])
-        point = int(number, 16)
-        return chr(point) if point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF else "\ufffd"
-
-    return _ESCAPED.sub(replacement, text) if "\\" in text else text
-
-
-def iri_name(iri: str) -> str:
-    """Return the last part of an IRI as a name; other text is returned unchanged.
-
-    >>> iri_name("http://dbpedia.org/resource/Graz_Hauptbahnhof"), iri_name("http://schema.org/birthPlace")
-    ('Graz Hauptbahnhof', 'birthPlace')
-    >>> iri_name("http://graz.at/"), iri_name("Graz: a town")
-    ('http://graz.at/', 'Graz: a town')
-    """
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|[^\s/]+$)", iri):
-        return iri
-    last = re.split(r"[/#:]", iri)[-1]
-    return unquote(last).replace("_", " ").strip() or iri

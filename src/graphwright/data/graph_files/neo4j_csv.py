@@ -1,0 +1,120 @@
+"""CSV of Neo4j: the tables of neo4j-admin, with ids in spaces and headers of their own, and the export of APOC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from graphwright.data.decoding import lines
+from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
+from graphwright.data.records.read import split_row, table_rows
+from graphwright.errors import DataError
+
+_COLUMN = re.compile(r"(?P<name>[^:]*)(?::(?P<type>\w+)(?P<list>\[\])?(?:\((?P<space>.*?)\))?(?:\{.*\})?)?")
+_DELIMITERS = ",;|\t"
+_APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE"}
+_ROLES = frozenset([*_APOC.values(), "IGNORE"])
+
+
+class Column(NamedTuple):
+    """A column: the name of its property, its role in a row (ID, START_ID, …) or "", its id space, and if it is a list.
+
+    >>> Column.of("personId:ID(Person){label:Person}"), Column.of("aliases:string[]")
+    (Column(name='personId', role='ID', space='Person', is_list=False), Column(name='aliases', ..., is_list=True))
+    """
+
+    name: str
+    role: str = ""
+    space: str = ""
+    is_list: bool = False
+
+    @classmethod
+    def of(cls, cell: str) -> Column:
+        """Return the column that a cell of a header describes."""
+        if cell in _APOC:
+            return cls("", _APOC[cell])
+        match = _COLUMN.fullmatch(cell.strip())
+        if match is None:
+            return cls(cell)
+        kind = (match["type"] or "").upper()
+        return cls(match["name"], kind if kind in _ROLES else "", match["space"] or "", bool(match["list"]))
+
+
+@dataclass(frozen=True)
+class Header:
+    """The columns of one or more files, and their delimiter."""
+
+    columns: tuple[Column, ...]
+    delimiter: str
+
+    @classmethod
+    def of(cls, path: Path) -> Header | None:
+        """Return the header that a file begins with; None if its first line is none."""
+        first = next(iter(lines(path)), "")
+        for delimiter in _DELIMITERS:
+            columns = tuple(map(Column.of, split_row(first, delimiter)))
+            roles = {column.role for column in columns}
+            if "ID" in roles or roles >= {"START_ID", "END_ID"}:
+                return cls(columns, delimiter)
+        return None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the columns are more than the ends and types of relationships."""
+        return any(column.role not in ("START_ID", "END_ID", "TYPE") or column.space for column in self.columns)
+
+
+def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
+    """Add the nodes and relationships of CSV files to a graph.
+
+    A file that is only a header is that of the files after it that have none. Raises DataError with the record for a
+    row with other cells than its header, and for a file without a header.
+    """
+    shared = None
+    for path in paths:
+        own = Header.of(path)
+        if (header := own or shared) is None:
+            raise DataError(
+                f"{path}: its first line has neither :ID nor :START_ID and :END_ID, and no file that is a header alone "
+                f"comes before it. Give the file with the header first."
+            )
+        rows = table_rows(lines(path), header.delimiter, f"{path}, ")
+        count = 0
+        for number, (_, row) in enumerate(rows, 1):
+            if row and (own is None or number > 1):
+                _add_row(graph, header, row, f"{path}, record {number}")
+                count += 1
+        if own is not None:
+            shared = None if count else own
+    if not graph.nodes:
+        graph.add_missing()
+
+
+def _add_row(graph: PropertyGraph, header: Header, row: Sequence[str], place: str) -> None:
+    columns = header.columns
+    if len(row) != len(columns):
+        raise DataError(f"{place} has {len(row)} cells, and the header {len(columns)}.")
+    cells = {column.role: _key(column, cell) for column, cell in zip(columns, row, strict=True) if column.role}
+    attributes = {
+        column.name: [part for part in cell.split(";") if part] if column.is_list else cell
+        for column, cell in zip(columns, row, strict=True)
+        if column.name and cell and column.role in ("", "ID")
+    }
+    if cells.get("START_ID"):
+        graph.edges.append(edge_of(cells["START_ID"], cells.get("END_ID", ""), attributes, cells.get("TYPE", "")))
+    elif cells.get("ID"):
+        graph.nodes.append(node_of(cells["ID"], attributes, list(_labels(cells.get("LABEL", "")))))
+    else:
+        raise DataError(f"{place} has neither the id of a node nor the ends of a relationship.")
+
+
+def _key(column: Column, cell: str) -> str:
+    """Return a cell; an id with its space, in which alone it is unique."""
+    return f"{column.space}:{cell}" if column.space and cell else cell
+
+
+def _labels(cell: str) -> Iterator[str]:
+    return filter(None, re.split("[;:]", cell))

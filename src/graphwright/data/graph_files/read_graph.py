@@ -1,0 +1,48 @@
+"""Choice of the reader of a property graph, by the suffix of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from graphwright.data.decoding import suffix_of
+from graphwright.data.graph_files.gexf import read_gexf
+from graphwright.data.graph_files.gml import read_gml
+from graphwright.data.graph_files.graphml import read_graphml
+from graphwright.data.graph_files.neo4j_csv import Header, read_neo4j_csv
+from graphwright.data.graph_files.node_link import read_node_link
+from graphwright.data.graph_files.property_graphs import PropertyGraph
+from graphwright.errors import DataError
+
+_READERS: dict[str, Callable[[Path, PropertyGraph], None]] = {
+    ".graphml": read_graphml, ".gexf": read_gexf, ".gml": read_gml, ".json": read_node_link, ".jsonl": read_node_link,
+}  # fmt: skip
+
+
+def is_property_graph(path: Path) -> bool:
+    """Return whether a file is a property graph: GraphML, GEXF, GML, JSON, or CSV with a header of Neo4j.
+
+    CSV of relationships alone, without properties, is a table of triples.
+    """
+    if suffix_of(path) != ".csv" or not path.is_file():
+        return suffix_of(path) in _READERS
+    header = Header.of(path)
+    return header is not None and header.has_more
+
+
+def read_property_graph(paths: Sequence[Path]) -> PropertyGraph:
+    """Read the files of one property graph.
+
+    Formats: GraphML, GEXF, GML, JSON (see `read_node_link`) and CSV of Neo4j (see `read_neo4j_csv`), whose headers may
+    be files of their own. Raises DataError, with the line, for anything else.
+    """
+    graph = PropertyGraph()
+    for path in paths:
+        if not path.is_file():
+            raise DataError(f"{path} is {'a folder' if path.is_dir() else 'not there'}; give a file.")
+        if read := _READERS.get(suffix_of(path)):
+            read(path, graph)
+    read_neo4j_csv([path for path in paths if suffix_of(path) not in _READERS], graph)
+    if not graph.edges and not any(node.facts for node in graph.nodes):
+        raise DataError(f"{', '.join(map(str, paths))}: there is no edge; expected nodes and relationships.")
+    return graph
