@@ -39,6 +39,7 @@ from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
 from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
 
+Amounts: TypeAlias = "NDArray[np.float64] | Ints"
 _NONE = np.empty(0, np.int64)
 Result: TypeAlias = "Ints | float | bool | None"
 """Ascending ids of things, a number, yes or no, or None where a value does not exist."""
@@ -57,6 +58,7 @@ class Reached(NamedTuple):
 def execute(query: Query, facts: Facts) -> Result:
     """Return what a query gives.
 
+    >>> from graphwright.operators.query.query import Step
     >>> facts = Facts.of_rows([{"city": "Graz", "rivers": "1"}, {"city": "Linz", "rivers": "2"}], "cities")
     >>> execute(Count(OfType("cities")), facts), execute(Aggregate("sum", OfType("cities"), (Step("rivers"),)), facts)
     (2, 3.0)
@@ -204,7 +206,7 @@ class Execution:
         amounts = low[kind != TEXT]
         if not len(amounts):
             return None
-        return float({"sum": np.sum, "mean": np.mean, "min": np.min, "max": np.max}[query.function](amounts))
+        return float(getattr(amounts, query.function)())
 
     def _difference(self, query: Difference) -> float | None:
         amounts = [self._amount(part) for part in (query.first, query.second)]
@@ -227,7 +229,7 @@ class Execution:
         if isinstance(condition, Counted):
             pairs = np.unique(np.stack((reached.starts, reached.ends)), axis=1)
             counts = np.bincount(np.searchsorted(things, pairs[0]), minlength=len(things))
-            return _compared(counts, condition.comparison, condition.number, condition.number)
+            return _compared(counts, counts, condition.comparison, (condition.number, condition.number))
         meets = self._meets(reached, condition)
         if condition.comparison == "!=":
             return ~np.isin(things, reached.starts[meets])
@@ -248,28 +250,25 @@ class Execution:
             if wanted.kind[0] == TEXT:
                 return np.isin(reached.ends, self.facts.find(condition.value))
             inside = (low >= wanted.low[0]) & (high <= wanted.high[0])
-            return same & (inside | ((low <= wanted.low[0]) & (high >= wanted.high[0])))
+            around = (low <= wanted.low[0]) & (high >= wanted.high[0])
+            equal: NDArray[np.bool_] = same & (inside | around)
+            return equal
         if wanted.kind[0] == TEXT:
             return np.zeros(len(kind), bool)
-        return same & _compared(low, condition.comparison, wanted.low[0], wanted.high[0], high)
+        meets: NDArray[np.bool_] = same & _compared(low, high, condition.comparison, (wanted.low[0], wanted.high[0]))
+        return meets
 
 
-def _compared(
-    low: NDArray[np.float64] | Ints,
-    comparison: Comparison,
-    wanted_low: float,
-    wanted_high: float,
-    high: NDArray[np.float64] | None = None,
-) -> NDArray[np.bool_]:
+def _compared(low: Amounts, high: Amounts, comparison: Comparison, wanted: tuple[float, float]) -> NDArray[np.bool_]:
     """Return which intervals lie so to a wanted one; a period is later than another if it begins at its end."""
-    high = low if high is None else high
+    first, last = wanted
     held = {
-        "=": low == wanted_low,
-        "!=": low != wanted_low,
-        ">": (low >= wanted_high) & (low > wanted_low),
-        ">=": low >= wanted_low,
-        "<": (high <= wanted_low) & (low < wanted_low),
-        "<=": high <= wanted_high,
+        "=": low == first,
+        "!=": low != first,
+        ">": (low >= last) & (low > first),
+        ">=": low >= first,
+        "<": (high <= first) & (low < first),
+        "<=": high <= last,
     }
     result: NDArray[np.bool_] = held[comparison]
     return result
