@@ -54,6 +54,12 @@ class FilterBody(Body):
         dict[str, str | int | float | bool | RangeBody] | None,
         Field(description="Values or ranges by name.", examples=[{"year": 2024, "date": {"at_least": "2024-03"}}]),
     ] = None
+    as_of: Annotated[
+        str | None,
+        Field(
+            description="A date; later documents, and later versions of documents, are left out.", examples=["2024-03"]
+        ),
+    ] = None
 
 
 class Asked(Body):
