@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
+from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import block_sums
 from graphwright.kernels.csr import Csr, group, undirected
 from graphwright.kernels.ranking import sorted_distinct
@@ -54,6 +55,7 @@ class Columns:
     indexes `sentences`, -1 where the text is "head relation tail".
     `node_chunks`, `edge_chunks`: the chunk nodes that each node and edge came from.
     `aliases`: further names, sorted, and `alias_node: int64`, the node that each means.
+    `records`: those of the documents, None where they have none.
     """
 
     names: TextColumn
@@ -70,6 +72,7 @@ class Columns:
     passages: Passages | None = None
     aliases: TextColumn = field(default_factory=lambda: TextColumn.of([]))
     alias_node: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    records: RecordColumns | None = None
 
     def __post_init__(self) -> None:
         for name, column in vars(self).items():
@@ -97,6 +100,11 @@ class Columns:
     def into(self) -> Csr:
         """The edges that end at each node, by edge id."""
         return group(len(self.names), self.tails, np.arange(len(self.tails), dtype=np.int32))
+
+    @cached_property
+    def related(self) -> Csr:
+        """The edges of each relation, by edge id."""
+        return group(len(self.relations), self.relation, np.arange(len(self.relation), dtype=np.int32))
 
     def between_entities(self, edges: Ints | Ids32) -> NDArray[np.bool_]:
         """Return which edges join two entities, rather than a passage and an entity."""
@@ -131,7 +139,8 @@ class Columns:
     def edges_of(self, *relations: str) -> Ints:
         """Return the edges of these relations, by edge id."""
         numbers = [i for i, name in enumerate(self.relations) if name in relations]
-        return np.flatnonzero(np.isin(self.relation, numbers)) if numbers else np.empty(0, np.int64)
+        edges = self.related.rows(numbers)
+        return edges if len(numbers) < 2 else np.sort(edges)
 
     @cached_property
     def _by_relation(self) -> dict[tuple[str, ...], Csr]:
@@ -143,7 +152,8 @@ class Columns:
         texts = [column for column in (self.names, self.relations, self.texts, self.sentences) if column is not None]
         statements = [] if self.edge_text is None else [self.edge_text]
         blocks = [block for column in texts for block in (column.data, column.offsets)]
-        return _digest(self.heads, self.tails, self.relation, *statements, *blocks)
+        records = [] if self.records is None else self.records.arrays()
+        return _digest(self.heads, self.tails, self.relation, *statements, *blocks, *records)
 
 
 class Graph:

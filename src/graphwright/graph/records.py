@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ class RecordColumns:
     `record: int32[f]`: the record of each field, ascending; `name: int32[f]` indexes `names`; `text: int32[f]` indexes
     `texts`, which are distinct; `field_span: int64[f, 2]`: its code points in the document; `node: int32[f]`: the
     entity that the text names, -1 for none.
+    `forms`: the normal forms of `texts`, sorted; `form_text: int32[t]`: the text of each.
     """
 
     types: TextColumn
@@ -35,6 +37,25 @@ class RecordColumns:
     text: Ids32
     field_span: NDArray[np.int64]
     node: Ids32
+    forms: TextColumn
+    form_text: Ids32
 
     def __len__(self) -> int:
         return len(self.type)
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """Return all arrays, those of strings included."""
+        columns = vars(self).values()
+        parts = [(c.data, c.offsets) if isinstance(c, TextColumn) else (c,) for c in columns]
+        return [array for arrays in parts for array in arrays]
+
+
+def sorted_forms(forms: TextColumn) -> tuple[TextColumn, Ids32]:
+    """Return the normal forms of texts sorted, equal ones by text, and the text of each.
+
+    >>> forms, text = sorted_forms(TextColumn.of(["linz", "graz"]))
+    >>> list(forms), text.tolist()
+    (['graz', 'linz'], [1, 0])
+    """
+    order = forms.order()
+    return forms.gather(order), order.astype(np.int32)

@@ -6,62 +6,47 @@ Things are numbered: the n nodes of the graph, then the r records, then the dist
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from threading import Lock
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, CO_OCCURS, MENTIONS, REFERS, SYNONYM, Columns, Graph
-from graphwright.graph.records import RecordColumns
+from graphwright.graph.records import RecordColumns, sorted_forms
+from graphwright.search.fact_words import FactWords, Likeness
+from graphwright.search.name_index import NameIndex, name_index_of
+from graphwright.search.relation_facts import LARGE, RelationFacts
 from graphwright.search.relation_index import TYPES, relation_phrase
+from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import normal_form
-from graphwright.text.values import TypedValues, typed_values
+from graphwright.text.values import TypedValues, column_format, typed_values
 
 OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, CO_OCCURS, REFERS})
 """Relations that an index adds, which state no fact."""
+_SAMPLE = 10_000  # facts of a large relation that decide how its values are written
+_NONE = np.empty(0, np.int64)
+Value = TypeVar("Value")
+_cache: SnapshotCache[object] = SnapshotCache()
 
 
-class RelationFacts(NamedTuple):
-    """The facts of one relation: subject and object of each, and its number (an edge, or m plus a field)."""
-
-    subjects: Ints
-    objects: Ints
-    facts: Ints
-    by_subject: Ints
-    """Positions in order of the subject."""
-    by_object: Ints
-    """Positions in order of the object."""
-
-    @classmethod
-    def of(cls, subjects: Ints, objects: Ints, facts: Ints) -> RelationFacts:
-        """Order the facts by subject and by object."""
-        return cls(subjects, objects, facts, np.argsort(subjects, kind="stable"), np.argsort(objects, kind="stable"))
-
-    def matching(self, things: Ints, inverse: bool = False) -> Ints:
-        """Return the positions of the facts whose subject (object if `inverse`) is one of these ascending things."""
-        ends, order = (self.objects, self.by_object) if inverse else (self.subjects, self.by_subject)
-        ordered = ends[order]
-        first, last = np.searchsorted(ordered, things), np.searchsorted(ordered, things, side="right")
-        counts = last - first
-        starts = np.repeat(first - np.concatenate(([0], np.cumsum(counts)[:-1])), counts) if len(things) else first
-        positions: Ints = order[starts + np.arange(int(counts.sum()))]
-        return positions
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Facts:
-    """The facts of a snapshot, by relation; a relation is prepared when it is first asked for."""
+    """The facts of a snapshot, by relation; what is prepared for a snapshot is shared and kept with it."""
 
     columns: Columns
-    records: RecordColumns | None = None
-    _relations: dict[str, RelationFacts] = field(default_factory=dict)
-    _values: dict[str, TypedValues] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def of(cls, graph: Graph) -> Facts:
+        """Return the facts of the snapshot of a graph.
+
+        >>> facts = Facts.of(Graph.from_triples([("Graz", "lies on", "Mur"), ("Graz", "is a", "city")]))
+        >>> facts.relations, facts.types, facts.of_type("city").tolist(), facts.columns_of("city")
+        (('lies on', 'is a'), ('city',), [0], ('lies on', 'is a'))
+        """
+        return cls(graph.columns)
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, str]], type: str = "row") -> Facts:
@@ -85,15 +70,21 @@ class Facts:
         records = RecordColumns(
             TextColumn.of([type]), zeros, zeros, spans[:count], zeros.astype(bool), TextColumn.of(names),
             TextColumn.of(texts), record, name_id, text_id, spans[: len(cells)], np.full(len(cells), -1, np.int32),
+            *sorted_forms(TextColumn.of(map(form_of, texts))),
         )  # fmt: skip
-        return cls(Graph.from_triples([]).columns, records)
+        return cls(replace(Graph.from_triples([]).columns, records=records))
 
-    @cached_property
+    @property
+    def records(self) -> RecordColumns | None:
+        """The records of the documents."""
+        return self.columns.records
+
+    @property
     def first_record(self) -> int:
         """The thing that is the first record."""
-        return len(self.columns.names)
+        return len(self.columns.kinds)
 
-    @cached_property
+    @property
     def first_value(self) -> int:
         """The thing that is the first value."""
         return self.first_record + (0 if self.records is None else len(self.records))
@@ -102,100 +93,171 @@ class Facts:
         """Return the number of things."""
         return self.first_value + (0 if self.records is None else len(self.records.texts))
 
-    @cached_property
+    def _kept(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return a value that is computed once for the snapshot; it must not hold the columns."""
+        return _cache.get(self.columns, key, compute)  # type: ignore[return-value]
+
+    @property
     def relations(self) -> tuple[str, ...]:
         """The names of all relations and fields that state facts, each once."""
+        return self._kept("relations", self._stated)
+
+    def _stated(self) -> tuple[str, ...]:
         stated = [name for name in self.columns.relations if name not in OWN_RELATIONS]
         return tuple(dict.fromkeys([*stated, *(() if self.records is None else self.records.names)]))
 
     def relation(self, name: str) -> RelationFacts:
         """Return the facts of a relation or field, in the order of their numbers; none for an unknown name."""
-        with self._lock:
-            if name not in self._relations:
-                self._relations[name] = self._relation(name)
-            return self._relations[name]
+        return self._kept(("relation", name), lambda: RelationFacts.of(self.columns, name, name in OWN_RELATIONS))
 
-    def _relation(self, name: str) -> RelationFacts:
-        edges = np.empty(0, np.int64) if name in OWN_RELATIONS else self.columns.edges_of(name)
-        subjects, objects = self.columns.heads[edges].astype(np.int64), self.columns.tails[edges].astype(np.int64)
-        if self.records is not None:
-            fields = self._fields(name)
-            text, node = self.records.text[fields].astype(np.int64), self.records.node[fields].astype(np.int64)
-            subjects = np.append(subjects, self.first_record + self.records.record[fields].astype(np.int64))
-            objects = np.append(objects, np.where(node >= 0, node, self.first_value + text))
-            edges = np.append(edges, len(self.columns.heads) + fields)
-        return RelationFacts.of(subjects, objects, edges)
+    def values(self, name: str, positions: Ints | None = None) -> TypedValues:
+        """Return the typed object of each fact of a relation, or of those at `positions`.
 
-    def _fields(self, name: str) -> Ints:
-        """Return the fields of this name in records that are no copies."""
-        assert self.records is not None
-        numbers = [i for i, known in enumerate(self.records.names) if known == name]
-        fields = np.flatnonzero(np.isin(self.records.name, numbers))
-        kept: Ints = fields[~self.records.is_copy[self.records.record[fields]]]
-        return kept
-
-    def values(self, name: str) -> TypedValues:
-        """Return the typed object of each fact of a relation, by the texts of all of them."""
+        How values are written is decided by the texts of all, in a large relation by an even sample.
+        """
         facts = self.relation(name)
-        with self._lock:
-            if name not in self._values:
-                self._values[name] = typed_values(self._texts(facts))
-            return self._values[name]
+        sample = np.linspace(0, len(facts) - 1, min(len(facts), _SAMPLE)).astype(np.int64)
+        written = self._kept(("format", name), lambda: column_format(self._texts(facts, sample)))
+        if positions is not None and (len(facts) > LARGE or len(positions) <= len(facts) // 16):
+            return typed_values(self._texts(facts, positions), written)
+        every = self._kept(("values", name), lambda: typed_values(self._texts(facts, np.arange(len(facts))), written))
+        return every if positions is None else every.at(positions)
 
-    def _texts(self, facts: RelationFacts) -> list[str]:
+    def _texts(self, facts: RelationFacts, positions: Ints) -> list[str]:
         """Return the text of each fact's object, of a field as its cell says it."""
-        edges = len(self.columns.heads)
-        texts = self.columns.names.take(facts.objects[facts.facts < edges])
+        objects, fields = facts.object(positions), facts.field(positions)
         if self.records is None:
-            return texts
-        return texts + self.records.texts.take(self.records.text[facts.facts[facts.facts >= edges] - edges])
+            return self.columns.names.take(objects)
+        values = self.first_value + self.records.text[np.maximum(fields, 0)].astype(np.int64)
+        return self.texts(np.where(fields >= 0, values, objects))
 
-    @cached_property
+    @property
     def types(self) -> tuple[str, ...]:
         """The names of all types: of records, and the objects of relations to a class ("instance of")."""
-        objects = [self.relation(name).objects for name in self._type_relations]
-        classes = self.texts(np.unique(np.concatenate(objects)).tolist()) if objects else []
+        return self._kept("types", self._types)
+
+    def _types(self) -> tuple[str, ...]:
+        is_class = np.zeros(len(self), bool)
+        for name in self._type_relations:
+            is_class[self.relation(name).objects] = True
+        classes = self.texts(np.flatnonzero(is_class))
         return tuple(dict.fromkeys([*classes, *(() if self.records is None else self.records.types)]))
 
-    @cached_property
+    @property
     def _type_relations(self) -> tuple[str, ...]:
         return tuple(name for name in self.columns.relations if relation_phrase(name) in TYPES)
 
     def of_type(self, name: str) -> Ints:
-        """Return the things of a type, ascending."""
-        classes = self.find(name)
-        things = [self.relation(r).subjects[self.relation(r).matching(classes, True)] for r in self._type_relations]
+        """Return the things of a type, ascending; of records those that are no copies."""
+        return self._kept(("of type", name), lambda: self._of_type(name))
+
+    def _of_type(self, name: str) -> Ints:
+        classes, things = self.find(name), [_NONE]
+        for relation in map(self.relation, self._type_relations):
+            things.append(relation.subject(relation.matching(classes, True)))
         if self.records is not None:
             numbers = [i for i, known in enumerate(self.records.types) if known == name]
             chosen = np.isin(self.records.type, numbers) & ~self.records.is_copy
             things.append(self.first_record + np.flatnonzero(chosen))
-        return np.unique(np.concatenate(things)) if things else np.empty(0, np.int64)
+        return np.unique(np.concatenate(things))
+
+    def types_of(self, things: Ints) -> dict[str, int]:
+        """Return the types of some things, each with the number of these things, the most frequent first."""
+        things = np.unique(things)
+        counts: dict[str, int] = {}
+        for relation in map(self.relation, self._type_relations):
+            classes, count = np.unique(relation.object(relation.matching(things)), return_counts=True)
+            for name, number in zip(self.texts(classes), count.tolist(), strict=True):
+                counts[name] = counts.get(name, 0) + number
+        if self.records is not None:
+            kinds, count = np.unique(self.records.type[self._record_rows(things)], return_counts=True)
+            for name, number in zip(self.records.types.take(kinds), count.tolist(), strict=True):
+                counts[name] = counts.get(name, 0) + number
+        return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+    def columns_of(self, type: str) -> tuple[str, ...]:
+        """Return the relations and fields that things of a type have, in the order of `relations`."""
+        return self._kept(("columns of", type), lambda: self.relations_of(self.of_type(type)))
+
+    def relations_of(self, things: Ints) -> tuple[str, ...]:
+        """Return the relations and fields of which one of these things is a subject, in the order of `relations`."""
+        things, c = np.unique(things), self.columns
+        nodes = things[things < self.first_record]
+        has = set(c.relations.take(np.unique(np.asarray(c.relation)[c.out.rows(nodes)]))) if len(nodes) else set[str]()
+        if self.records is not None:
+            rows = self._record_rows(things)
+            is_one = np.zeros(len(self.records), bool)
+            is_one[rows] = True
+            has |= set(self.records.names.take(np.unique(self.records.name[is_one[self.records.record]])))
+        return tuple(name for name in self.relations if name in has)
+
+    def objects_of(self, relation: str) -> tuple[Ints, Ints]:
+        """Return the distinct objects of a relation and the number of facts of each, the most frequent first."""
+        return self._kept(("objects", relation), lambda: _counted(self.relation(relation).objects))
+
+    def _record_rows(self, things: Ints) -> Ints:
+        """Return the rows of the records among some things."""
+        return things[(things >= self.first_record) & (things < self.first_value)] - self.first_record
 
     def text(self, thing: int) -> str:
         """Return a thing's name: of a node or value its text, of a record its first field."""
-        if thing < self.first_record:
-            return self.columns.names[thing]
-        assert self.records is not None
-        if thing >= self.first_value:
-            return self.records.texts[thing - self.first_value]
-        first = int(np.searchsorted(self.records.record, thing - self.first_record))
-        fields = self.records.record[first : first + 1] == thing - self.first_record
-        return self.records.texts[int(self.records.text[first])] if fields.any() else ""
+        return self.texts([thing])[0]
 
-    def texts(self, things: Sequence[int]) -> list[str]:
+    def texts(self, things: Sequence[int] | Ints) -> list[str]:
         """Return the names of things."""
-        return [self.text(int(thing)) for thing in things]
+        ids, records = np.asarray(things, np.int64), self.records
+        if records is None:
+            return self.columns.names.take(ids)
+        names = np.full(len(ids), "", object)
+        is_node, is_value = ids < self.first_record, ids >= self.first_value
+        names[is_node] = self.columns.names.take(ids[is_node])
+        names[is_value] = records.texts.take(ids[is_value] - self.first_value)
+        at = np.flatnonzero(~is_node & ~is_value)
+        first = np.searchsorted(records.record, ids[at] - self.first_record)
+        at, first = at[first < len(records.record)], first[first < len(records.record)]
+        own = records.record[first] == ids[at] - self.first_record
+        names[at[own]] = records.texts.take(records.text[first[own]])
+        return list(names)
 
     def find(self, name: str) -> Ints:
-        """Return the nodes and values with a name, by its normal form, ascending."""
-        return self._by_form.get(normal_form(name) or name, np.empty(0, np.int64))
+        """Return the nodes and values with a name, by its normal form, ascending; else the nodes with it as alias."""
+        form = form_of(name)
+        index = name_index_of(self.columns)
+        nodes = index.find(index.form(name) or name)
+        named = [index.form(text) or text for text in self.columns.names.take(nodes)]
+        same = nodes[[text == (index.form(name) or name) for text in named]] if len(nodes) else nodes
+        if self.records is None:
+            return same if len(same) else nodes
+        values = self.first_value + NameIndex(self.records.forms, np.asarray(self.records.form_text, np.int64)).find(form)
+        return np.concatenate((same, values)) if len(same) or len(values) else nodes
 
-    @cached_property
-    def _by_form(self) -> dict[str, Ints]:
-        things: dict[str, list[int]] = {}
-        for node, name in enumerate(self.columns.names):
-            things.setdefault(normal_form(name) or name, []).append(node)
+    def near(self, text: str, limit: int = 20) -> list[Likeness]:
+        """Return the values, nodes, types and relations that a text names in part or about so, the likeliest first.
+
+        >>> facts = Facts.of_rows([{"region": "Mid-Atlantic", "length": "2,000 m"}, {"region": "South"}], "regions")
+        >>> [(like.kind, like.name) for like in facts.near("Which length has the mid atlantic region?", 3)]
+        [('value', 'Mid-Atlantic'), ('relation', 'region'), ('relation', 'length')]
+        """
+        words = self._kept("words", self._words)
+        return words.near(text, limit, self.texts)
+
+    def _words(self) -> FactWords:
+        index, parts = name_index_of(self.columns), []
+        if index.normalised:
+            forms = index.forms if index.order is None else index.forms.gather(index.order)
+            parts.append((forms, np.asarray(index.nodes)))
         if self.records is not None:
-            for value, text in enumerate(self.records.texts):
-                things.setdefault(normal_form(text) or text, []).append(self.first_value + value)
-        return {form: np.array(ids) for form, ids in things.items()}
+            parts.append((self.records.forms, self.first_value + np.asarray(self.records.form_text, np.int64)))
+        return FactWords.of(parts, self.first_value, self.types, self.relations)
+
+
+def form_of(name: str) -> str:
+    """Return the form under which a name is found: its normal form, of signs alone the name itself."""
+    return normal_form(name) or name
+
+
+def _counted(things: Ints) -> tuple[Ints, Ints]:
+    """Return distinct things and their numbers, the most frequent first."""
+    distinct, counts = np.unique(things, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return distinct[order], counts[order]

@@ -97,12 +97,28 @@ class TypedValues(NamedTuple):
     high: NDArray[np.float64]
     units: tuple[str, ...]
 
+    def at(self, positions: NDArray[np.int64]) -> TypedValues:
+        """Return the values at positions."""
+        units = tuple(self.units[at] for at in positions.tolist())
+        return TypedValues(self.kind[positions], self.low[positions], self.high[positions], units)
+
 
 TEXT, NUMBER, DATE = 0, 1, 2
 
 
-def typed_values(texts: Sequence[str]) -> TypedValues:
+class ColumnFormat(NamedTuple):
+    """How a column writes its values."""
+
+
+def column_format(texts: Sequence[str]) -> ColumnFormat:
+    """Return how the texts of a column are written."""
+    return ColumnFormat()
+
+
+def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> TypedValues:
     """Return the values of the texts of one column; what a text means may depend on the others.
+
+    `written`: how the column writes its values, if `texts` are a part of it.
 
     >>> typed_values(["12 km", "May 2024", "Graz"]).kind.tolist()
     [1, 2, 0]

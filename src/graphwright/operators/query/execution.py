@@ -167,9 +167,9 @@ class Execution:
             facts = self.facts.relation(step.relation)
             distinct, place = np.unique(ends, return_inverse=True)
             found = facts.matching(distinct, step.inverse)
-            near, far = (facts.objects, facts.subjects) if step.inverse else (facts.subjects, facts.objects)
+            near, far = (facts.object, facts.subject) if step.inverse else (facts.subject, facts.object)
             # join the pairs so far with the facts found, both by the thing between them
-            group = np.searchsorted(distinct, near[found])
+            group = np.searchsorted(distinct, near(found))
             order = np.argsort(place, kind="stable")
             counts = np.bincount(place, minlength=len(distinct))
             begin = np.concatenate(([0], np.cumsum(counts)[:-1])) if len(distinct) else _NONE
@@ -177,16 +177,15 @@ class Execution:
             offsets = np.arange(int(repeat.sum())) - np.repeat(np.cumsum(repeat) - repeat, repeat)
             pairs = order[np.repeat(begin[group], repeat) + offsets] if len(group) else _NONE
             positions = np.repeat(found, repeat)
-            starts, ends, relation = starts[pairs], far[positions], step.relation
+            starts, ends, relation = starts[pairs], far(positions), step.relation
         return Reached(starts, ends, relation, positions)
 
     def _values(self, reached: Reached) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64]]:
         """Return the kind and the bounds of the value at the end of each path."""
         if reached.relation and len(reached.positions):
-            values = self.facts.values(reached.relation)
-            at = reached.positions
-            return values.kind[at], values.low[at], values.high[at]
-        values = typed_values(self.facts.texts(reached.ends.tolist()))
+            values = self.facts.values(reached.relation, reached.positions)
+        else:
+            values = typed_values(self.facts.texts(reached.ends))
         return values.kind, values.low, values.high
 
     def _amounts(self, things: Ints, path: Path) -> tuple[Ints, NDArray[np.float64], NDArray[np.float64]]:

@@ -1,0 +1,125 @@
+"""Facts of one relation, found by subject or object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Columns, Ids32, positions_in
+from graphwright.kernels.csr import Csr
+
+LARGE = 1_000_000
+"""Edges of a relation above which its facts are found by the edges of a thing, not by an order of their own."""
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class RelationFacts:
+    """The facts of one relation, by position: its edges, then its fields in records that are no copies.
+
+    `edges`, `fields`: the ids of both, ascending; `heads`, `tails`: the ends of all edges of the graph; `out`, `into`:
+    the edges of each node, of a large relation only; `record`, `value`: subject and object of each field.
+    """
+
+    edges: Ids32 | Ints
+    heads: Ids32
+    tails: Ids32
+    edge_count: int
+    fields: Ints
+    record: Ints
+    value: Ints
+    out: Csr | None = None
+    into: Csr | None = None
+
+    @classmethod
+    def of(cls, columns: Columns, name: str, without_edges: bool = False) -> RelationFacts:
+        """Return the facts of a relation; `without_edges`: only those of fields."""
+        c, n, m = columns, len(columns.kinds), len(columns.heads)
+        numbers = [] if without_edges else [i for i, known in enumerate(c.relations) if known == name]
+        edges = c.related.row(numbers[0]) if len(numbers) == 1 else c.edges_of(*[name] * bool(numbers))
+        large = (c.out, c.into) if len(edges) > LARGE else (None, None)
+        if c.records is None:
+            return cls(edges, c.heads, c.tails, m, _NONE, _NONE, _NONE, *large)
+        named = [i for i, known in enumerate(c.records.names) if known == name]
+        fields = np.flatnonzero(np.isin(c.records.name, named))
+        fields = fields[~c.records.is_copy[c.records.record[fields]]]
+        record, node = c.records.record[fields].astype(np.int64), c.records.node[fields].astype(np.int64)
+        value = n + len(c.records) + c.records.text[fields].astype(np.int64)
+        return cls(edges, c.heads, c.tails, m, fields, n + record, np.where(node >= 0, node, value), *large)
+
+    def __len__(self) -> int:
+        return len(self.edges) + len(self.fields)
+
+    def subject(self, positions: Ints) -> Ints:
+        """Return the subjects of the facts at positions."""
+        return self._picked(positions, self.heads, self.record)
+
+    def object(self, positions: Ints) -> Ints:
+        """Return the objects of the facts at positions."""
+        return self._picked(positions, self.tails, self.value)
+
+    def fact(self, positions: Ints) -> Ints:
+        """Return the number of each fact at positions: an edge, or m plus a field."""
+        return self._picked(positions, None, self.edge_count + self.fields)
+
+    def field(self, positions: Ints) -> Ints:
+        """Return the field of each fact at positions, -1 for an edge."""
+        return np.maximum(self.fact(positions) - self.edge_count, -1)
+
+    @cached_property
+    def subjects(self) -> Ints:
+        """The subject of each fact."""
+        return self.subject(np.arange(len(self)))
+
+    @cached_property
+    def objects(self) -> Ints:
+        """The object of each fact."""
+        return self.object(np.arange(len(self)))
+
+    @cached_property
+    def facts(self) -> Ints:
+        """The number of each fact: an edge, or m plus a field."""
+        return self.fact(np.arange(len(self)))
+
+    def matching(self, things: Ints, inverse: bool = False) -> Ints:
+        """Return the positions of the facts whose subject (object if `inverse`) is one of these ascending things.
+
+        They are in the order of the things.
+        """
+        csr = self.into if inverse else self.out
+        if csr is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
+            edges = csr.rows(things[things < len(csr.indptr) - 1])
+            positions = positions_in(np.asarray(self.edges), edges)
+            return positions[positions >= 0]
+        order, ordered = self._by_object if inverse else self._by_subject
+        first, last = np.searchsorted(ordered, things), np.searchsorted(ordered, things, side="right")
+        counts = last - first
+        starts = np.repeat(first - np.cumsum(counts) + counts, counts)
+        return order[starts + np.arange(len(starts))]
+
+    @cached_property
+    def _by_subject(self) -> tuple[Ints, Ints]:
+        return _ordered(self.subjects)
+
+    @cached_property
+    def _by_object(self) -> tuple[Ints, Ints]:
+        return _ordered(self.objects)
+
+    def _picked(self, positions: Ints, ends: Ids32 | None, of_fields: Ints) -> Ints:
+        """Return for each fact the end of its edge (without `ends`, the edge), or the value of its field."""
+        at = np.asarray(positions, np.int64)
+        is_edge = at < len(self.edges)
+        edges, picked = self.edges[at[is_edge]], np.empty(len(at), np.int64)
+        picked[is_edge] = edges if ends is None else ends[edges]
+        picked[~is_edge] = of_fields[at[~is_edge] - len(self.edges)]
+        return picked
+
+
+def _ordered(ends: Ints) -> tuple[Ints, NDArray[np.int64]]:
+    """Return the positions of facts in order of one end, and these ends."""
+    order = np.argsort(ends, kind="stable")
+    return order, ends[order]
