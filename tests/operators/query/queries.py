@@ -1,0 +1,72 @@
+"""Random queries for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from graphwright.operators.query.query import (
+    Aggregate,
+    Both,
+    Compare,
+    Count,
+    Counted,
+    Difference,
+    Either,
+    Everything,
+    Except,
+    Exists,
+    Extreme,
+    Follow,
+    Frequent,
+    Has,
+    Named,
+    Neighbour,
+    OfType,
+    Query,
+    Step,
+    Things,
+    Where,
+)
+
+COMPARISONS = ("=", "!=", ">", ">=", "<", "<=", "contains")
+
+
+def things(
+    names: st.SearchStrategy[str],
+    types: st.SearchStrategy[str],
+    relations: st.SearchStrategy[str],
+    values: st.SearchStrategy[str],
+    leaves: int = 6,
+) -> st.SearchStrategy[Things]:
+    """Return sets of things over these names; `leaves`: the most named things, types and values of one."""
+    steps = st.builds(Step, relations, st.booleans())
+    paths = st.lists(steps, max_size=2).map(tuple)
+    start = st.one_of(st.builds(Named, names), st.builds(OfType, types), st.builds(Everything))
+
+    def larger(inner: st.SearchStrategy[Things]) -> st.SearchStrategy[Things]:
+        compared = st.builds(Compare, paths, st.sampled_from(COMPARISONS), st.one_of(values, inner))
+        counted = st.builds(Counted, paths, st.sampled_from(COMPARISONS[:-1]), st.integers(-1, 4))
+        conditions = st.one_of(compared, counted, st.builds(Has, paths, st.booleans()))
+        return st.one_of(
+            st.builds(Follow, inner, steps),
+            st.builds(Where, inner, conditions),
+            *(st.builds(operation, inner, inner) for operation in (Both, Either, Except)),
+            st.builds(Extreme, inner, paths, st.booleans(), st.integers(1, 3)),
+            st.builds(Frequent, inner, steps, st.booleans()),
+            st.builds(Neighbour, inner, st.sampled_from((1, -1, 2))),
+        )
+
+    return st.recursive(start, larger, max_leaves=leaves)
+
+
+def queries(sets: st.SearchStrategy[Things], relations: st.SearchStrategy[str]) -> st.SearchStrategy[Query]:
+    """Return queries over these sets."""
+    paths = st.lists(st.builds(Step, relations, st.booleans()), max_size=2).map(tuple)
+    functions: Sequence[str] = ("sum", "mean", "min", "max")
+    amounts = st.one_of(
+        st.builds(Count, sets), st.builds(Exists, sets), st.builds(Aggregate, st.sampled_from(functions), sets, paths)
+    )
+    every = st.one_of(sets, amounts)
+    return st.one_of(every, st.builds(Difference, every, every))
