@@ -15,6 +15,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
+from graphwright.operators.query.asked import AskedQuery
 from graphwright.prompts.answer_prompt import Context
 
 MAX_QUESTION = 10_000
@@ -157,7 +158,8 @@ class State:
     """The value that flows through a pipeline; docs/datamodel.md describes every field.
 
     `evidence` and `passages` are None before a search, and empty after a search without results. `passages` ranks
-    chunk nodes; iterating over it gives Passage values with document, title, text, score, start and end.
+    chunk nodes; iterating over it gives Passage values with document, title, text, score, start and end. `query`: what
+    the question was understood to ask of the facts, None where it was not parsed or asks nothing that is computed.
     """
 
     question: Question
@@ -168,6 +170,7 @@ class State:
     context: Context | None = None
     answer: Answer | None = None
     trace: tuple[Step, ...] = ()
+    query: AskedQuery | None = None
 
     def __post_init__(self) -> None:
         """Bind the passages to the graph, so that they can be read."""

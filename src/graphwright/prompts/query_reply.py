@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from graphwright.prompts.limits import AtMost, Sentence, at_most
+from graphwright.prompts.limits import AtMost, Name, Number, Sentence, at_most
 
 SetNumber = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": 99})]
 """Number of an earlier step."""
@@ -18,7 +18,6 @@ Relation = Annotated[str, AtMost(60)]
 """A relation or column; with "~" before it, walked from objects to subjects."""
 Relations = Annotated[list[Relation], at_most(3)]
 """A path of relations, one after the other."""
-Name = Annotated[str, AtMost(80)]
 Comparison = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
 
 
@@ -86,7 +85,7 @@ class CountedStep(BaseModel):
     of: SetNumber
     path: Relations
     compares: Literal["=", "!=", ">", ">=", "<", "<="]
-    number: SetNumber
+    number: Number
 
 
 class PairStep(BaseModel):

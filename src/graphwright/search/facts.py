@@ -228,7 +228,9 @@ class Facts:
         same = nodes[[text == (index.form(name) or name) for text in named]] if len(nodes) else nodes
         if self.records is None:
             return same if len(same) else nodes
-        values = self.first_value + NameIndex(self.records.forms, np.asarray(self.records.form_text, np.int64)).find(form)
+        values = self.first_value + NameIndex(self.records.forms, np.asarray(self.records.form_text, np.int64)).find(
+            form
+        )
         return np.concatenate((same, values)) if len(same) or len(values) else nodes
 
     def near(self, text: str, limit: int = 20) -> list[Likeness]:

@@ -1,0 +1,79 @@
+"""Questions parsed by a language model: what it is shown, and what its replies lead to."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.operators.query.steps import NOT_COMPUTABLE, query_reply
+
+from graphwright import Graph, Keep, State, start
+from graphwright.errors import ReplyCutError
+from graphwright.models import ScriptedLLM
+from graphwright.operators import Fallback
+from graphwright.operators.query.llm_parser import LLMQueryParser
+from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.shown_facts import shown_facts
+from graphwright.search.facts import Facts
+from graphwright.testing import FAMILY
+
+ROWS = [
+    {"number": "1", "state": "open", "owner": "Ida", "opened": "2024-05-01"},
+    {"number": "2", "state": "closed", "owner": "Udo", "opened": "2024-05-03"},
+]
+FACTS = Facts.of_rows(ROWS, "tickets")
+QUESTION = "How many tickets of Ida are open?"
+RIGHT = 'count(tickets where owner = "Ida" and state = "open")'
+
+
+def parsed(*replies: str) -> tuple[State, ScriptedLLM]:
+    model = ScriptedLLM(list(replies))
+    return LLMQueryParser(model)(start(QUESTION, Graph(FACTS.columns))), model
+
+
+def test_shown_facts_of_table_have_its_columns_and_values_of_the_question() -> None:
+    shown = shown_facts(QUESTION, FACTS)
+    line = json.loads(shown["types"])
+    assert line["type"] == "tickets" and line["things"] == 2
+    assert line["columns"]["state"] == ["open", "closed"] and list(line["columns"]) == list(ROWS[0])
+    assert {json.loads(text)["value"] for text in shown["values"].splitlines()} == {"open", "Ida"}
+    assert shown["relations"] == "(none)"
+
+
+def test_shown_facts_of_graph_have_relations_around_what_is_named_first() -> None:
+    triples = [(f"thing {i}", f"relation {i}", f"thing {i + 1}") for i in range(200)]
+    facts = Facts.of(Graph.from_triples([*triples, ("Graz", "lies on", "Mur")]))
+    shown = [json.loads(text) for text in shown_facts("Which river is at Graz?", facts)["relations"].splitlines()]
+    assert shown[0] == {"relation": "lies on", "example": ["Graz", "Mur"]} and len(shown) == 60
+
+
+def test_parser_with_right_reply_sets_query() -> None:
+    state, model = parsed(query_reply(RIGHT))
+    assert state.query is not None and state.query.query == parse_notation(RIGHT)
+    assert len(model.prompts) == 1 and not state.trace[-1].failed
+
+
+def test_parser_with_unknown_column_asks_once_more_with_what_is_wrong() -> None:
+    state, model = parsed(query_reply('count(tickets where price = "3")'), query_reply(RIGHT))
+    assert state.query is not None and state.query.query == parse_notation(RIGHT)
+    assert "there is no relation or column 'price'" in model.prompts[1][1]
+
+
+def test_parser_that_says_not_computable_sets_no_query_and_does_not_fail() -> None:
+    state, _ = parsed(NOT_COMPUTABLE)
+    assert state.query is None and not state.trace[-1].failed
+
+
+@pytest.mark.parametrize("reply", ["Two, I think.", '{"computable": true, "st', "", query_reply("count(invoices)")])
+def test_parser_with_unusable_replies_fails_so_that_fallback_parses(reply: str) -> None:
+    model = ScriptedLLM(lambda system, user: reply)
+    state = Fallback(LLMQueryParser(model), Keep())(start(QUESTION, Graph(FACTS.columns)))
+    assert state.query is None and [step.failed for step in state.trace] == [True, False]
+
+
+def test_parser_with_slow_model_fails() -> None:
+    def late(system: str, user: str) -> str:
+        raise ReplyCutError("it took more than 60 seconds.")
+
+    state = LLMQueryParser(ScriptedLLM(late))(start(QUESTION, Graph.from_triples(FAMILY)))
+    assert state.query is None and state.trace[-1].failed
