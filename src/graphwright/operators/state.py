@@ -243,6 +243,7 @@ class State:
             "unsupported": [] if answer is None else list(answer.unsupported),
             "dropped": [] if answer is None else list(answer.dropped),
             "citations": [] if answer is None else [self._cited(citation) for citation in answer.citations],
+            "query": None if self.query is None else self.query.to_dict(),
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
             "evidence": _evidence_dicts(self.graph, self.items),

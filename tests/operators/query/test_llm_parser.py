@@ -26,9 +26,15 @@ QUESTION = "How many tickets of Ida are open?"
 RIGHT = 'count(tickets where owner = "Ida" and state = "open")'
 
 
-def parsed(*replies: str) -> tuple[State, ScriptedLLM]:
-    model = ScriptedLLM(list(replies))
-    return LLMQueryParser(model)(start(QUESTION, Graph(FACTS.columns))), model
+def parsed(*replies: str) -> tuple[State, list[str]]:
+    """Return the state after these replies, and the prompts that they answer."""
+    prompts = list[str]()
+
+    def reply(system: str, user: str) -> str:
+        prompts.append(user)
+        return replies[len(prompts) - 1]
+
+    return LLMQueryParser(ScriptedLLM(reply))(start(QUESTION, Graph(FACTS.columns))), prompts
 
 
 def test_shown_facts_of_table_have_its_columns_and_values_of_the_question() -> None:
@@ -48,15 +54,15 @@ def test_shown_facts_of_graph_have_relations_around_what_is_named_first() -> Non
 
 
 def test_parser_with_right_reply_sets_query() -> None:
-    state, model = parsed(query_reply(RIGHT))
+    state, prompts = parsed(query_reply(RIGHT))
     assert state.query is not None and state.query.query == parse_notation(RIGHT)
-    assert len(model.prompts) == 1 and not state.trace[-1].failed
+    assert len(prompts) == 1 and not state.trace[-1].failed
 
 
 def test_parser_with_unknown_column_asks_once_more_with_what_is_wrong() -> None:
-    state, model = parsed(query_reply('count(tickets where price = "3")'), query_reply(RIGHT))
+    state, prompts = parsed(query_reply('count(tickets where price = "3")'), query_reply(RIGHT))
     assert state.query is not None and state.query.query == parse_notation(RIGHT)
-    assert "there is no relation or column 'price'" in model.prompts[1][1]
+    assert "there is no relation or column 'price'" in prompts[1]
 
 
 def test_parser_that_says_not_computable_sets_no_query_and_does_not_fail() -> None:

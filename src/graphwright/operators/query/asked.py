@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from graphwright.operators.query.execution import Result
+from graphwright.operators.query.notation import notation
 from graphwright.operators.query.query import Query
+from graphwright.operators.query.words import words
 
 LIKELY = 0.5
 """Probability from which on the value of a query is shown, before quotations of passages."""
@@ -22,3 +25,17 @@ class AskedQuery:
     query: Query
     probability: float
     result: Result = None
+
+    @property
+    def words(self) -> str:
+        """The query in English words."""
+        return words(self.query)
+
+    @property
+    def notation(self) -> str:
+        """The query as text, as `graphwright query` takes it."""
+        return notation(self.query)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the query as JSON values."""
+        return {"query": self.notation, "words": self.words, "probability": round(self.probability, 4)}

@@ -135,11 +135,20 @@ class EvidenceReply(Reply):
     score: float | None
 
 
+class AskedQueryReply(Reply):
+    """The query that the question was understood to ask of the facts."""
+
+    query: Annotated[str, Field(description="The query as text, as the route `query` takes it.")]
+    words: Annotated[str, Field(description="The query in English words.")]
+    probability: Annotated[float, Field(description="The probability that the question asks this.")]
+
+
 class RetrievalReply(Reply):
     """Passages and evidence for a question, as printed by `graphwright retrieve --json`."""
 
     question: str
     method: str
+    query: Annotated[AskedQueryReply | None, Field(description="Null where nothing is computed.")]
     passages: list[PassageReply]
     anchors: list[AnchorReply]
     evidence: list[EvidenceReply]
