@@ -128,8 +128,8 @@ class Facts:
         objects, fields = facts.object(positions), facts.field(positions)
         if self.records is None:
             return self.columns.names.take(objects)
-        values = self.first_value + self.records.text[np.maximum(fields, 0)].astype(np.int64)
-        return self.texts(np.where(fields >= 0, values, objects))
+        objects[fields >= 0] = self.first_value + self.records.text[fields[fields >= 0]].astype(np.int64)
+        return self.texts(objects)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -228,9 +228,7 @@ class Facts:
         same = nodes[[text == (index.form(name) or name) for text in named]] if len(nodes) else nodes
         if self.records is None:
             return same if len(same) else nodes
-        values = self.first_value + NameIndex(self.records.forms, np.asarray(self.records.form_text, np.int64)).find(
-            form
-        )
+        values = self.first_value + NameIndex(self.records.forms, self.records.form_text).find(form)
         return np.concatenate((same, values)) if len(same) or len(values) else nodes
 
     def near(self, text: str, limit: int = 20) -> list[Likeness]:
@@ -247,7 +245,7 @@ class Facts:
         index, parts = name_index_of(self.columns), []
         if index.normalised:
             forms = index.forms if index.order is None else index.forms.gather(index.order)
-            parts.append((forms, np.asarray(index.nodes)))
+            parts.append((forms, np.asarray(index.nodes, np.int64)))
         if self.records is not None:
             parts.append((self.records.forms, self.first_value + np.asarray(self.records.form_text, np.int64)))
         return FactWords.of(parts, self.first_value, self.types, self.relations)

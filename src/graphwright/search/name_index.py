@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Columns, Graph, Kind
+from graphwright.graph.graph import Columns, Graph, Ids32, Kind
 from graphwright.search.relation_index import is_naming, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import aliases_of, normal_form
@@ -29,7 +29,7 @@ class NameIndex:
     """
 
     forms: TextColumn
-    nodes: Ints
+    nodes: Ints | Ids32
     order: Ints | None = None
     normalised: bool = True
 
@@ -40,7 +40,7 @@ class NameIndex:
     def find(self, form: str) -> Ints:
         """Return the nodes of a form, ascending."""
         first, last = self.forms.ends(form, self.order)
-        return np.unique(self.nodes[first:last])
+        return np.unique(self.nodes[first:last]).astype(np.int64)
 
     def longest(self, forms: Iterable[str], graph: Graph) -> tuple[int, Ints]:
         """Return the position of the last of `forms` that names nodes of the graph, and these nodes; -1 if none does.

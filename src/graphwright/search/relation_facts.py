@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Ids32, positions_in
 from graphwright.kernels.csr import Csr
+from graphwright.kernels.ranking import sorted_distinct
 
 LARGE = 1_000_000
 """Edges of a relation above which its facts are found by the edges of a thing, not by an order of their own."""
@@ -84,6 +85,14 @@ class RelationFacts:
     def facts(self) -> Ints:
         """The number of each fact: an edge, or m plus a field."""
         return self.fact(np.arange(len(self)))
+
+    @cached_property
+    def is_repeated(self) -> bool:
+        """Whether a fact is stated twice; assumed of a large relation."""
+        if len(self) > LARGE:
+            return True
+        keys = self.subjects * (int(self.objects.max(initial=0)) + 1) + self.objects
+        return len(sorted_distinct(keys)) < len(keys)
 
     def matching(self, things: Ints, inverse: bool = False) -> Ints:
         """Return the positions of the facts whose subject (object if `inverse`) is one of these ascending things.

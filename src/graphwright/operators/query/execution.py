@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import singledispatchmethod
-from typing import NamedTuple, TypeAlias
+import operator
+from collections.abc import Callable
+from functools import cached_property, singledispatchmethod
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
+from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query.query import (
     Aggregate,
     Both,
@@ -35,24 +37,14 @@ from graphwright.operators.query.query import (
     Things,
     Where,
 )
+from graphwright.operators.query.reached import Amounts, Bools, Reached, decisive, pair_counts, reached
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
-from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
+from graphwright.text.values import DATE, TEXT
 
-Amounts: TypeAlias = "NDArray[np.float64] | Ints"
 _NONE = np.empty(0, np.int64)
 Result: TypeAlias = "Ints | float | bool | None"
 """Ascending ids of things, a number, yes or no, or None where a value does not exist."""
-
-
-class Reached(NamedTuple):
-    """What paths reach: pairs of a start and an end, with the fact of the last step (-1 for a path without steps)."""
-
-    starts: Ints
-    ends: Ints
-    relation: str
-    positions: Ints
-    """Positions of the last step's facts in the facts of its relation."""
 
 
 def execute(query: Query, facts: Facts) -> Result:
@@ -105,17 +97,19 @@ class Execution:
 
     @_things.register
     def _(self, query: Everything) -> Ints:
-        ends = [end for name in self.facts.relations for end in self.facts.relation(name)[:2]]
-        return np.unique(np.concatenate(ends)) if ends else _NONE
+        is_end = np.zeros(len(self.facts), bool)
+        for relation in map(self.facts.relation, self.facts.relations):
+            is_end[relation.subjects] = True
+            is_end[relation.objects] = True
+        return np.flatnonzero(is_end)
 
     @_things.register
     def _(self, query: Follow) -> Ints:
-        return np.unique(self.reached(self.things(query.things), (query.step,)).ends)
+        return sorted_distinct(self.reached(query.things, (query.step,)).ends)
 
     @_things.register
     def _(self, query: Where) -> Ints:
-        things = self.things(query.things)
-        return things[self._holds(things, query.condition)]
+        return self._where(query.things, query.condition)
 
     @_things.register
     def _(self, query: Both) -> Ints:
@@ -131,23 +125,23 @@ class Execution:
 
     @_things.register
     def _(self, query: Extreme) -> Ints:
-        things = self.things(query.things)
-        starts, low, high = self._amounts(things, query.path)
-        if not len(starts):
+        if not query.path:
+            records = self._records(query.things)
+            return records[-query.count :] if query.largest else records[: query.count]
+        pairs, amounts = self.amounts(query.things, query.path)
+        if not len(pairs.starts):
             return _NONE
-        value = high if query.largest else low
-        order = np.argsort(-value if query.largest else value, kind="stable")
-        _, first = np.unique(starts[order], return_index=True)
-        best = order[np.sort(first)]  # the best value of each thing, best first
-        last = value[best[min(query.count, len(best)) - 1]]
-        chosen = starts[best[value[best] >= last if query.largest else value[best] <= last]]
-        return np.sort(chosen)
+        values = amounts.high if query.largest else -amounts.low
+        things, first = np.unique(pairs.starts, return_index=True)
+        best = np.maximum.reduceat(values, first)  # of each thing
+        last = np.partition(best, -min(query.count, len(best)))[-min(query.count, len(best))]
+        chosen: Ints = things[best >= last]
+        return chosen
 
     @_things.register
     def _(self, query: Frequent) -> Ints:
-        reached = self.reached(self.things(query.things), (query.step,))
-        pairs = np.unique(np.stack((reached.ends, reached.starts)), axis=1)
-        ends, counts = np.unique(pairs[0], return_counts=True)
+        pairs = self.reached(query.things, (query.step,))
+        ends, counts = pair_counts(pairs.ends, pairs.starts, len(self.facts))
         if not len(ends):
             return _NONE
         chosen: Ints = ends[counts == (counts.max() if query.largest else counts.min())]
@@ -155,57 +149,70 @@ class Execution:
 
     @_things.register
     def _(self, query: Neighbour) -> Ints:
-        things = self.things(query.things)
-        first, end = self.facts.first_record, self.facts.first_value
-        records = things[(things >= first) & (things < end)] + query.offset
-        return records[(records >= first) & (records < end)]
+        order, group = self._sequence
+        place = np.full(len(self.facts), -1)
+        place[order] = np.arange(len(order))
+        at = place[self._records(query.things)]
+        at = at[at >= 0]
+        there = at + query.offset
+        inside = (there >= 0) & (there < len(order))
+        at, there = at[inside], there[inside]
+        return np.sort(order[there[group[at] == group[there]]])
 
-    def reached(self, things: Ints, path: Path) -> Reached:
-        """Return what a path reaches from each of some things."""
-        starts, ends, relation, positions = things, things, "", np.full(len(things), -1)
-        for step in path:
-            facts = self.facts.relation(step.relation)
-            distinct, place = np.unique(ends, return_inverse=True)
-            found = facts.matching(distinct, step.inverse)
-            near, far = (facts.object, facts.subject) if step.inverse else (facts.subject, facts.object)
-            # join the pairs so far with the facts found, both by the thing between them
-            group = np.searchsorted(distinct, near(found))
-            order = np.argsort(place, kind="stable")
-            counts = np.bincount(place, minlength=len(distinct))
-            begin = np.concatenate(([0], np.cumsum(counts)[:-1])) if len(distinct) else _NONE
-            repeat = counts[group]
-            offsets = np.arange(int(repeat.sum())) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-            pairs = order[np.repeat(begin[group], repeat) + offsets] if len(group) else _NONE
-            positions = np.repeat(found, repeat)
-            starts, ends, relation = starts[pairs], far(positions), step.relation
-        return Reached(starts, ends, relation, positions)
+    @cached_property
+    def _sequence(self) -> tuple[Ints, Ints]:
+        """The records that are no copies, those of a type in a document together, and the group of each."""
+        records, passages = self.facts.records, self.facts.columns.passages
+        if records is None:
+            return _NONE, _NONE
+        kept = np.flatnonzero(~records.is_copy)
+        types = records.type[kept].astype(np.int64)
+        if passages is not None:
+            chunks = np.searchsorted(passages.nodes, records.chunk[kept])
+            types += len(records.types) * passages.document[chunks].astype(np.int64)
+        order = np.argsort(types, kind="stable")
+        return self.facts.first_record + kept[order], types[order]
 
-    def _values(self, reached: Reached) -> tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the kind and the bounds of the value at the end of each path."""
-        if reached.relation and len(reached.positions):
-            values = self.facts.values(reached.relation, reached.positions)
-        else:
-            values = typed_values(self.facts.texts(reached.ends))
-        return values.kind, values.low, values.high
+    def _records(self, query: Things) -> Ints:
+        things = self.things(query)
+        return things[(things >= self.facts.first_record) & (things < self.facts.first_value)]
 
-    def _amounts(self, things: Ints, path: Path) -> tuple[Ints, NDArray[np.float64], NDArray[np.float64]]:
-        """Return things with the bounds of the values that a path reaches: of the kind that most of them have."""
-        if not path:
-            return things, things.astype(float), things.astype(float)
-        reached = self.reached(things, path)
-        kind, low, high = self._values(reached)
-        numbers, dates = np.count_nonzero(kind == NUMBER), np.count_nonzero(kind == DATE)
-        chosen = (kind == (NUMBER if numbers >= dates else DATE)) if numbers or dates else np.zeros(len(kind), bool)
-        return reached.starts[chosen], low[chosen], high[chosen]
+    def reached(self, query: Things, path: Path) -> Reached:
+        """Return what a path reaches from each thing of a set.
+
+        A path without steps keeps how values were reached: those of a column are read as the column writes them.
+        """
+        if path:
+            return reached(self.facts, self._starts(query, path), path)
+        if isinstance(query, Follow) and not query.step.inverse:
+            pairs = self.reached(query.things, (query.step,))
+            assert pairs.positions is not None
+            ends, first = np.unique(pairs.ends, return_index=True)
+            return Reached(ends, ends, ends, pairs.relation, pairs.positions[first])
+        if isinstance(query, Where | Extreme):
+            within, things = self.reached(query.things, ()), self.things(query)
+            return within.chosen(np.isin(within.ends, things))
+        return reached(self.facts, self.things(query), ())
+
+    def _starts(self, query: Things, path: Path) -> Ints:
+        """Return the things of a set from which a path may lead somewhere; of everything only those."""
+        if not isinstance(query, Everything) or not path:
+            return self.things(query)
+        relation = self.facts.relation(path[0].relation)
+        return sorted_distinct(relation.objects if path[0].inverse else relation.subjects)
+
+    def amounts(self, query: Things, path: Path) -> tuple[Reached, Amounts]:
+        """Return the values that a path reaches: of the kind that most of them have, numbers or dates."""
+        pairs = self.reached(query, path).distinct()
+        amounts = Amounts.of(self.facts, pairs)
+        chosen = amounts.main_kind
+        return pairs.chosen(chosen), amounts.chosen(chosen)
 
     def _aggregate(self, query: Aggregate) -> float | None:
-        things = self.things(query.things)
-        reached = self.reached(things, query.path)
-        kind, low, _ = self._values(reached)
-        amounts = low[kind != TEXT]
-        if not len(amounts):
+        amounts = self.amounts(query.things, query.path)[1]
+        if not len(amounts.low) or (query.function in ("sum", "mean") and amounts.kind[0] == DATE):
             return None
-        return float(getattr(amounts, query.function)())
+        return float(getattr(amounts.high if query.function == "max" else amounts.low, query.function)())
 
     def _difference(self, query: Difference) -> float | None:
         amounts = [self._amount(part) for part in (query.first, query.second)]
@@ -213,61 +220,66 @@ class Execution:
 
     def _amount(self, query: Query) -> float | None:
         """Return the one amount that a query gives; None if it gives none, or several."""
-        result = self.result(query)
-        if not isinstance(result, np.ndarray):
+        if isinstance(query, Count | Exists | Aggregate | Difference):
+            result = self.result(query)
             return None if result is None else float(result)
-        values = typed_values(self.facts.texts(result.tolist()))
-        return float(values.low[0]) if len(result) == 1 and values.kind[0] != TEXT else None
+        amounts = Amounts.of(self.facts, self.reached(query, ()))
+        return float(amounts.low[0]) if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
 
-    def _holds(self, things: Ints, condition: Condition) -> NDArray[np.bool_]:
-        """Return which things meet a condition."""
-        reached = self.reached(things, condition.path)
-        if isinstance(condition, Has):
-            has: NDArray[np.bool_] = np.isin(things, reached.starts) != condition.negated
-            return has
+    def _where(self, query: Things, condition: Condition) -> Ints:
+        """Return the things of a set that meet a condition."""
+        pairs = self.meeting(query, condition)
         if isinstance(condition, Counted):
-            pairs = np.unique(np.stack((reached.starts, reached.ends)), axis=1)
-            counts = np.bincount(np.searchsorted(things, pairs[0]), minlength=len(things))
-            return _compared(counts, counts, condition.comparison, (condition.number, condition.number))
-        meets = self._meets(reached, condition)
-        if condition.comparison == "!=":
-            return ~np.isin(things, reached.starts[meets])
-        return np.isin(things, reached.starts[meets])
+            ids, counts = pair_counts(pairs.starts, pairs.ends, len(self.facts))
+            if not _COMPARED[condition.comparison](0, condition.number):
+                holding: Ints = ids[_COMPARED[condition.comparison](counts, condition.number)]
+                return holding
+            failing = ids[~_COMPARED[condition.comparison](counts, condition.number)]
+            return np.setdiff1d(self.things(query), failing, assume_unique=True)
+        meeting = sorted_distinct(pairs.starts)
+        if is_negative(condition):
+            return np.setdiff1d(self.things(query), meeting, assume_unique=True)
+        return meeting
 
-    def _meets(self, reached: Reached, condition: Compare) -> NDArray[np.bool_]:
-        """Return which values meet a comparison; for "!=" those that are equal."""
-        if not isinstance(condition.value, str):
-            return np.isin(reached.ends, self.things(condition.value))
-        if condition.comparison == "contains":
-            part = normal_form(condition.value)
-            texts = self.facts.texts(reached.ends.tolist())
-            return np.array([part in normal_form(text) for text in texts], bool)
-        kind, low, high = self._values(reached)
-        wanted = typed_values([condition.value])
-        same = kind == wanted.kind[0]
-        if condition.comparison in ("=", "!="):
-            if wanted.kind[0] == TEXT:
-                return np.isin(reached.ends, self.facts.find(condition.value))
-            inside = (low >= wanted.low[0]) & (high <= wanted.high[0])
-            around = (low <= wanted.low[0]) & (high >= wanted.high[0])
-            equal: NDArray[np.bool_] = same & (inside | around)
-            return equal
-        if wanted.kind[0] == TEXT:
-            return np.zeros(len(kind), bool)
-        meets: NDArray[np.bool_] = same & _compared(low, high, condition.comparison, (wanted.low[0], wanted.high[0]))
-        return meets
+    def meeting(self, query: Things, condition: Condition) -> Reached:
+        """Return the ends of the condition's path that meet it; of a negative one those that it rules out."""
+        pairs = self.reached(query, condition.path)
+        return pairs.chosen(self._meets(pairs, condition)) if isinstance(condition, Compare) else pairs
+
+    def _meets(self, pairs: Reached, condition: Compare) -> Bools:
+        value, comparison = condition.value, condition.comparison
+        if comparison == "contains":
+            return self._contains(pairs.ends, value)
+        if comparison not in ("=", "!="):
+            texts = [value] if isinstance(value, str) else decisive(self.facts.texts(self.things(value)), comparison)
+            amounts, meets = Amounts.of(self.facts, pairs), np.zeros(len(pairs.ends), bool)
+            for text in texts:
+                meets |= amounts.compared(comparison, text)
+            return meets
+        if not isinstance(value, str):
+            return np.isin(pairs.ends, self.things(value))
+        return np.isin(pairs.ends, self.facts.find(value)) | Amounts.of(self.facts, pairs).compared("=", value)
+
+    def _contains(self, ends: Ints, value: str | Things) -> Bools:
+        """Return which things have a text in their name, or one of the names of a set."""
+        texts = [value] if isinstance(value, str) else self.facts.texts(self.things(value))
+        parts = [normal_form(text) for text in texts]
+        distinct, place = np.unique(ends, return_inverse=True)
+        names = map(normal_form, self.facts.texts(distinct))
+        held: Bools = np.array([any(part in name for part in parts) for name in names], bool)[place]
+        return held
 
 
-def _compared(low: Amounts, high: Amounts, comparison: Comparison, wanted: tuple[float, float]) -> NDArray[np.bool_]:
-    """Return which intervals lie so to a wanted one; a period is later than another if it begins at its end."""
-    first, last = wanted
-    held = {
-        "=": low == first,
-        "!=": low != first,
-        ">": (low >= last) & (low > first),
-        ">=": low >= first,
-        "<": (high <= first) & (low < first),
-        "<=": high <= last,
-    }
-    result: NDArray[np.bool_] = held[comparison]
-    return result
+def is_negative(condition: Condition) -> bool:
+    """Return whether a condition holds for things of which nothing is known."""
+    return condition.negated if isinstance(condition, Has) else getattr(condition, "comparison", "") == "!="
+
+
+_COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
