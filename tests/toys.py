@@ -85,7 +85,7 @@ def chunk_columns_of(
     return ChunkColumns.of(
         [
             (
-                *(name, title, refers.get(name, b""), b"", 0, 0, len(text), text.encode(), ""),
+                *(name, title, refers.get(name, b""), b"", b"", 0, 0, len(text), text.encode(), ""),
                 *ChunkRecord.of(title, text, made),
             )
             for name, title, text, made in docs

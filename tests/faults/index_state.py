@@ -24,6 +24,8 @@ def contents(index: Index) -> dict[str, Any]:
     }
     values |= {"nodes": documents, "graph": graph.checksum, "words": snapshot.words.checksum}
     values["kinds"] = np.bincount(graph.columns.kinds, minlength=3).tolist()
+    if (records := graph.columns.records) is not None:
+        values["records"] = [array.tolist() for array in records.arrays()]
     values["aliases"] = list(graph.columns.aliases), graph.columns.alias_node.tolist()
     values["readings"] = [graph.reading(node) for node in range(len(graph))]
     if passages is not None:

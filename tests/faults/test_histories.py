@@ -24,6 +24,7 @@ from tests.faults.fork_server import ALL, SlowExtractor
 from tests.faults.index_state import contents, leftovers
 
 from graphwright import Document, Index, start
+from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError
 from graphwright.extract import LexicalExtractor
 from graphwright.methods.registry import make_method
@@ -46,7 +47,15 @@ ids = st.sampled_from(["a", "b", "c", "Łódź", "0.txt", "1.txt"])
 names = st.sampled_from(["0.txt", "1.txt", "2.txt", "more/0.txt"])
 texts = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=3).map(" ".join)
 titles = st.sampled_from(["", "Mur", "Alma Brecht"])
-documents = st.builds(Document, ids, texts, titles, st.just({}))
+cells = st.sampled_from(["Graz", "Alma Brecht", "the Mur", "12 km", "May 2024", " ", "nobody known"])
+fields = st.builds(Field, st.sampled_from(["city", "length"]), cells, st.just(0), st.just(4))
+records = st.lists(
+    st.builds(
+        Record, st.sampled_from(["rivers", "mail"]), st.lists(fields, max_size=3).map(tuple), *[st.integers(0, 20)] * 2
+    ),
+    max_size=3,
+).map(tuple)
+documents = st.builds(Document, ids, texts, titles, st.just({}), records=records)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.build.node_passages import NodePassages
+from graphwright.build.record_merge import linked_records
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
@@ -76,15 +77,24 @@ class Combination:
         index, maybe = name_index_of(self.base), list[tuple[int, int]]()
         node_of = np.full(len(self.added.names) - self.p, -1)
         for entity in range(len(node_of)):
-            form = index.form(self.added.names[self.p + entity])
-            named = index.find(form).tolist() if form else []
-            same = [node for node in named if index.form(self.base.names[node]) == form]
-            if len(same) == 1:
-                node_of[entity] = same[0]
+            meant, is_same = self._nodes_of(index.form(self.added.names[self.p + entity]))
+            if is_same:
+                node_of[entity] = meant[0]
             else:
-                meant = same or named
                 maybe += [(entity, node) for node in meant if len(meant) <= _MAX_MEANINGS]
         return node_of, maybe
+
+    def _nodes_of(self, form: str) -> tuple[list[int], bool]:
+        """Return the nodes of the graph that a form names or may mean, and whether it is the name of just one."""
+        index = name_index_of(self.base)
+        named = index.find(form).tolist() if form else []
+        same = [node for node in named if index.form(self.base.names[node]) == form]
+        return same or named, len(same) == 1
+
+    def _only_node(self, form: str) -> int:
+        """Return the number here of the node of the graph that a form is the name of, -1 if it is not just one."""
+        meant, is_same = self._nodes_of(form)
+        return self.first + meant[0] if is_same else -1
 
     @cached_property
     def number(self) -> Ints:
@@ -127,6 +137,7 @@ class Combination:
                 passages=self._passages(),
                 aliases=forms,
                 alias_node=alias_node,
+                records=linked_records(self.added.records, self.number, name_index_of(self.base), self._only_node),
             )
         )
 

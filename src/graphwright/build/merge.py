@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.build.descriptions import description
+from graphwright.build.record_merge import merged_records
 from graphwright.extract.derived import Derived
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
@@ -247,6 +248,7 @@ class MergedChunks:
         chunks, p = self.chunks, len(self.chunks)
         with ThreadPoolExecutor(1) as beside:
             alias_nodes = beside.submit(self._alias_nodes)
+            records = beside.submit(merged_records, chunks, self.forms, self._resolved)
             relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
             vars(self).pop("_stated")
             aliases, alias_node = alias_nodes.result()
@@ -278,6 +280,7 @@ class MergedChunks:
                 ),
                 aliases=aliases,
                 alias_node=alias_node,
+                records=records.result(),
             )
         )
 

@@ -10,6 +10,7 @@ from graphwright.build.build import build_from_chunks
 from graphwright.errors import StoreError
 from graphwright.extract.derived import Derived
 from graphwright.graph.columns import Passages
+from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import MappedArray
 from graphwright.models.protocols import NamedEncoder
 from graphwright.search.snapshot_format import damaged_files, open_snapshot, refused
@@ -87,7 +88,7 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
 def _equal(left: object, right: object) -> bool:
     if isinstance(left, np.ndarray | MappedArray):
         return np.array_equal(np.asarray(left), np.asarray(right))
-    if isinstance(left, Passages):
+    if isinstance(left, Passages | RecordColumns) and type(left) is type(right):
         return all(map(_equal, vars(left).values(), vars(right).values()))
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(_equal, left, right))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from graphwright.errors import StoreError, cause_of, explained
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.graph import Columns, Graph
+from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, outside
 from graphwright.kernels.csr import Csr
 
-FORMAT = 2
+FORMAT = 3
 IN_BLOCKS = 64 * 2**20
 """Bytes above which a file is verified in blocks, each before it is first read."""
 # Derived arrays are stored, because they take long to compute on large graphs.
-_DERIVED = ("adjacency", "out", "into", "name_order")
+_DERIVED = ("adjacency", "out", "into", "related", "name_order")
 _AGAIN = "Build the index again."
 _MAPPED = 2**20  # smaller files are read into memory, because a mapping occupies a file descriptor
 _ARRAY, _NONE = "array", "None"
@@ -32,10 +33,13 @@ Array: TypeAlias = NDArray[Any]
 _COMPOSED: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
     "TextColumn": (TextColumn, dict.fromkeys(("data", "offsets"), _ARRAY)),
     "Csr": (Csr, dict.fromkeys(Csr._fields, _ARRAY)),
-    "Passages": (
-        Passages,
-        {f.name: "TextColumn" if f.type == "TextColumn" else _ARRAY for f in dataclasses.fields(Passages)},
-    ),
+    **{
+        kind.__name__: (
+            kind,
+            {f.name: "TextColumn" if f.type == "TextColumn" else _ARRAY for f in dataclasses.fields(kind)},
+        )
+        for kind in (Passages, RecordColumns)
+    },
 }
 
 
@@ -87,8 +91,21 @@ def _wrong_length(columns: Columns) -> str:
     """Return the name of an array of the wrong length, "" if there is none."""
     n, m = len(columns.kinds), len(columns.heads)
     lengths = {"names": n, "texts": n, "name_order": n, "tails": m, "relation": m, "edge_text": m}
-    lengths |= {"out": n, "into": n, "adjacency": n, "node_chunks": n, "edge_chunks": m}
-    for name, value in vars(columns).items():
+    lengths |= {"out": n, "into": n, "related": len(columns.relations), "adjacency": n}
+    lengths |= {"node_chunks": n, "edge_chunks": m}
+    damaged = _of_wrong_length(vars(columns), lengths)
+    if not damaged and (records := columns.records) is not None:
+        r, f = len(records.type), len(records.record)
+        lengths = dict.fromkeys(("chunk", "span", "is_copy"), r)
+        lengths |= dict.fromkeys(("name", "text", "field_span", "node"), f)
+        lengths |= dict.fromkeys(("forms", "form_text"), len(records.texts))
+        damaged = _of_wrong_length(vars(records), lengths)
+    return damaged
+
+
+def _of_wrong_length(values: Mapping[str, Any], lengths: Mapping[str, int]) -> str:
+    """Return the name of a value that is incomplete or not of its length, "" if there is none."""
+    for name, value in values.items():
         if isinstance(value, Csr):
             length, complete = len(value.indptr) - 1, value.indptr[-1] == len(value.values)
         elif isinstance(value, TextColumn):
@@ -108,19 +125,32 @@ def _limited(columns: Columns) -> Iterator[tuple[str, Array, Limits]]:
     nodes, edges = Limits(0, n - 1), Limits(0, m - 1)
     named = {"heads": nodes, "tails": nodes, "relation": Limits(0, len(columns.relations) - 1)}
     named |= {"name_order": nodes, "alias_node": nodes, "edge_text": Limits(-1, len(columns.sentences or ()) - 1)}
-    named |= {"adjacency": nodes, "out": edges, "into": edges, "node_chunks": nodes, "edge_chunks": nodes}
-    parts = {**vars(columns), **({} if columns.passages is None else vars(columns.passages))}
-    if columns.passages is not None:
-        named |= {"nodes": nodes, "document": Limits(0, len(columns.passages.documents) - 1)}
-        named["title"] = Limits(0, len(columns.passages.titles) - 1)
-    for name, value in parts.items():
+    named |= {"adjacency": nodes, "node_chunks": nodes, "edge_chunks": nodes}
+    named |= {"out": edges, "into": edges, "related": edges}
+    yield from _with_limits("", vars(columns), named)
+    if (passages := columns.passages) is not None:
+        named = {"nodes": nodes, "document": Limits(0, len(passages.documents) - 1)}
+        named["title"] = Limits(0, len(passages.titles) - 1)
+        yield from _with_limits("passages.", vars(passages), named)
+    if (records := columns.records) is not None:
+        named = {"type": Limits(0, len(records.types) - 1), "chunk": nodes, "node": Limits(-1, n - 1)}
+        named |= {"record": Limits(0, len(records) - 1, ascending=True), "name": Limits(0, len(records.names) - 1)}
+        named |= dict.fromkeys(("text", "form_text"), Limits(0, len(records.texts) - 1))
+        yield from _with_limits("records.", vars(records), named)
+
+
+def _with_limits(
+    prefix: str, values: Mapping[str, Any], named: Mapping[str, Limits]
+) -> Iterator[tuple[str, Array, Limits]]:
+    """Yield the arrays of values that index others, with their names and limits."""
+    for name, value in values.items():
         if isinstance(value, Csr):
-            yield f"{name}.indptr", value.indptr, Limits(0, len(value.values), ascending=True)
-            yield f"{name}.values", value.values, named[name]
+            yield f"{prefix}{name}.indptr", value.indptr, Limits(0, len(value.values), ascending=True)
+            yield f"{prefix}{name}.values", value.values, named[name]
         elif isinstance(value, TextColumn):
-            yield f"{name}.offsets", value.offsets, Limits(0, len(value.data), ascending=True)
+            yield f"{prefix}{name}.offsets", value.offsets, Limits(0, len(value.data), ascending=True)
         elif name in named and value is not None:
-            yield name, value, named[name]
+            yield f"{prefix}{name}", value, named[name]
 
 
 def check_limits(array: Array, limits: Limits, path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
@@ -228,8 +229,20 @@ class Facts:
         same = nodes[[text == (index.form(name) or name) for text in named]] if len(nodes) else nodes
         if self.records is None:
             return same if len(same) else nodes
-        values = self.first_value + NameIndex(self.records.forms, self.records.form_text).find(form)
+        texts = NameIndex(self.records.forms, self.records.form_text).find(form)
+        values = self.first_value + texts[~self._names_node(texts)]
         return np.concatenate((same, values)) if len(same) or len(values) else nodes
+
+    def _names_node(self, texts: Ints) -> NDArray[np.bool_]:
+        """Return which texts of fields name a node, and so are no values."""
+
+        def compute() -> NDArray[np.bool_]:
+            assert self.records is not None
+            is_named = np.zeros(len(self.records.texts), bool)
+            is_named[self.records.text[self.records.node >= 0]] = True
+            return is_named
+
+        return self._kept("named texts", compute)[texts]
 
     def near(self, text: str, limit: int = 20) -> list[Likeness]:
         """Return the values, nodes, types and relations that a text names in part or about so, the likeliest first.
@@ -247,7 +260,9 @@ class Facts:
             forms = index.forms if index.order is None else index.forms.gather(index.order)
             parts.append((forms, np.asarray(index.nodes, np.int64)))
         if self.records is not None:
-            parts.append((self.records.forms, self.first_value + np.asarray(self.records.form_text, np.int64)))
+            texts = np.asarray(self.records.form_text, np.int64)
+            own = np.flatnonzero(~self._names_node(texts))
+            parts.append((self.records.forms.gather(own), self.first_value + texts[own]))
         return FactWords.of(parts, self.first_value, self.types, self.relations)
 
 

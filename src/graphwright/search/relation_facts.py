@@ -99,16 +99,20 @@ class RelationFacts:
 
         They are in the order of the things.
         """
-        csr = self.into if inverse else self.out
-        if csr is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
-            edges = csr.rows(things[things < len(csr.indptr) - 1])
-            positions = positions_in(np.asarray(self.edges), edges)
-            return positions[positions >= 0]
+        if self.out is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
+            return self.by_edges(things, inverse)
         order, ordered = self._by_object if inverse else self._by_subject
         first, last = np.searchsorted(ordered, things), np.searchsorted(ordered, things, side="right")
         counts = last - first
         starts = np.repeat(first - np.cumsum(counts) + counts, counts)
         return order[starts + np.arange(len(starts))]
+
+    def by_edges(self, things: Ints, inverse: bool = False) -> Ints:
+        """Return `matching` by the edges of the things, without an order of all facts."""
+        csr = self.into if inverse else self.out
+        assert csr is not None
+        positions = positions_in(np.asarray(self.edges), csr.rows(things[things < len(csr.indptr) - 1]))
+        return positions[positions >= 0]
 
     @cached_property
     def _by_subject(self) -> tuple[Ints, Ints]:

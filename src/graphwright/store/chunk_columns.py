@@ -47,9 +47,9 @@ class ChunkColumns:
     """The chunks of some documents, ordered by document id, then by position in the document.
 
     By document: `ids`, `document_titles`, `chunk_counts: int64[d]`, `links` (the ids that it refers to, each ended by a
-    NUL) and `places` (those of its file, see Places). By chunk: `ordinal`, `start`, `end: int64[p]`, `has_topic:
-    bool[p]` (whether its first form is its topic), `text`, `headings` (those above it). `fields`: the strings (see
-    `STRINGS`) and numbers (`NUMBERS`) of their records.
+    NUL), `places` (those of its file, see Places) and `records` (see `read_records`). By chunk: `ordinal`, `start`,
+    `end: int64[p]`, `has_topic: bool[p]` (whether its first form is its topic), `text`, `headings` (those above it).
+    `fields`: the strings (see `STRINGS`) and numbers (`NUMBERS`) of their chunk records.
     """
 
     ids: TextColumn
@@ -57,6 +57,7 @@ class ChunkColumns:
     chunk_counts: Ints
     links: TextColumn
     places: TextColumn
+    records: TextColumn
     ordinal: Ints
     start: Ints
     end: Ints
@@ -123,10 +124,10 @@ class ChunkColumns:
 
     @classmethod
     def of(cls, rows: Iterable[tuple[Any, ...]]) -> ChunkColumns:
-        """Read rows: a document (id, title, links, places) and a chunk (ordinal, span, text, heading, record).
+        """Read rows: a document (id, title, links, places, records) and a chunk (ordinal, span, text, heading, record).
 
-        Only the first row of a document has its links and places. A document without chunks has one row, with None for
-        a chunk. Rows are read some at a time, so that few are held as objects.
+        Only the first row of a document has its links, places and records. A document without chunks has one row, with
+        None for a chunk. Rows are read some at a time, so that few are held as objects.
         """
         rest, parts = iter(rows), list[ChunkColumns]()
         while some := list(islice(rest, _ROWS)):
@@ -164,11 +165,11 @@ def _joined(parts: list[Any]) -> Any:
 
 def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
     firsts = [at for at, row in enumerate(rows) if not at or row[0] != rows[at - 1][0]]
-    documents, chunks = [rows[at] for at in firsts], [row for row in rows if row[4] is not None]
-    columns = list(zip(*chunks, strict=True)) if chunks else [()] * (9 + len(ChunkRecord._fields))
-    record = dict(zip(ChunkRecord._fields, columns[9:], strict=True))
-    ordinal, start, end = (np.array(column, np.int64) for column in columns[4:7])
-    counts = np.diff([*firsts, len(rows)]) - [row[4] is None for row in documents]
+    documents, chunks = [rows[at] for at in firsts], [row for row in rows if row[5] is not None]
+    columns = list(zip(*chunks, strict=True)) if chunks else [()] * (10 + len(ChunkRecord._fields))
+    record = dict(zip(ChunkRecord._fields, columns[10:], strict=True))
+    ordinal, start, end = (np.array(column, np.int64) for column in columns[5:8])
+    counts = np.diff([*firsts, len(rows)]) - [row[5] is None for row in documents]
     fields: dict[str, PerChunk[Any]] = {name: _parsed(TextColumn.of_bytes(record[name])) for name in STRINGS}
     for name in NUMBERS:
         blobs = TextColumn.of_bytes(record[name])
@@ -179,12 +180,13 @@ def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
         counts.astype(np.int64),
         TextColumn.of_bytes([row[2] for row in documents]),
         TextColumn.of_bytes([row[3] for row in documents]),
+        TextColumn.of_bytes([row[4] for row in documents]),
         ordinal,
         start,
         end,
         np.array(record["has_topic"], bool),
-        TextColumn.of_bytes(columns[7]),
-        TextColumn.of(columns[8]),
+        TextColumn.of_bytes(columns[8]),
+        TextColumn.of(columns[9]),
         fields,
     )
 

@@ -14,7 +14,7 @@ def content_hash(document: Document) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     metadata, links = json.dumps(dict(document.metadata), sort_keys=True), json.dumps(sorted(set(document.links)))
     parts = [document.title, document.text, metadata, str(document.whole), links]
-    parts += [json.dumps(document.headings)] * bool(document.headings)
+    parts += [json.dumps(part) for part in (document.headings, document.records) if part]
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
     for data in encoded if document.places is None else (*encoded, document.places.encoded()):
         digest.update(len(data).to_bytes(8, "little") + data)

@@ -18,6 +18,7 @@ from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord
 from graphwright.store.digests import chunk_digest, content_hash, id_digest
+from graphwright.store.record_blobs import encoded_records, is_damaged
 from graphwright.store.settings import Settings
 from graphwright.store.store_file import StoreFile
 from graphwright.store.tables import FIELDS, ROWS
@@ -117,13 +118,24 @@ class Store(StoreFile):
         """Add a document, or replace the document with its id; `folder`: the folder that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
         places = b"" if document.places is None else document.places.encoded()
+        records = encoded_records(document.records)
         self._db.execute(
-            "INSERT INTO documents (id, title, hash, metadata, links, places, is_file, folder) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO documents (id, title, hash, metadata, links, places, records, is_file, folder) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET title = excluded.title, hash = excluded.hash, links = excluded.links, "
-            "metadata = excluded.metadata, places = excluded.places, is_file = excluded.is_file, "
-            "folder = coalesce(nullif(excluded.folder, ''), folder)",
-            (document.id, document.title, content_hash(document), metadata, links, places, document.file, folder),
+            "metadata = excluded.metadata, places = excluded.places, records = excluded.records, "
+            "is_file = excluded.is_file, folder = coalesce(nullif(excluded.folder, ''), folder)",
+            (
+                document.id,
+                document.title,
+                content_hash(document),
+                metadata,
+                links,
+                places,
+                records,
+                document.file,
+                folder,
+            ),
         )
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
@@ -237,6 +249,9 @@ class Store(StoreFile):
             for number, ordinal, digest, text, *record in rows:
                 if chunk_digest(text, record) != digest:
                     problems.append(f"chunk {ordinal} of document number {number} is damaged")
+            for document, records in self._db.execute("SELECT id, records FROM documents WHERE records != x''"):
+                if is_damaged(records):
+                    problems.append(f"the records of document {document!r} are damaged")
         except (sqlite3.DatabaseError, TypeError) as error:
             return [str(error)]
         return problems

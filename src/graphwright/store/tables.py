@@ -10,13 +10,14 @@ from pathlib import Path
 from graphwright.errors import cause_of
 from graphwright.store.chunk_record import ChunkRecord
 
-SCHEMA = 8
+SCHEMA = 9
 FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
 """The columns of a chunk's record."""
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, c.heading, {", ".join(f"c.{name}" for name in FIELDS)}'
 ROWS = (
-    # The links and places of a document are read once, not with each of its chunks.
+    # The links, places and records of a document are read once, not with each of its chunks.
     "SELECT d.id, d.title, iif(c.ordinal > 0, x'', d.links), iif(c.ordinal > 0, x'', d.places), "
+    "iif(c.ordinal > 0, x'', d.records), "
     f"{_CHUNK} FROM documents d LEFT JOIN chunks c ON c.document = d.number"
 )
 """A query of documents with their chunks, for `ChunkColumns.of`."""
@@ -25,7 +26,8 @@ _TABLES = f"""
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, hash BLOB NOT NULL,
-    metadata TEXT NOT NULL, links BLOB NOT NULL, places BLOB NOT NULL, is_file INTEGER NOT NULL, folder TEXT NOT NULL
+    metadata TEXT NOT NULL, links BLOB NOT NULL, places BLOB NOT NULL, records BLOB NOT NULL, is_file INTEGER NOT NULL,
+    folder TEXT NOT NULL
 );
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,
@@ -48,7 +50,7 @@ END;
 """
 _EVENTS = {
     "document_added": ("INSERT ON documents", "NEW.id"),
-    "document_changed": ("UPDATE OF title, hash, links, places ON documents", "NEW.id"),
+    "document_changed": ("UPDATE OF title, hash, links, places, records ON documents", "NEW.id"),
     "document_removed": ("DELETE ON documents", "OLD.id"),
     "chunk_changed": ("UPDATE OF digest ON chunks", "(SELECT id FROM documents WHERE number = NEW.document)"),
 }

@@ -106,6 +106,11 @@ class TypedValues(NamedTuple):
 TEXT, NUMBER, DATE = 0, 1, 2
 
 
+def is_value(text: str) -> bool:
+    """Return whether a text is a number or a date."""
+    return value_of(text) is not None
+
+
 class ColumnFormat(NamedTuple):
     """How a column writes its values."""
 

@@ -1,0 +1,137 @@
+"""Records of documents as they are stored: one block of bytes a document, read back as columns for many at once."""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.data.records.record import Record
+from graphwright.errors import StoreError
+from graphwright.graph.columns import TextColumn, terminate
+from graphwright.graph.evidence import Ints
+from graphwright.kernels.strings import distinct
+from graphwright.text.names import normal_form
+from graphwright.text.values import is_value
+
+_SECTIONS = 7  # rows of records, rows of fields, flags of texts, then strings: types, names, texts, forms of texts
+_HEADER = 4 * (_SECTIONS + 1)  # bytes: a checksum and the size of each section
+_MAX_FORM = 200  # characters; a longer text is found by no name
+Ids32 = NDArray[np.int32]
+
+
+class StoredRecords(NamedTuple):
+    """The records of many documents, r records with f fields, in order.
+
+    `document: int64[r]`; `type: int32[r]` indexes `types`; `span: int64[r, 2]`; `is_copy: bool[r]`; `record: int32[f]`;
+    `name`, `text: int32[f]` index `names` and `texts`, which are distinct; `field_span: int64[f, 2]`. `forms`: the
+    normal form of each text, "" of a long one; `is_name: bool[t]`: whether it may name an entity.
+    """
+
+    document: Ints
+    types: TextColumn
+    type: Ids32
+    span: Ints
+    is_copy: NDArray[np.bool_]
+    record: Ids32
+    names: TextColumn
+    name: Ids32
+    texts: TextColumn
+    text: Ids32
+    field_span: Ints
+    forms: TextColumn
+    is_name: NDArray[np.bool_]
+
+
+def encoded_records(records: Sequence[Record]) -> bytes:
+    """Return the records of a document as they are stored; fields without a text are left out."""
+    types, names, texts = dict[str, int](), dict[str, int](), dict[str, int]()
+    rows, cells = array("i"), array("i")
+    for record in records:
+        fields = [field for field in record.fields if field.text.strip()]
+        kind = types.setdefault(record.type, len(types))
+        rows.extend((kind, record.start, record.end, record.is_copy, len(fields)))
+        for name, text, start, end in fields:
+            cells.extend((names.setdefault(name, len(names)), texts.setdefault(text, len(texts)), start, end))
+    forms = [normal_form(text) if len(text) <= _MAX_FORM else "" for text in texts]
+    is_name = bytes(bool(form) and not is_value(text) for text, form in zip(texts, forms, strict=True))
+    sections = [rows.tobytes(), cells.tobytes(), is_name]
+    sections += [
+        terminate(text.replace("\0", "\ufffd") for text in strings) for strings in (types, names, texts, forms)
+    ]
+    sizes, content = array("i", map(len, sections)).tobytes(), b"".join(sections)
+    return array("I", [zlib.crc32(content, zlib.crc32(sizes))]).tobytes() + sizes + content if records else b""
+
+
+def is_damaged(stored: bytes) -> bool:
+    """Return whether the bytes of a document's records are not as `encoded_records` wrote them."""
+    checksum = zlib.crc32(stored[_HEADER:], zlib.crc32(stored[4:_HEADER]))
+    return bool(stored) and stored[:4] != array("I", [checksum]).tobytes()
+
+
+def read_records(stored: TextColumn) -> StoredRecords:
+    """Read the records of documents, given the bytes of each. Raises StoreError for bytes that are damaged."""
+    owner = np.flatnonzero(np.diff(stored.offsets))
+    try:
+        rows, cells, flags, *strings = _sections(stored.gather(owner))
+        row, cell = (_numbers(rows, 5), _numbers(cells, 4))
+        types, names, texts, forms = map(_numbered, strings)
+        rows_of, cells_of = np.diff(rows.offsets) // 20, np.diff(cells.offsets) // 16
+        in_row, in_cell = np.repeat(np.arange(len(owner)), rows_of), np.repeat(np.arange(len(owner)), cells_of)
+        return StoredRecords(
+            owner[in_row],
+            types.distinct,
+            types.number[types.begin[in_row] + row[:, 0]],
+            row[:, 1:3].astype(np.int64),
+            row[:, 3] != 0,
+            np.repeat(np.arange(len(row), dtype=np.int32), row[:, 4]),
+            names.distinct,
+            names.number[names.begin[in_cell] + cell[:, 0]],
+            texts.distinct,
+            texts.number[texts.begin[in_cell] + cell[:, 1]],
+            cell[:, 2:].astype(np.int64),
+            forms.every.gather(texts.first),
+            flags.data[texts.first] != 0,
+        )
+    except (ValueError, IndexError) as error:
+        raise StoreError(f"The stored records are damaged ({error}); add the documents again.") from error
+
+
+class _Numbered(NamedTuple):
+    """Strings of documents: all of them, the distinct ones, and where the strings of each document begin."""
+
+    every: TextColumn
+    distinct: TextColumn
+    number: Ids32
+    first: Ints
+    begin: Ints
+
+
+def _numbered(blobs: TextColumn) -> _Numbered:
+    every = TextColumn.terminated(blobs.data.tobytes())
+    number, first = distinct(every.data, every.offsets)
+    ends = every.offsets[1:] + np.arange(len(every))  # of the NUL of each string
+    return _Numbered(every, every.gather(first), number, np.asarray(first), np.searchsorted(ends, blobs.offsets[:-1]))
+
+
+def _numbers(blobs: TextColumn, width: int) -> Ids32:
+    return np.frombuffer(blobs.data.tobytes(), np.int32).reshape(-1, width)
+
+
+def _sections(blobs: TextColumn) -> list[TextColumn]:
+    """Return each section of all documents."""
+    begin = blobs.offsets[:-1]
+    heads: NDArray[Any] = blobs.data[begin[:, None] + np.arange(_HEADER)]
+    sizes = np.frombuffer(heads.tobytes(), np.int32).reshape(-1, _SECTIONS + 1)[:, 1:].astype(np.int64)
+    borders = np.empty((len(blobs), _SECTIONS + 1), np.int64)
+    borders[:, 0], borders[:, 1] = begin, begin + _HEADER
+    borders[:, 2:] = begin[:, None] + _HEADER + np.cumsum(sizes[:, :-1], axis=1)
+    if (sizes < 0).any() or (_HEADER + sizes.sum(axis=1) != np.diff(blobs.offsets)).any():
+        raise ValueError("their sizes do not fit")
+    parts = TextColumn(blobs.data, np.append(borders.ravel(), blobs.offsets[-1]))
+    first = np.arange(len(blobs)) * (_SECTIONS + 1) + 1
+    return [parts.gather(first + section) for section in range(_SECTIONS)]
