@@ -22,8 +22,8 @@ Kind = Literal["trace", "evidence", "token", "citation", "dropped", "usage", "do
 class Event:
     """One event of a streamed answer; `data` is serialisable as JSON.
 
-    In this order: `trace`: a finished step. `evidence`: the query, passages, evidence and anchors, once, between the search and
-    the first text. `token`: a piece of the answer's text, provisional. `trace`: the steps that wrote the answer.
+    In this order: `trace`: a finished step. `evidence`: query, passages, evidence and anchors, once, between the search
+    and the first text. `token`: a piece of the answer's text, provisional. `trace`: the steps that wrote the answer.
     `citation`: a verified citation and its number. `dropped`: a quote that is in no passage. `usage`: of all models.
     `done`: the complete answer, as State.to_dict returns it.
     """

@@ -34,7 +34,8 @@ Changed = tuple[Step, str, State | None]
 def explain(state: State, output: Console | None = None) -> None:
     """Print the explanation of an answer, as `graphwright ask --explain` does.
 
-    It has the query, anchors, evidence, and steps with their results, time and tokens. `output`: a rich console (default: stdout).
+    It has the query, anchors, evidence, and steps with their results, time and tokens. `output`: a rich console
+    (default: stdout).
 
     >>> from graphwright import Graph, KHop, start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur")])

@@ -68,9 +68,7 @@ def _walks(ix: Snapshot, hops: int) -> Operator:
     return walks >> AskedClass(ix.encoder) >> Without(ix.encoder) >> Extremes(ix.encoder)
 
 
-def _with_documents(
-    ix: Snapshot, asked: Operator, hops: int, sources: Operator, top_k: int, llm: LLM | None
-) -> Method:
+def _with_documents(ix: Snapshot, asked: Operator, hops: int, sources: Operator, top_k: int, llm: LLM | None) -> Method:
     """Return the method over an imported graph with documents: the query, else walks, else the search of `multihop`."""
     assert ix.imported is not None
     imported = ImportedGraph(*ix.imported)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from graphwright.operators.query.execution import Result
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.query import Query
+from graphwright.operators.query.result import QueryResult
 from graphwright.operators.query.words import words
 
 LIKELY = 0.5
@@ -15,7 +15,7 @@ LIKELY = 0.5
 SURE = 0.75
 """Probability from which on the value of a query is the answer."""
 CERTAIN = 0.9
-"""Probability from which on a query without a result is the answer that there is none."""
+"""Probability from which on a query that finds nothing is the answer that there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class AskedQuery:
 
     query: Query
     probability: float
-    result: Result = None
+    result: QueryResult | None = None
 
     @property
     def words(self) -> str:
