@@ -139,13 +139,14 @@ class Facts:
 
     def _types(self) -> tuple[str, ...]:
         is_class = np.zeros(len(self), bool)
-        for name in self._type_relations:
+        for name in self.type_relations:
             is_class[self.relation(name).objects] = True
         classes = self.texts(np.flatnonzero(is_class))
         return tuple(dict.fromkeys([*classes, *(() if self.records is None else self.records.types)]))
 
     @property
-    def _type_relations(self) -> tuple[str, ...]:
+    def type_relations(self) -> tuple[str, ...]:
+        """The relations from things to their types."""
         return tuple(name for name in self.columns.relations if relation_phrase(name) in TYPES)
 
     def of_type(self, name: str) -> Ints:
@@ -154,7 +155,7 @@ class Facts:
 
     def _of_type(self, name: str) -> Ints:
         classes, things = self.find(name), [_NONE]
-        for relation in map(self.relation, self._type_relations):
+        for relation in map(self.relation, self.type_relations):
             things.append(relation.subject(relation.matching(classes, True)))
         if self.records is not None:
             numbers = [i for i, known in enumerate(self.records.types) if known == name]
@@ -166,7 +167,7 @@ class Facts:
         """Return the types of some things, each with the number of these things, the most frequent first."""
         things = np.unique(things)
         counts: dict[str, int] = {}
-        for relation in map(self.relation, self._type_relations):
+        for relation in map(self.relation, self.type_relations):
             classes, count = np.unique(relation.object(relation.matching(things)), return_counts=True)
             for name, number in zip(self.texts(classes), count.tolist(), strict=True):
                 counts[name] = counts.get(name, 0) + number
@@ -195,6 +196,13 @@ class Facts:
     def objects_of(self, relation: str) -> tuple[Ints, Ints]:
         """Return the distinct objects of a relation and the number of facts of each, the most frequent first."""
         return self._kept(("objects", relation), lambda: _counted(self.relation(relation).objects))
+
+    def units(self, numbers: Ints) -> Ints:
+        """Return the distinct statements and records that facts belong to: an edge, or m plus a record."""
+        edges = len(self.columns.heads)
+        fields = numbers[numbers >= edges] - edges
+        rows = _NONE if self.records is None else self.records.record[fields].astype(np.int64)
+        return np.unique(np.concatenate((numbers[numbers < edges], edges + rows)))
 
     def _record_rows(self, things: Ints) -> Ints:
         """Return the rows of the records among some things."""

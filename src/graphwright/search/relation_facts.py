@@ -15,6 +15,7 @@ from graphwright.kernels.ranking import sorted_distinct
 
 LARGE = 1_000_000
 """Edges of a relation above which its facts are found by the edges of a thing, not by an order of their own."""
+_MANY = 64  # of the facts of a relation; more things than this part of them are marked rather than searched
 _NONE = np.empty(0, np.int64)
 
 
@@ -102,6 +103,10 @@ class RelationFacts:
         if self.out is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
             return self.by_edges(things, inverse)
         order, ordered = self._by_object if inverse else self._by_subject
+        if len(things) > len(order) // _MANY and len(order):
+            is_one = np.zeros(max(int(things[-1]), int(ordered[-1])) + 1, bool)
+            is_one[things] = True
+            return order[is_one[ordered]]
         first, last = np.searchsorted(ordered, things), np.searchsorted(ordered, things, side="right")
         counts = last - first
         starts = np.repeat(first - np.cumsum(counts) + counts, counts)

@@ -121,7 +121,7 @@ class World:
 
     def _find(self, name: str) -> set[Thing]:
         texts = {text for _, fields, _ in self.records for _, text in fields}
-        things = {("node", node) for node in self.nodes} | {("value", text) for text in texts}
+        things = {("node", node) for node in self.nodes} | {("value", text) for text in texts - self.nodes}
         return {thing for thing in things if thing[1].lower() == name.lower()}
 
     def text(self, thing: Thing) -> str:

@@ -37,7 +37,7 @@ from graphwright.operators.query.query import (
     Things,
     Where,
 )
-from graphwright.operators.query.reached import Amounts, Bools, Reached, decisive, pair_counts, reached
+from graphwright.operators.query.reached import Amounts, Bools, Reached, decisive, pair_counts, reached, value_kind
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
 from graphwright.text.values import DATE, TEXT
@@ -244,9 +244,10 @@ class Execution:
     def meeting(self, query: Things, condition: Condition) -> Reached:
         """Return the ends of the condition's path that meet it; of a negative one those that it rules out."""
         pairs = self.reached(query, condition.path)
-        return pairs.chosen(self._meets(pairs, condition)) if isinstance(condition, Compare) else pairs
+        return pairs.chosen(self.meets(pairs, condition)) if isinstance(condition, Compare) else pairs
 
-    def _meets(self, pairs: Reached, condition: Compare) -> Bools:
+    def meets(self, pairs: Reached, condition: Compare) -> Bools:
+        """Return which ends of a condition's path meet it; of "!=" those that are equal."""
         value, comparison = condition.value, condition.comparison
         if comparison == "contains":
             return self._contains(pairs.ends, value)
@@ -258,7 +259,8 @@ class Execution:
             return meets
         if not isinstance(value, str):
             return np.isin(pairs.ends, self.things(value))
-        return np.isin(pairs.ends, self.facts.find(value)) | Amounts.of(self.facts, pairs).compared("=", value)
+        named: Bools = np.isin(pairs.ends, self.facts.find(value))
+        return named if value_kind(value) == TEXT else named | Amounts.of(self.facts, pairs).compared("=", value)
 
     def _contains(self, ends: Ints, value: str | Things) -> Bools:
         """Return which things have a text in their name, or one of the names of a set."""

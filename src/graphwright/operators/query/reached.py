@@ -15,6 +15,7 @@ from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+_SHARE = 16  # of the facts of a relation; to read the values of fewer takes less time than those of all
 _YEARS = (1, 9999)  # numbers that a date is compared with as years
 
 
@@ -107,14 +108,17 @@ class Amounts(NamedTuple):
     @classmethod
     def of(cls, facts: Facts, pairs: Reached) -> Amounts:
         """Return the values at the ends of paths, read as those of the column that they stand in."""
-        if pairs.positions is not None and not pairs.is_inverse:
-            values = facts.values(pairs.relation, pairs.positions)
-        else:
+        if pairs.positions is None or pairs.is_inverse:
             values = typed_values(facts.texts(pairs.ends))
+        elif len(pairs.positions) > len(facts.relation(pairs.relation)) // _SHARE:
+            values = facts.values(pairs.relation)
+            return cls(values.kind, values.low, values.high).chosen(pairs.positions)
+        else:
+            values = facts.values(pairs.relation, pairs.positions)
         return cls(values.kind, values.low, values.high)
 
-    def chosen(self, mask: Bools) -> Amounts:
-        """Return the values that a mask chooses."""
+    def chosen(self, mask: Bools | Ints) -> Amounts:
+        """Return the values that a mask or positions choose."""
         return Amounts(self.kind[mask], self.low[mask], self.high[mask])
 
     @property
@@ -164,3 +168,8 @@ def decisive(texts: Sequence[str], comparison: Comparison) -> list[str]:
     keys = {">": values.high, ">=": values.low, "<": -values.low, "<=": -values.high}[comparison]
     chosen = [np.flatnonzero(values.kind == kind) for kind in (NUMBER, DATE)]
     return [texts[at[np.lexsort((values.low[at], keys[at]))[0]]] for at in chosen if len(at)]
+
+
+def value_kind(text: str) -> int:
+    """Return the kind of a value: TEXT, NUMBER or DATE."""
+    return int(typed_values([text]).kind[0])
