@@ -63,7 +63,9 @@ def test_answer_of_named_dates_is_of_their_versions(index: Index, question: str,
 
 def test_retrieve_gives_passages_of_all_versions(index: Index) -> None:
     passages = index.retrieve("What is the daily meal allowance?").passages
-    assert passages is not None and len({passage.document for passage in passages if passage.document != "lunch.md"}) == 3
+    assert (
+        passages is not None and len({passage.document for passage in passages if passage.document != "lunch.md"}) == 3
+    )
 
 
 def test_answer_as_of_date_is_of_the_newest_version_until_then(index: Index) -> None:
