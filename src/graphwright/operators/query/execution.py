@@ -40,7 +40,7 @@ from graphwright.operators.query.query import (
 from graphwright.operators.query.reached import Amounts, Bools, Reached, decisive, pair_counts, reached, value_kind
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
-from graphwright.text.values import DATE, TEXT
+from graphwright.text.values import DATE, NUMBER, TEXT
 
 _NONE = np.empty(0, np.int64)
 Result: TypeAlias = "Ints | float | bool | None"
@@ -215,16 +215,19 @@ class Execution:
         return float(getattr(amounts.high if query.function == "max" else amounts.low, query.function)())
 
     def _difference(self, query: Difference) -> float | None:
-        amounts = [self._amount(part) for part in (query.first, query.second)]
-        return None if amounts[0] is None or amounts[1] is None else abs(amounts[0] - amounts[1])
+        (first_kind, first), (second_kind, second) = map(self._amount, (query.first, query.second))
+        return abs(first - second) if first_kind == second_kind != TEXT else None
 
-    def _amount(self, query: Query) -> float | None:
-        """Return the one amount that a query gives; None if it gives none, or several."""
-        if isinstance(query, Count | Exists | Aggregate | Difference):
+    def _amount(self, query: Query) -> tuple[int, float]:
+        """Return the kind and the amount of the one value that a query gives; TEXT if it gives none, or several."""
+        if isinstance(query, Count | Exists | Difference):
             result = self.result(query)
-            return None if result is None else float(result)
+            return (TEXT, 0.0) if result is None else (NUMBER, float(result))
+        if isinstance(query, Aggregate):
+            value, kinds = self._aggregate(query), self.amounts(query.things, query.path)[1].kind
+            return (TEXT, 0.0) if value is None else (int(kinds[0]), value)
         amounts = Amounts.of(self.facts, self.reached(query, ()))
-        return float(amounts.low[0]) if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
+        return (int(amounts.kind[0]), float(amounts.low[0])) if len(amounts.low) == 1 else (TEXT, 0.0)
 
     def _where(self, query: Things, condition: Condition) -> Ints:
         """Return the things of a set that meet a condition."""
