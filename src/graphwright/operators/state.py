@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
-from graphwright.operators.query.asked import AskedQuery
 from graphwright.prompts.answer_prompt import Context
+
+if TYPE_CHECKING:
+    from graphwright.operators.query.asked import AskedQuery
 
 MAX_QUESTION = 10_000
 """Maximum characters of a question."""

@@ -104,8 +104,10 @@ class _Queries(NamedTuple):
         return Where(self.things(step.of), Counted(self.path(step.path), step.compares, step.number))
 
     def pair(self, step: Any) -> Things:
-        kind = {"both": Both, "either": Either, "except": Except}[step.do]
-        return kind(self.things(step.of), self.things(step.other))
+        first, second = self.things(step.of), self.things(step.other)
+        if step.do == "except":
+            return Except(first, second)
+        return Both(first, second) if step.do == "both" else Either(first, second)
 
     def extreme(self, step: Any) -> Things:
         return Extreme(self.things(step.of), self.path(step.path), step.do == "largest", step.count)
