@@ -63,6 +63,13 @@ from .paths.shortest_paths import EnumeratedPaths as EnumeratedPaths
 from .paths.shortest_paths import ShortestPaths as ShortestPaths
 from .paths.unit_paths import UnitPaths as UnitPaths
 from .paths.well_formed import WellFormedChains as WellFormedChains
+from .query.asked import AskedQuery as AskedQuery
+from .query.llm_parser import LLMQueryParser as LLMQueryParser
+from .query.parse_query import ExecuteQuery as ExecuteQuery
+from .query.parse_query import IsComputed as IsComputed
+from .query.parse_query import MostProbable as MostProbable
+from .query.parse_query import ParseQuery as ParseQuery
+from .query.parse_query import QueryEvidence as QueryEvidence
 from .rerank.choose import Choose as Choose
 from .rerank.constrained import ConstrainedDecoding as ConstrainedDecoding
 from .rerank.cover import Cover as Cover

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.faulty_server import silent
+from tests.llm_server import LLMServer
 from tests.operators.query.steps import NOT_COMPUTABLE, query_reply
 
 from graphwright import Graph, Keep, State, start
 from graphwright.errors import ReplyCutError
-from graphwright.models import ScriptedLLM
+from graphwright.models import OpenAILLM, ScriptedLLM
 from graphwright.operators import Fallback
 from graphwright.operators.query.llm_parser import LLMQueryParser
 from graphwright.operators.query.parse_notation import parse_notation
@@ -23,6 +25,7 @@ ROWS = [
 ]
 FACTS = Facts.of_rows(ROWS, "tickets")
 QUESTION = "How many tickets of Ida are open?"
+ASKED = start(QUESTION, Graph(FACTS.columns))
 RIGHT = 'count(tickets where owner = "Ida" and state = "open")'
 
 
@@ -34,7 +37,7 @@ def parsed(*replies: str) -> tuple[State, list[str]]:
         prompts.append(user)
         return replies[len(prompts) - 1]
 
-    return LLMQueryParser(ScriptedLLM(reply))(start(QUESTION, Graph(FACTS.columns))), prompts
+    return LLMQueryParser(ScriptedLLM(reply))(ASKED), prompts
 
 
 def test_shown_facts_of_table_have_its_columns_and_values_of_the_question() -> None:
@@ -73,8 +76,32 @@ def test_parser_that_says_not_computable_sets_no_query_and_does_not_fail() -> No
 @pytest.mark.parametrize("reply", ["Two, I think.", '{"computable": true, "st', "", query_reply("count(invoices)")])
 def test_parser_with_unusable_replies_fails_so_that_fallback_parses(reply: str) -> None:
     model = ScriptedLLM(lambda system, user: reply)
-    state = Fallback(LLMQueryParser(model), Keep())(start(QUESTION, Graph(FACTS.columns)))
+    state = Fallback(LLMQueryParser(model), Keep())(ASKED)
     assert state.query is None and [step.failed for step in state.trace] == [True, False]
+
+
+class TestOverHttp:
+    """The same through a client and a server that speak HTTP."""
+
+    def test_parser_over_http_sends_schema_and_sets_query(self) -> None:
+        with LLMServer([query_reply(RIGHT)]) as server:
+            state = LLMQueryParser(OpenAILLM("any", server.url))(ASKED)
+        assert state.query is not None and state.query.query == parse_notation(RIGHT)
+        schema = server.requests[0].json["response_format"]["json_schema"]["schema"]
+        assert set(schema["required"]) == {"reasoning", "computable", "steps"} and state.trace[-1].usage.calls == 1
+
+    @pytest.mark.parametrize("rubbish", ['{"computable": 1', '{"computable": true, "steps": [{"do": "dance"}]}', ""])
+    def test_useless_reply_over_http_is_asked_for_once_more_and_falls_back(self, rubbish: str) -> None:
+        with LLMServer([rubbish]) as server:
+            state = Fallback(LLMQueryParser(OpenAILLM("any", server.url)), Keep())(ASKED)
+        assert state.query is None and [step.failed for step in state.trace] == [True, False]
+        assert len(server.requests) == 2
+
+    def test_timed_out_reply_over_http_falls_back(self) -> None:
+        with LLMServer([silent]) as server:
+            llm = OpenAILLM("any", server.url, timeout=0.3, retries=0)
+            state = Fallback(LLMQueryParser(llm), Keep())(ASKED)
+        assert state.query is None and [step.failed for step in state.trace] == [True, False]
 
 
 def test_parser_with_slow_model_fails() -> None:

@@ -35,6 +35,7 @@ class LLMQueryParser(Operator):
 
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
     probability: Annotated[float, Between(0, 1)] = CERTAIN
+    gives = ("query",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the query, or leave the state unchanged."""

@@ -43,6 +43,7 @@ class ParseQuery(Operator):
 
     parser: Annotated[QueryParser, Has("a parser of questions, with parse", "parse")]
     threshold: Annotated[float, Between(0, 1)] = LIKELY
+    gives = ("query",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the query, or leave the state unchanged."""
@@ -66,6 +67,7 @@ class ExecuteQuery(Operator):
     """
 
     certain: Annotated[float, Between(0, 1)] = CERTAIN
+    gives = ("query",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the result, or remove the query."""
