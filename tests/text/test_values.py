@@ -1,12 +1,29 @@
-"""Literals: dates and numbers."""
+"""Values of columns: numbers, dates and units, as the whole column decides."""
 
+from __future__ import annotations
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from graphwright.text.values import value_of
+from graphwright.text.values import DATE, NUMBER, TEXT, is_value, typed_values, value_of
+
+
+def numbers(texts: list[str]) -> list[float]:
+    values = typed_values(texts)
+    assert set(values.kind.tolist()) == {NUMBER}
+    return [round(low, 6) for low in values.low.tolist()]
+
+
+def units(texts: list[str]) -> list[str]:
+    values = typed_values(texts)
+    return [values.units[unit] for unit in values.unit]
 
 
 def test_dates_in_different_forms_are_equal() -> None:
-    forms = ["1940-05-22", "22 May 1940", "May 22, 1940", "22nd May 1940", "22.05.1940", "1940-05-22T10:00:00Z"]
+    forms = ["1940-05-22", "22 May 1940", "May 22, 1940", "22nd May 1940", "22.05.1940", "1940-05-22T00:00:00Z"]
+    forms += ["22. Mai 1940", "22 mai 1940", "22 de mayo de 1940", "22 мая 1940", "1940年5月22日", "22-May-1940"]
     values = [value_of(text) for text in forms]
     assert len(set(values)) == 1 and values[0] is not None and values[0].kind == "date"
 
@@ -15,6 +32,67 @@ def test_dates_are_ordered() -> None:
     texts = ["44 BC", "851", "1492 CE", "1940", "1940-05-22", "May 1999", "2001-02-03"]
     amounts = [value.amount for text in texts if (value := value_of(text)) is not None]
     assert len(amounts) == len(texts) and amounts == sorted(amounts)
+
+
+@given(st.dates(), st.dates())
+def test_days_are_ordered_as_in_the_calendar(first: object, second: object) -> None:
+    low = typed_values([f"{first}", f"{second}"]).low
+    assert (low[0] < low[1]) == (str(first) < str(second))
+
+
+def test_periods_meet_without_a_gap() -> None:
+    values = typed_values(["May 2024", "June 2024", "2024-05-31", "2024-06-01", "Q2 2024", "Q3 2024"])
+    assert (values.high[::2] == values.low[1::2]).all()
+
+
+def test_moments_of_a_day_are_ordered() -> None:
+    texts = ["2024-05-01T08:00:00+02:00", "2024-05-01 07:00", "2024-05-01 7:30 PM", "1 May 2024, 19:31"]
+    values = typed_values(texts)
+    assert (np.diff(values.low) > 0).all() and (values.kind == DATE).all()
+    day = typed_values(["2024-05-01"])
+    assert (values.low >= day.low[0]).all() and (values.high <= day.high[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("texts", "amounts"),
+    [
+        (["1.234,50", "1.200"], [1234.5, 1200]),
+        (["1,234.50", "1,200"], [1234.5, 1200]),
+        (["12 345", "1\u202f200,5"], [12345, 1200.5]),
+        (["1'234.5", "2’000"], [1234.5, 2000]),
+        (["1.200", "15.000", "800"], [1200, 15000, 800]),
+        (["(1,200)", "-5", "−7", "+3"], [-1200, -5, -7, 3]),
+        (["12,34,567", "5"], [1234567, 5]),
+        (["٢٠٢٤", "１２"], [2024, 12]),
+        (["$5.2 million", "3 Mio. €", "12k", "12万"], [5.2e6, 3e6, 12e3, 12e4]),
+        (["1:23:45", "4:05"], [5025, 245]),
+        (["14:30", "9:15"], [52200, 33300]),
+    ],
+)
+def test_column_decides_how_its_numbers_are_read(texts: list[str], amounts: list[float]) -> None:
+    assert numbers(texts) == amounts
+
+
+def test_column_decides_order_of_day_and_month() -> None:
+    american = typed_values(["3/25/2024", "1/2/2024"])
+    european = typed_values(["25/3/2024", "1/2/2024"])
+    assert american.low[0] == european.low[0] and american.low[1] < european.low[1]
+
+
+def test_units_of_one_dimension_become_the_most_frequent() -> None:
+    assert numbers(["12 km", "800 m", "3 km"]) == [12, 0.8, 3] and set(units(["12 km", "800 m", "3 km"])) == {"km"}
+    assert units(["€ 12", "12 EUR", "$5", "5 %", "3 people", "4 people"]) == ["eur", "eur", "usd", "%", *["people"] * 2]
+
+
+def test_year_is_number_except_in_column_of_dates() -> None:
+    assert typed_values(["2000", "1998"]).kind.tolist() == [NUMBER] * 2
+    assert typed_values(["2000", "May 2001"]).kind.tolist() == [DATE] * 2
+    assert typed_values(["2000", "12.5", "May 2001"]).kind.tolist() == [NUMBER, NUMBER, DATE]
+
+
+@pytest.mark.parametrize("text", ["true", "yes", "4 Non Blondes", "12 Angry Men", "007", "+43 316 1234", "10.0.0.1"])
+def test_names_and_identifiers_stay_texts(text: str) -> None:
+    assert typed_values([text, "Graz", "x 2"]).kind.tolist() == [TEXT] * 3 and not is_value(text)
 
 
 @pytest.mark.parametrize(
@@ -28,3 +106,10 @@ def test_numbers_may_have_units(text: str, amount: float) -> None:
 @pytest.mark.parametrize("text", ["Graz", "", "PG-13", "1.2.3", "3rd Rock", "2001: A Space Odyssey", "13/45/1999"])
 def test_other_texts_are_not_values(text: str) -> None:
     assert value_of(text) is None
+
+
+@given(st.lists(st.text(alphabet="0123456789.,:/- mkE€%()TZMay年", max_size=12), max_size=6))
+def test_any_texts_have_values(texts: list[str]) -> None:
+    values = typed_values(texts)
+    assert len(values.kind) == len(values.low) == len(values.unit) == len(texts)
+    assert (values.kind[np.isnan(values.low)] == TEXT).all()

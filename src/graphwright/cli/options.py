@@ -362,15 +362,9 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
-class QueryOptions:
-    """A method, its number of passages, and the documents to search."""
+class FilterOptions:
+    """The documents to search."""
 
-    method: Method = None
-    method_file: MethodFile = None
-    entity: Annotated[
-        list[str] | None, "Name of a node that the question is about, instead of linking. Repeatable."
-    ] = None
-    top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")] = None
     document: Annotated[list[str] | None, "Search only the document with this id. Repeatable."] = None
     folder: Annotated[str | None, "Search only documents whose id lies in this folder."] = None
     where: Annotated[
@@ -381,6 +375,26 @@ class QueryOptions:
     as_of: Annotated[
         str | None, "Leave out documents, and versions of documents, that are dated later: 2024-03-31, 2024-03 or 2024."
     ] = None
+
+    def filter(self) -> Filter | None:
+        """Return the filter of --document, --folder, --where and --as-of; None if none is given."""
+        from graphwright.search import Filter
+
+        if self.document is None and self.folder is None and not self.where and self.as_of is None:
+            return None
+        return Filter(self.document, self.folder, _conditions(self.where or ()), self.as_of)
+
+
+@dataclass(frozen=True)
+class QueryOptions(FilterOptions):
+    """A method, its number of passages, and the documents to search."""
+
+    method: Method = None
+    method_file: MethodFile = None
+    entity: Annotated[
+        list[str] | None, "Name of a node that the question is about, instead of linking. Repeatable."
+    ] = None
+    top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")] = None
     retriever: Annotated[Path | None, "Trained retriever for --method reg; see 'graphwright train'."] = None
     encoder: Annotated[
         str | None, "Encoder that scores triples and paths in methods that take one, as lego-12: sbert:FOLDER."
@@ -398,7 +412,7 @@ class QueryOptions:
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""
         if self.retriever is not None and self._named != "reg":
             raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
-        options = {"top_k": self.top_k, "filter": self._filter(), "retriever": self.retriever, "encoder": self.encoder}
+        options = {"top_k": self.top_k, "filter": self.filter(), "retriever": self.retriever, "encoder": self.encoder}
         options[self._second_model()] = self.cross_encoder
         return {name: value for name, value in options.items() if value is not None}
 
@@ -414,14 +428,6 @@ class QueryOptions:
 
         method = METHODS.get(self._named)
         return "judge" if method is not None and "judge" in method.options else "cross_encoder"
-
-    def _filter(self) -> Filter | None:
-        """Return the filter of --document, --folder, --where and --as-of; None if none is given."""
-        from graphwright.search import Filter
-
-        if self.document is None and self.folder is None and not self.where and self.as_of is None:
-            return None
-        return Filter(self.document, self.folder, _conditions(self.where or ()), self.as_of)
 
 
 _CONDITION = re.compile(r"([^<>=]+?)\s*(>=|<=|=|>|<)\s*(.*)", re.DOTALL)

@@ -16,6 +16,7 @@ from graphwright.models.deadline import Deadline
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.query import Query
 from graphwright.operators.query.result import QueryResult, answer_of
+from graphwright.operators.query.schema import schema
 from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
 from graphwright.search.facts import Facts
@@ -111,6 +112,10 @@ class IndexAsking(ABC):
         ('Mur',)
         """
         return answer_of(query, Facts.of((self.snapshot if filter is None else self.filtered(filter)).graph))
+
+    def schema(self) -> dict[str, Any]:
+        """Return the types and relations that a query may name, with their numbers, as JSON values."""
+        return schema(Facts.of(self.snapshot.graph))
 
     def stream(self, question: str | Question, method: GivenMethod | None = None, **options: Any) -> Iterator[Event]:
         """Yield the events of an answer while it is made: steps, evidence, text, citations. Arguments as in `ask`.

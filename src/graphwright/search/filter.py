@@ -13,7 +13,7 @@ from graphwright.text.values import value_of
 
 DATE = "date"
 """The name of a document's date, in its metadata and in its records."""
-_EQUAL = 1e-6  # years, less than an hour
+_EQUAL = 1e-9  # years, less than a second
 _MAX_COMPARED = 10_000  # ids or values that are compared with an unknown one
 
 

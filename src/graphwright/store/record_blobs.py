@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from array import array
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from graphwright.text.values import is_value
 
 _SECTIONS = 7  # rows of records, rows of fields, flags of texts, then strings: types, names, texts, forms of texts
 _HEADER = 4 * (_SECTIONS + 1)  # bytes: a checksum and the size of each section
+_LETTER = re.compile(r"[^\W\d_]")
 _MAX_FORM = 200  # characters; a longer text is found by no name
 Ids32 = NDArray[np.int32]
 
@@ -58,7 +60,8 @@ def encoded_records(records: Sequence[Record]) -> bytes:
         for name, text, start, end in fields:
             cells.extend((names.setdefault(name, len(names)), texts.setdefault(text, len(texts)), start, end))
     forms = [normal_form(text) if len(text) <= _MAX_FORM else "" for text in texts]
-    is_name = bytes(bool(form) and not is_value(text) for text, form in zip(texts, forms, strict=True))
+    pairs = zip(texts, forms, strict=True)
+    is_name = bytes(_LETTER.search(form) is not None and not is_value(text) for text, form in pairs)
     sections = [rows.tobytes(), cells.tobytes(), is_name]
     sections += [
         terminate(text.replace("\0", "\ufffd") for text in strings) for strings in (types, names, texts, forms)

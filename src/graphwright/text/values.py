@@ -1,13 +1,24 @@
-"""Values of literals: dates, numbers with or without a unit, and their order."""
+"""Values of texts: numbers with a unit and dates, as a column writes them."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graphwright.text.dates import day_first_of, period_of
+from graphwright.text.numbers import Amount, amount_of, conversion, decimal_of, folded_digits
+
+TEXT, NUMBER, DATE = 0, 1, 2
+_MAX_LENGTH = 60  # characters of a value
+_SAMPLE = 5000  # distinct texts of a column that decide how it is written, at most
+_CLOCK = re.compile(r"-?(\d{1,3}):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
+_SECONDS = "s"
 
 
 class Value(NamedTuple):
@@ -19,24 +30,149 @@ class Value(NamedTuple):
     """Length of the period that a date denotes, in years: of a year (1.0), a month or a day."""
 
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_MONTH = "(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\\.?"
-_NUMBER = r"[-+−]?\d{1,3}(?:[,\u00a0\u202f]\d{3})+(?:\.\d+)?|[-+−]?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-_DATES = [
-    re.compile(r"(?P<year>-?\d{4})-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2}))?(?:[t ]\d.*)?"),
-    re.compile(r"(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>\d{4})"),
-    re.compile(rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.)? )?{_MONTH},? (?P<year>\d{{3,4}})"),
-    re.compile(rf"{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{3,4}})"),
-    re.compile(r"(?:c\. ?|ca\.? ?)?(?P<year>[12]\d{3})"),
-    re.compile(r"(?P<year>\d{1,4}) ?(?P<era>bce?|ce|ad)"),
-]
-# A number, perhaps after a currency sign, and a unit of at most two words after it.
-_AMOUNT = re.compile(rf"[~≈<>]?\s?[$€£¥]?\s?(?P<number>{_NUMBER})\s?(?P<unit>%|[^\d\s]{{1,12}}(?: [^\d\s]{{1,12}})?)?")
-_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+class ColumnFormat(NamedTuple):
+    """How a column writes its values.
+
+    `decimal`: the decimal sign of a number such as 1,234; `day_first`: whether 3/5/2024 is the third of May;
+    `with_dates`: whether a year alone is a date, as where no other numbers stand beside dates; `with_hours`: whether
+    3:45 is hours and minutes, not minutes and seconds; `units`: those that numbers have, the most frequent first;
+    `is_open`: whether any word may be a unit.
+    """
+
+    decimal: str = "."
+    day_first: bool = True
+    with_dates: bool = False
+    with_hours: bool = True
+    units: tuple[str, ...] = ()
+    is_open: bool = True
+
+
+class TypedValues(NamedTuple):
+    """The values of n texts of one column: numbers with a unit, dates as intervals, or neither.
+
+    `kind: uint8[n]`: TEXT, NUMBER or DATE. `low`, `high: float64[n]`: of a number itself; of a date its beginning and
+    the moment after its end, in years; NaN for a text. `unit: int32[n]` indexes `units`, whose first is "": none.
+    """
+
+    kind: NDArray[np.uint8]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    unit: NDArray[np.int32]
+    units: tuple[str, ...] = ("",)
+
+    def at(self, positions: NDArray[np.int64]) -> TypedValues:
+        """Return the values at positions."""
+        p = positions
+        return TypedValues(self.kind[p], self.low[p], self.high[p], self.unit[p], self.units)
+
+
+def column_format(texts: Sequence[str]) -> ColumnFormat:
+    """Return how the texts of a column are written.
+
+    >>> written = column_format(["1.200,50 €", "3/25/2024", "12 km", "800 m", "3 km"])
+    >>> written.decimal, written.day_first, written.units
+    (',', False, ('km', 'eur', 'm'))
+    """
+    folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
+    decimal, day_first = decimal_of(folded), day_first_of(folded) is not False
+    amounts = {text: amount for text in folded if (amount := amount_of(text, decimal))}
+    units, known = Counter(a.unit for a in amounts.values()), {a.unit for a in amounts.values() if a.is_known}
+    accepted = tuple(unit for unit, count in units.most_common() if unit and (count > 1 or unit in known))
+    others = [text for text in folded if not _is_certain(amounts.get(text), text)]
+    only_years = sum(map(str.isdigit, folded)) == len(folded) - len(others)
+    with_dates = only_years and any(period_of(text.lower(), day_first) for text in others)
+    clocks = [clock for text in others if (clock := _CLOCK.fullmatch(text)) and not clock[5]]
+    with_hours = not any(int(clock[1]) > 23 or clock[3] for clock in clocks)
+    return ColumnFormat(decimal, day_first, with_dates, with_hours, accepted, len(folded) < 2)
+
+
+def _is_certain(amount: Amount | None, text: str) -> bool:
+    """Return whether a text is a number and no date: "1850s" and "44 BC" may be either."""
+    return amount is not None and amount.is_known and not (amount.unit == _SECONDS and text.endswith("0s"))
+
+
+def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> TypedValues:
+    """Return the values of the texts of one column; what a text means may depend on the others.
+
+    `written`: how the column writes its values, if `texts` are a part of it. Units of one dimension are converted to
+    the most frequent one. A year alone is a number, in a column of dates a date. Words such as true and yes are texts.
+
+    >>> values = typed_values(["12 km", "800 m", "May 2024", "Graz", "3 km"])
+    >>> values.kind.tolist(), values.low[:2].tolist(), values.units[values.unit[1]]
+    ([1, 1, 2, 0, 1], [12.0, 0.8], 'km')
+    """
+    distinct = dict.fromkeys(texts)
+    written = column_format(list(distinct)[:: len(distinct) // _SAMPLE + 1]) if written is None else written
+    rows = {text: at for at, text in enumerate(distinct)}
+    values = [_typed(text, written) for text in distinct]
+    units = {"": 0}
+    at = np.fromiter((rows[text] for text in texts), np.int64, len(texts))
+    kinds = np.array([TEXT if v is None else v.kind for v in values], np.uint8)
+    bounds = np.array([(np.nan, np.nan) if v is None else (v.low, v.high) for v in values], np.float64).reshape(-1, 2)
+    unit = np.array([0 if v is None else units.setdefault(v.unit, len(units)) for v in values], np.int32)
+    return TypedValues(kinds[at], bounds[at, 0], bounds[at, 1], unit[at], tuple(units))
+
+
+class _Typed(NamedTuple):
+    kind: int
+    low: float
+    high: float
+    unit: str = ""
+
+
+def _typed(text: str, written: ColumnFormat) -> _Typed | None:
+    """Return the value of a text in a column, None for none."""
+    if not _may_be_value(text):
+        return None
+    folded = _folded(text)
+    amount = amount_of(folded, written.decimal)
+    may_be_date = not _is_certain(amount, folded) or (written.with_dates and folded.isdigit())
+    if may_be_date and (period := period_of(folded.lower(), written.day_first)):
+        return _Typed(DATE, period.low, period.high)
+    if clock := _CLOCK.fullmatch(folded):
+        seconds = _seconds(clock, written.with_hours)
+        return _Typed(NUMBER, seconds, seconds, _SECONDS)
+    if amount is None or not (amount.is_known or written.is_open or amount.unit in written.units):
+        return None
+    for unit in written.units:
+        if amount.unit and unit != amount.unit and (factor := conversion(amount.unit, unit)) is not None:
+            return _Typed(NUMBER, amount.number * factor, amount.number * factor, unit)
+        if unit == amount.unit:
+            break
+    return _Typed(NUMBER, amount.number, amount.number, amount.unit)
+
+
+def _seconds(clock: re.Match[str], with_hours: bool) -> float:
+    first, second, third = int(clock[1]), int(clock[2]), clock[3]
+    if clock[5]:  # a time of day
+        first = first % 12 + (12 if clock[5] in "pP" else 0)
+    seconds = first * 3600 + second * 60 if third or clock[5] or with_hours else first * 60 + second
+    return (seconds + int(third or 0) + float(f"0.{clock[4] or 0}")) * (-1 if clock[0].startswith("-") else 1)
+
+
+def _may_be_value(text: str) -> bool:
+    return len(text) <= _MAX_LENGTH and _DIGIT.search(text) is not None
+
+
+def _folded(text: str) -> str:
+    """Return a text without space around it, with digits as ASCII."""
+    return folded_digits(text.strip())
+
+
+def is_value(text: str) -> bool:
+    """Return whether a text is a number, perhaps with a known unit, or a date, and so names nothing.
+
+    >>> is_value("12 km"), is_value("3 May 2024"), is_value("12 Angry Men")
+    (True, True, False)
+    """
+    return _typed(text, _ALONE) is not None
+
+
+_ALONE = ColumnFormat(is_open=False)
 
 
 def value_of(text: str) -> Value | None:
-    """Return the date or the number that a text is, None for any other text.
+    """Return the date or the number that a text alone is, None for any other text.
 
     A number from 1000 to 2999 without a unit is a year.
 
@@ -45,32 +181,16 @@ def value_of(text: str) -> Value | None:
     >>> value_of("453 km").amount, value_of("1,250,000").amount, value_of("3rd Rock"), value_of("Graz")
     (453.0, 1250000.0, None, None)
     """
-    folded = text.strip().casefold()
-    if len(folded) > 40 or not any(map(str.isdigit, folded)):
+    value = _typed(text, ColumnFormat(with_dates=True))
+    if value is None:
         return None
-    for pattern in _DATES:
-        if match := pattern.fullmatch(folded):
-            return _date(match.groupdict())
-    match = _AMOUNT.fullmatch(folded)
-    if match is None or re.match(r"(?:st|nd|rd|th)\b", folded[match.end("number") :]):
-        return None
-    number = float(re.sub(r"[,\u00a0\u202f]", "", match["number"]).replace("−", "-"))
-    return Value("number", number * _SCALES.get((match["unit"] or "").split(" ")[0], 1.0), 0.0)
+    return Value("date" if value.kind == DATE else "number", value.low, value.high - value.low)
 
 
-def _date(parts: dict[str, str | None]) -> Value | None:
-    year = int(parts["year"] or 0) * (-1 if (parts.get("era") or "").startswith("b") else 1)
-    name, day = parts.get("name"), parts.get("day")
-    month = _MONTHS.index(name) + 1 if name else int(parts.get("month") or 0)
-    if month > 12 or int(day or 0) > 31:
-        return None
-    amount = year + max(month - 1, 0) / 12 + max(int(day or 1) - 1, 0) / 372
-    return Value("date", amount, 1 / 372 if day else 1 / 12 if month else 1.0)
-
-
+_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\\.?"
 _DAY = re.compile(
-    rf"\b(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}(?:st|nd|rd|th|\.)? {_MONTH.replace('?P<name>', '?:')},? \d{{4}}"
-    rf"|{_MONTH.replace('?P<name>', '?:')} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})\b",
+    rf"\b(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}(?:st|nd|rd|th|\.)? {_MONTH},? \d{{4}}"
+    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})\b",
     re.IGNORECASE,
 )
 
@@ -83,53 +203,3 @@ def first_day(text: str) -> str:
     """
     match = _DAY.search(text)
     return match[0] if match else ""
-
-
-class TypedValues(NamedTuple):
-    """The values of n texts of one column: numbers with a unit, dates as intervals, or neither.
-
-    `kind: uint8[n]`: TEXT, NUMBER or DATE. `low`, `high: float64[n]`: of a number itself, of a date its first and last
-    day in years; NaN for a text. `units`: of each number, "" for none.
-    """
-
-    kind: NDArray[np.uint8]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    units: tuple[str, ...]
-
-    def at(self, positions: NDArray[np.int64]) -> TypedValues:
-        """Return the values at positions."""
-        units = tuple(self.units[at] for at in positions.tolist())
-        return TypedValues(self.kind[positions], self.low[positions], self.high[positions], units)
-
-
-TEXT, NUMBER, DATE = 0, 1, 2
-
-
-def is_value(text: str) -> bool:
-    """Return whether a text is a number or a date."""
-    return value_of(text) is not None
-
-
-class ColumnFormat(NamedTuple):
-    """How a column writes its values."""
-
-
-def column_format(texts: Sequence[str]) -> ColumnFormat:
-    """Return how the texts of a column are written."""
-    return ColumnFormat()
-
-
-def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> TypedValues:
-    """Return the values of the texts of one column; what a text means may depend on the others.
-
-    `written`: how the column writes its values, if `texts` are a part of it.
-
-    >>> typed_values(["12 km", "May 2024", "Graz"]).kind.tolist()
-    [1, 2, 0]
-    """
-    values = [value_of(text) for text in texts]
-    kind = np.array([TEXT if v is None else NUMBER if v.kind == "number" else DATE for v in values], np.uint8)
-    low = np.array([np.nan if v is None else v.amount for v in values], np.float64)
-    high = np.array([np.nan if v is None else v.amount + v.precision for v in values], np.float64)
-    return TypedValues(kind, low, high, ("",) * len(texts))

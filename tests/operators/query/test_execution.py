@@ -24,9 +24,9 @@ _triples = st.tuples(st.sampled_from(_NODES), st.sampled_from(_RELATIONS), st.sa
 _fields = st.dictionaries(st.sampled_from(_COLUMNS), st.sampled_from(_VALUES), max_size=3)
 _rows = _fields.map(lambda row: tuple(row.items()))
 _records = st.tuples(st.sampled_from(("rows", "river")), _rows, st.integers(0, 4).map(lambda number: not number))
-_WORLDS = st.builds(World, st.lists(_triples, max_size=8).map(tuple), st.lists(_records, max_size=6).map(tuple))
+WORLDS = st.builds(World, st.lists(_triples, max_size=8).map(tuple), st.lists(_records, max_size=6).map(tuple))
 _RELATION = st.sampled_from((*_RELATIONS, "name", "unknown"))
-_QUERIES = queries(
+QUERIES = queries(
     things(st.sampled_from((*_NODES, "other", "none")), st.sampled_from(("rows", "river", "none")), _RELATION,
            st.sampled_from(_VALUES)),
     _RELATION,
@@ -48,7 +48,7 @@ def _plain(result: Any, facts: Facts, world: World) -> Any:
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(_WORLDS, _QUERIES)
+@given(WORLDS, QUERIES)
 def test_execute_random_query_agrees_with_the_evaluator(world: World, query: Query) -> None:
     facts = world.facts()
     assert world.result(query) == _plain(execute(query, facts), facts, world), notation(query)

@@ -8,8 +8,11 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from graphwright.errors import OptionError
-from graphwright.operators.query.query import Compare, Named, OfType, Query, Step
+from graphwright.kernels.ranking import sorted_distinct
+from graphwright.operators.query.query import Compare, Comparison, Named, OfType, Query, Step
 from graphwright.operators.query.reached import value_kind
 from graphwright.search.facts import Facts
 from graphwright.text.values import TEXT
@@ -35,15 +38,20 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
             raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types)}")
         if isinstance(part, Named) and not len(facts.find(part.name)):
             raise OptionError(f"Nothing is named {part.name!r}.{_near_names(part.name, facts)}")
-        if isinstance(part, Compare) and _is_unknown(part, facts):
-            notes.append(f"No value is {part.value!r}.{_near_names(str(part.value), facts)}")
+        if isinstance(part, Compare) and part.path and isinstance(part.value, str):
+            notes += _unknown_value(part.path[-1], part.comparison, part.value, facts)
     return tuple(notes)
 
 
-def _is_unknown(condition: Compare, facts: Facts) -> bool:
-    value = condition.value
-    is_text = isinstance(value, str) and condition.comparison in ("=", "!=") and value_kind(value) == TEXT
-    return is_text and not len(facts.find(str(value)))
+def _unknown_value(step: Step, comparison: Comparison, text: str, facts: Facts) -> list[str]:
+    """Return a note if a text is compared for equality, and a relation leads to nothing of this name."""
+    if comparison not in ("=", "!=") or value_kind(text) != TEXT:
+        return []
+    relation = facts.relation(step.relation)
+    ends = sorted_distinct(relation.subjects if step.inverse else relation.objects)
+    if len(np.intersect1d(facts.find(text), ends)):
+        return []
+    return [f"No value of {step.relation} is {text!r}.{_near(text, facts.texts(ends[:_COMPARED]))}"]
 
 
 def _parts(value: Any) -> Iterator[Any]:

@@ -40,7 +40,7 @@ from graphwright.operators.query.query import (
 from graphwright.operators.query.reached import Amounts, Bools, Reached, decisive, pair_counts, reached, value_kind
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
-from graphwright.text.values import DATE, NUMBER, TEXT
+from graphwright.text.values import DATE, TEXT
 
 _NONE = np.empty(0, np.int64)
 Result: TypeAlias = "Ints | float | bool | None"
@@ -215,19 +215,25 @@ class Execution:
         return float(getattr(amounts.high if query.function == "max" else amounts.low, query.function)())
 
     def _difference(self, query: Difference) -> float | None:
-        (first_kind, first), (second_kind, second) = map(self._amount, (query.first, query.second))
-        return abs(first - second) if first_kind == second_kind != TEXT else None
+        first, second = self._amount(query.first), self._amount(query.second)
+        if first is None or second is None or first.kind[0] != second.kind[0]:
+            return None
+        is_alike = first.one_unit == second.one_unit or not (first.one_unit and second.one_unit)
+        return float(abs(first.low[0] - second.low[0])) if is_alike else None
 
-    def _amount(self, query: Query) -> tuple[int, float]:
-        """Return the kind and the amount of the one value that a query gives; TEXT if it gives none, or several."""
-        if isinstance(query, Count | Exists | Difference):
+    def _amount(self, query: Query) -> Amounts | None:
+        """Return the one value that a query gives; None if it gives none, or several."""
+        if isinstance(query, Count | Exists | Difference | Aggregate):
             result = self.result(query)
-            return (TEXT, 0.0) if result is None else (NUMBER, float(result))
-        if isinstance(query, Aggregate):
-            value, kinds = self._aggregate(query), self.amounts(query.things, query.path)[1].kind
-            return (TEXT, 0.0) if value is None else (int(kinds[0]), value)
+            if result is None:
+                return None
+            number = Amounts.of_number(float(result))
+            if not isinstance(query, Aggregate):
+                return number
+            like = self.amounts(query.things, query.path)[1].chosen(np.arange(1))
+            return like._replace(low=number.low, high=number.high)
         amounts = Amounts.of(self.facts, self.reached(query, ()))
-        return (int(amounts.kind[0]), float(amounts.low[0])) if len(amounts.low) == 1 else (TEXT, 0.0)
+        return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
 
     def _where(self, query: Things, condition: Condition) -> Ints:
         """Return the things of a set that meet a condition."""

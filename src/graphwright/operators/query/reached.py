@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints
 from graphwright.operators.query.query import Comparison, Path, Step
 from graphwright.search.facts import Facts
+from graphwright.text.numbers import conversion
 from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -99,11 +100,13 @@ def pair_counts(of: Ints, distinct: Ints, size: int) -> tuple[Ints, Ints]:
 
 
 class Amounts(NamedTuple):
-    """Typed values, as in TypedValues: their kinds and bounds."""
+    """Typed values, as in TypedValues: their kinds, bounds and units."""
 
     kind: NDArray[np.uint8]
     low: Floats
     high: Floats
+    unit: NDArray[np.int32]
+    units: tuple[str, ...]
 
     @classmethod
     def of(cls, facts: Facts, pairs: Reached) -> Amounts:
@@ -111,15 +114,27 @@ class Amounts(NamedTuple):
         if pairs.positions is None or pairs.is_inverse:
             values = typed_values(facts.texts(pairs.ends))
         elif len(pairs.positions) > len(facts.relation(pairs.relation)) // _SHARE:
-            values = facts.values(pairs.relation)
-            return cls(values.kind, values.low, values.high).chosen(pairs.positions)
+            values = facts.values(pairs.relation).at(pairs.positions)
         else:
             values = facts.values(pairs.relation, pairs.positions)
-        return cls(values.kind, values.low, values.high)
+        return cls(*values)
+
+    @classmethod
+    def of_number(cls, number: float) -> Amounts:
+        """Return one number without a unit."""
+        return cls(np.array([NUMBER], np.uint8), np.array([number]), np.array([number]), np.zeros(1, np.int32), ("",))
 
     def chosen(self, mask: Bools | Ints) -> Amounts:
         """Return the values that a mask or positions choose."""
-        return Amounts(self.kind[mask], self.low[mask], self.high[mask])
+        return Amounts(self.kind[mask], self.low[mask], self.high[mask], self.unit[mask], self.units)
+
+    @property
+    def one_unit(self) -> str:
+        """The unit that all values have, of dates years; "" if they have several."""
+        if len(self.kind) and self.kind[0] == DATE:
+            return "years"
+        units = np.unique(self.unit)
+        return self.units[units[0]] if len(units) == 1 else ""
 
     @property
     def main_kind(self) -> Bools:
@@ -132,14 +147,16 @@ class Amounts(NamedTuple):
         """Return which values compare so with a text; with "!=" those that are equal, as with "="."""
         wanted = typed_values([text])
         kind, low, high = int(wanted.kind[0]), float(wanted.low[0]), float(wanted.high[0])
-        meets = self._lie(comparison, kind, low, high)
-        if kind == NUMBER and low == int(low) and _YEARS[0] <= low <= _YEARS[1]:
+        unit = wanted.units[wanted.unit[0]]
+        factors = np.array([np.nan if (f := conversion(unit, other)) is None else f for other in self.units])[self.unit]
+        meets = self._lie(comparison, kind, low * factors, high * factors)
+        if kind == NUMBER and not unit and low == int(low) and _YEARS[0] <= low <= _YEARS[1]:
             return meets | self._lie(comparison, DATE, low, low + 1)
         if kind == DATE and high - low == 1:
             return meets | self._lie(comparison, NUMBER, low, low)
         return meets
 
-    def _lie(self, comparison: Comparison, kind: int, first: float, last: float) -> Bools:
+    def _lie(self, comparison: Comparison, kind: int, first: float | Floats, last: float | Floats) -> Bools:
         """Return which values of a kind lie so to an interval; a period is later than another if it begins at its end.
 
         Equal are two of which one contains the other.

@@ -17,7 +17,6 @@ from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Query
-from graphwright.operators.query.reached import Amounts, Reached
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.query.words import words
 from graphwright.operators.state import Citation
@@ -159,21 +158,16 @@ def _dated(query: Query, execution: Execution) -> str:
 def _typed(query: Query, execution: Execution) -> tuple[str, tuple[str, ...]]:
     """Return the unit that all values of a query have, and notes about those that are left out."""
     if isinstance(query, Difference):
-        units = {_typed(part, execution)[0] for part in (query.first, query.second)}
-        return (units.pop() if len(units) == 1 else ""), ()
+        parts = {_typed(part, execution)[0] for part in (query.first, query.second)}
+        return (parts.pop() if len(parts) == 1 else ""), ()
     if isinstance(query, Count | Exists):
         return "", ()
     things, path = (query.things, query.path) if isinstance(query, Aggregate) else (query, ())
     pairs, amounts = execution.amounts(things, path)
-    missing = len(execution.reached(things, path).distinct().ends) - len(pairs.ends)
-    left_out = (f"{missing:,} of {missing + len(pairs.ends):,} values are left out: they are no numbers or dates.",)
-    return _unit(execution, pairs, amounts), left_out if missing else ()
-
-
-def _unit(execution: Execution, pairs: Reached, amounts: Amounts) -> str:
-    if len(amounts.kind) and amounts.kind[0] == DATE:
-        return "years"
-    if pairs.positions is None or pairs.is_inverse:
-        return ""
-    units = set(execution.facts.values(pairs.relation, pairs.positions).units)
-    return units.pop() if len(units) == 1 else ""
+    total, notes = len(execution.reached(things, path).distinct().ends), list[str]()
+    if missing := total - len(pairs.ends):
+        notes.append(f"{missing:,} of {total:,} values are left out: they are no numbers or dates.")
+    units = [amounts.units[unit] or "none" for unit in np.unique(amounts.unit).tolist()]
+    if len(units) > 1:
+        notes.append(f"The values have several units, which are not converted: {', '.join(units)}.")
+    return amounts.one_unit, tuple(notes)
