@@ -13,6 +13,7 @@ from graphwright import Graph, Keep, State, start
 from graphwright.errors import ReplyCutError
 from graphwright.models import OpenAILLM, ScriptedLLM
 from graphwright.operators import Fallback
+from graphwright.operators.query.asked import CERTAIN, SURE
 from graphwright.operators.query.llm_parser import LLMQueryParser
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.shown_facts import shown_facts
@@ -66,6 +67,15 @@ def test_parser_with_unknown_column_asks_once_more_with_what_is_wrong() -> None:
     state, prompts = parsed(query_reply('count(tickets where price = "3")'), query_reply(RIGHT))
     assert state.query is not None and state.query.query == parse_notation(RIGHT)
     assert "there is no relation or column 'price'" in prompts[1]
+
+
+def test_parser_with_unknown_value_asks_once_more_and_is_less_certain_of_it_then() -> None:
+    unknown = 'count(tickets where state = "on hold")'
+    state, prompts = parsed(query_reply(unknown), query_reply(RIGHT))
+    assert "No value of state is 'on hold'" in prompts[1]
+    assert state.query is not None and (state.query.notation, state.query.probability) == (RIGHT, CERTAIN)
+    again, _ = parsed(query_reply(unknown), query_reply(unknown))
+    assert again.query is not None and (again.query.notation, again.query.probability) == (unknown, SURE)
 
 
 def test_parser_that_says_not_computable_sets_no_query_and_does_not_fail() -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 from graphwright.constraints import Between, Has
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
-from graphwright.operators.query.asked import CERTAIN, AskedQuery
+from graphwright.operators.query.asked import CERTAIN, SURE, AskedQuery
+from graphwright.operators.query.checks import check
 from graphwright.operators.query.shown_facts import shown_facts
 from graphwright.operators.query.steps_of_reply import StepError, query_of
 from graphwright.operators.run import Run
@@ -23,7 +24,8 @@ class LLMQueryParser(Operator):
 
     The model sees the types, relations and values of the facts that are near the question. A name that the facts lack
     is replaced by one that is written almost as it; else the model is asked once more, with what is wrong. If its reply
-    is unusable then, the next operator of a Fallback parses the question. `probability`: of its queries to be right.
+    is unusable then, the next operator of a Fallback parses the question. `probability`: of its queries to be right; of
+    one that still compares with a text that no value has, at most SURE.
 
     >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> steps = '[{"do": "named", "name": "Graz"}, {"do": "follow", "of": 1, "path": ["lies on"]}]'
@@ -50,9 +52,15 @@ class LLMQueryParser(Operator):
                 run.note("the model finds nothing to compute")
                 return state
             try:
-                return state.with_(query=AskedQuery(query_of(reply, facts), self.probability))
+                query = query_of(reply, facts)
+                unknown = check(query, facts)
             except StepError as error:
-                run.note(f"the model's query does not fit: {error}")
-                problem = f"Your earlier query did not fit. What is wrong with it:\n{data_line(str(error))}"
+                query, unknown = None, (str(error),)
+            if query is not None and (problem or not unknown):
+                return state.with_(
+                    query=AskedQuery(query, min(self.probability, SURE) if unknown else self.probability)
+                )
+            run.note(f"the model's query does not fit: {' '.join(unknown)}")
+            problem = f"Your earlier query did not fit. What is wrong with it:\n{data_line(' '.join(unknown))}"
         run.fail()
         return state
