@@ -22,8 +22,8 @@ Kind = Literal["trace", "evidence", "token", "citation", "dropped", "usage", "do
 class Event:
     """One event of a streamed answer; `data` is serialisable as JSON.
 
-    In this order: `trace`: a finished step. `evidence`: passages, evidence and anchors, once, between the search and
-    the first text. `token`: a piece of the answer's text, provisional. `trace`: the steps that wrote the answer.
+    In this order: `trace`: a finished step. `evidence`: query, passages, evidence and anchors, once, between the search
+    and the first text. `token`: a piece of the answer's text, provisional. `trace`: the steps that wrote the answer.
     `citation`: a verified citation and its number. `dropped`: a quote that is in no passage. `usage`: of all models.
     `done`: the complete answer, as State.to_dict returns it.
     """
@@ -80,7 +80,7 @@ class Events:
         if not self._evidence_sent:
             self._evidence_sent = True
             output = state.to_dict(method=self._method, top_k=self._top_k)
-            self._send(Event("evidence", {name: output[name] for name in ("passages", "evidence", "anchors")}))
+            self._send(Event("evidence", {name: output[name] for name in ("query", "passages", "evidence", "anchors")}))
 
     def _end(self, state: State) -> State:
         """Report the citations, the dropped quotes, the usage and the complete answer."""

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.cli.command import graphwright
+from tests.operators.query.steps import NOT_COMPUTABLE
 
 from graphwright import Graph, Index
 from graphwright.models.fake import ScriptedLLM
@@ -103,14 +104,14 @@ def test_filtered_question_uses_documents_only(index: Index) -> None:
 
 def test_language_model_reads_walks_or_passages(index: Index) -> None:
     reply = '{"found": true, "text": "It is known [1].", "citations": []}'
-    walks = prompt_of(index.ask("What does curl depend on?", llm=ScriptedLLM([reply])))
-    texts = prompt_of(index.ask("Who leads the release team?", llm=ScriptedLLM([reply])))
+    walks = prompt_of(index.ask("What does curl depend on?", llm=ScriptedLLM([NOT_COMPUTABLE, reply])))
+    texts = prompt_of(index.ask("Who leads the release team?", llm=ScriptedLLM([NOT_COMPUTABLE, reply])))
     assert '"path": 1' in walks and "curl depends_on zlib1g" in walks
     assert '"path"' not in texts and "Ada Huber leads" in texts
 
 
 def test_model_without_valid_reply_falls_back_to_graph(index: Index) -> None:
-    state = index.ask("What does curl depend on?", llm=ScriptedLLM(["{}", "{}"]))
+    state = index.ask("What does curl depend on?", llm=ScriptedLLM(["{}"] * 4))
     assert state.answer.short == ("zlib1g", "libcurl4")
 
 

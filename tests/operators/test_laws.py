@@ -65,7 +65,9 @@ from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext, PassageContext
 from graphwright.generate.graph_answer import AnswerIfRecorded, KnownNames
 from graphwright.generate.overview import Overview
+from graphwright.generate.query_answer import QueryAnswer
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
+from graphwright.generate.versions import NameVersions
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of
 from graphwright.learn import Explain
@@ -88,6 +90,7 @@ from graphwright.operators import (
     EdgeSearch,
     EntityGraph,
     EntitySearch,
+    ExecuteQuery,
     Explore,
     Extremes,
     Fallback,
@@ -104,13 +107,16 @@ from graphwright.operators import (
     Keywords,
     LengthPenalty,
     LinkEntities,
+    LLMQueryParser,
     LocalContext,
     MaskEntities,
     MentionGraph,
+    MostProbable,
     MultiHopRerank,
     Nodes,
     Only,
     Operator,
+    ParseQuery,
     PassageGraph,
     PathSeeds,
     Patterns,
@@ -120,6 +126,7 @@ from graphwright.operators import (
     Prizes,
     PrizeTree,
     PropositionPaths,
+    QueryEvidence,
     RankRelations,
     RateCommunities,
     RateItems,
@@ -246,6 +253,7 @@ class RatesTheLast:
         return Completion(message, schema.model_validate_json(message))
 
 
+ASKS_FOR_LOTHAIR = FixedLLM('{"computable": true, "steps": [{"do": "named", "name": "Lothair II"}]}')
 SUMMARIES = Summaries(SNAPSHOT.passages, SNAPSHOT.triples)
 WRITTEN = WrittenSummaries(SNAPSHOT.passages, SNAPSHOT.triples, model=RatesTheLast())
 TREE = SummaryTree(SNAPSHOT.passages, size=2)
@@ -463,6 +471,12 @@ def operators_with_arguments() -> list[Operator]:
         SEARCH % 2 >> SentenceThought(HashEncoder()) >> FollowUp(WordSearch(SNAPSHOT.words)),
         Unaided(THINKS_OF_ERMENGARDE),
         Unaided(THINKS_OF_ERMENGARDE, reasoning=True),
+        ParseQuery(MostProbable()),
+        LLMQueryParser(ASKS_FOR_LOTHAIR),
+        LLMQueryParser(ASKS_FOR_LOTHAIR) >> ExecuteQuery() >> QueryEvidence(),
+        LLMQueryParser(ASKS_FOR_LOTHAIR) >> ExecuteQuery() >> QueryAnswer(Quote(WordReader())),
+        QueryAnswer(Quote(WordReader())),
+        NameVersions(Quote(WordReader())),
     ]
 
 

@@ -19,6 +19,10 @@ def longest(schema: dict[str, Any], parts: dict[str, Any]) -> int:
     """Return the characters of the longest JSON that follows a schema, written with a space after each separator."""
     if "$ref" in schema:
         return longest(parts[schema["$ref"].rpartition("/")[2]], parts)
+    if "anyOf" in schema:
+        return max(longest(choice, parts) for choice in schema["anyOf"])
+    if "const" in schema or "enum" in schema:
+        return 2 + max(map(len, schema.get("enum", [schema.get("const")])))
     match schema["type"]:
         case "object":
             return 2 + sum(len(name) + 6 + longest(part, parts) for name, part in schema["properties"].items())

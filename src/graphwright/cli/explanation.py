@@ -25,7 +25,7 @@ _PART = re.compile(r"(?<=\()((\w+=)?ix\.\w+(, |(?=\))))+|, (\w+=)?ix\.\w+(?=[,)]
 _NAME_WIDTH, _RESULT_WIDTH = 44, 100
 _SCORES = {"FlowPaths": "reliability"}  # operators whose score has a special name
 _NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
-_FIELDS = ("answer", "context", "passages", "evidence", "anchors", "graph")  # most informative first
+_FIELDS = ("answer", "context", "passages", "evidence", "query", "anchors", "graph")  # most informative first
 
 Changed = tuple[Step, str, State | None]
 """A step, the most informative field that it changed ("" if none), and the state before it."""
@@ -34,7 +34,8 @@ Changed = tuple[Step, str, State | None]
 def explain(state: State, output: Console | None = None) -> None:
     """Print the explanation of an answer, as `graphwright ask --explain` does.
 
-    It has anchors, evidence and steps with their results, time and tokens. `output`: a rich console (default: stdout).
+    It has the query, anchors, evidence, and steps with their results, time and tokens. `output`: a rich console
+    (default: stdout).
 
     >>> from graphwright import Graph, KHop, start
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur")])
@@ -48,6 +49,7 @@ def explain(state: State, output: Console | None = None) -> None:
     for step in state.trace:
         steps.append((step, "" if step.after is None else _changed(before, step.after), before))
         before = step.after or before
+    _show_query(output, state)
     _show_anchors(output, steps)
     for step, field, _ in steps:
         if field == "evidence" and step.after is not None:
@@ -61,6 +63,14 @@ def _changed(before: State | None, after: State) -> str:
         if value is not None and (before is None or value is not getattr(before, name)):
             return name
     return ""
+
+
+def _show_query(output: Console, state: State) -> None:
+    """Print how the question was understood: the query in words and as text, and its probability."""
+    if (asked := state.query) is not None:
+        output.print(Text("Query", "bold").append(f", with a probability of {asked.probability:.2f}", "dim"))
+        output.print(Text(asked.words))
+        output.print(Text(asked.notation, "dim"), soft_wrap=True)
 
 
 def _show_anchors(output: Console, steps: Sequence[Changed]) -> None:
@@ -205,6 +215,8 @@ def _result(step: Step, field: str) -> str:
         return ""
     if field == "answer" and state.answer is not None:
         return f"an answer with {counted(len(state.answer.citations), 'citation')}"
+    if field == "query" and state.query is not None:
+        return shortened(state.query.words, _RESULT_WIDTH)
     if field == "context" and state.context is not None:
         return f"a context of {counted(len(state.context.passages), 'passage')}"
     if field == "passages" and state.passages is not None:

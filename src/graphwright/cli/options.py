@@ -372,15 +372,17 @@ class FilterOptions:
         "Search only documents with this metadata: NAME=VALUE, NAME=LOW..HIGH, or with >=, >, <=, < for numbers and "
         "dates. Repeatable.",
     ] = None
+    as_of: Annotated[
+        str | None, "Leave out documents, and versions of documents, that are dated later: 2024-03-31, 2024-03 or 2024."
+    ] = None
 
     def filter(self) -> Filter | None:
-        """Return the filter of --document, --folder and --where; None if none is given."""
+        """Return the filter of --document, --folder, --where and --as-of; None if none is given."""
         from graphwright.search import Filter
 
-        if self.document is None and self.folder is None and not self.where:
+        if self.document is None and self.folder is None and not self.where and self.as_of is None:
             return None
-        metadata = _conditions(self.where or ())
-        return Filter(self.document, self.folder, metadata)
+        return Filter(self.document, self.folder, _conditions(self.where or ()), self.as_of)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from graphwright.errors import cut
 from graphwright.evaluate.metrics import normalised, token_f1
 from graphwright.models import LLM
 from graphwright.operators import Run
-from graphwright.prompts.replies import Sentence
+from graphwright.prompts.limits import Sentence
 from graphwright.prompts.templates import data_line, messages
 
 DIMENSIONS: Mapping[str, str] = MappingProxyType(

@@ -21,7 +21,7 @@ from graphwright.operators.paths.asked_truth import compared, judged
 from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
-from graphwright.search.relation_index import LABELS, relation_index_of
+from graphwright.search.relation_index import shown_name
 from graphwright.text.values import value_of
 
 _LISTED = 50  # names in the text
@@ -137,7 +137,7 @@ def _truth(state: State, run: Run, encoder: Encoder, reading: Reading, whole: Gr
     citations = tuple(_citation(graph, piece, int(piece[0][-1]), whole) for piece in verdict.shown[:_CITED])
     walks = "; ".join(" – ".join(cited.path or (cited.text,)) for cited in citations[:5])
     if not citations:
-        name = _name(graph, int(reading.anchors[0].seeds(graph)[0]))
+        name = shown_name(graph, int(reading.anchors[0].seeds(graph)[0]))
         return Answer(f"No: {verdict.reason} {name}.", ("no",))
     if verdict.yes:
         return Answer(f"Yes: {walks}.", ("yes",), citations)
@@ -147,14 +147,14 @@ def _truth(state: State, run: Run, encoder: Encoder, reading: Reading, whole: Gr
 def _listed(graph: Graph, reading: Reading, items: Sequence[Piece], whole: Graph) -> Answer:
     """Return the answer of the ends of walks, or of the nodes with the compared literal: each name once."""
     compared = reading.form.measure is not None
-    ends = {_name(graph, end): (piece, end) for piece in reversed(items) for end in [_end(graph, piece, compared)]}
+    ends = {shown_name(graph, end): (piece, end) for piece in reversed(items) for end in [_end(graph, piece, compared)]}
     ends = dict(reversed(ends.items()))
     citations = tuple(_citation(graph, piece, end, whole) for piece, end in ends.values())
     names = ", ".join(list(ends)[:_LISTED]) + (", …" if len(ends) > _LISTED else "")
     if reading.form.asks == "count" and not (len(ends) == 1 and value_of(next(iter(ends)))):
         return Answer(f"{len(ends)}: {names}", (str(len(ends)),), citations)
     if compared:
-        values = {_name(graph, end): graph.names[int(piece[0][-1])] for piece, end in ends.values()}
+        values = {shown_name(graph, end): graph.names[int(piece[0][-1])] for piece, end in ends.values()}
         names = ", ".join(f"{name} ({values[name]})" if values[name] != name else name for name in list(ends)[:_LISTED])
     return Answer(names, tuple(ends), citations)
 
@@ -167,20 +167,9 @@ def _end(graph: Graph, piece: Piece, compared: bool) -> int:
     return int(nodes[-1])
 
 
-def _name(graph: Graph, node: int) -> str:
-    """Return the name that a node is shown by: its label where the graph has one, else its own."""
-    labels = relation_index_of(graph.columns).of_role(LABELS)
-    if len(labels):
-        edges = graph.columns.out.row(node)
-        label_edges = edges[np.isin(graph.columns.relation[edges], labels)]
-        if len(label_edges):
-            return graph.names[int(graph.columns.tails[label_edges[0]])]
-    return graph.names[node]
-
-
 def _citation(graph: Graph, piece: Piece, end: int, whole: Graph) -> Citation:
     """Return the citation of a walk: of the passage that states its last edge, where the whole graph has passages."""
-    name, path = _name(graph, end), step_names(graph, path_item(graph, *piece).steps)
+    name, path = shown_name(graph, end), step_names(graph, path_item(graph, *piece).steps)
     if whole.passages is not None:
         for chunk in _stating(whole, piece, end):
             text, passage = whole.passage(chunk), whole.passages.of(chunk)
@@ -228,12 +217,12 @@ def _not_recorded(state: State, reading: Reading) -> Answer:
     c = graph.columns
     relations = np.unique(c.relation[np.concatenate((c.out.row(node), c.into.row(node)))])
     if not len(relations):
-        return Answer(f"The graph does not say: it records nothing of {_name(graph, node)}.", found=False)
+        return Answer(f"The graph does not say: it records nothing of {shown_name(graph, node)}.", found=False)
     nearest = int(relations[int(reading.sentence[relations].argmax())])
     if not reading.sentence[nearest]:  # the question is in another language
-        return Answer(f"The graph does not say what is asked of {_name(graph, node)}.", found=False)
+        return Answer(f"The graph does not say what is asked of {shown_name(graph, node)}.", found=False)
     return Answer(
-        f"The graph does not say. The nearest that it records of {_name(graph, node)} is "
+        f"The graph does not say. The nearest that it records of {shown_name(graph, node)} is "
         f"{reading.relations.phrases[nearest]!r}.",
         found=False,
     )

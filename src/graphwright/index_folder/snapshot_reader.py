@@ -14,6 +14,7 @@ from graphwright.models.protocols import NamedEncoder
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot
+from graphwright.search.versions import versions_of
 from graphwright.store.digests import id_digest
 from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store
@@ -108,7 +109,9 @@ class SnapshotReader:
                 if key in self._filtered:
                     self._filtered[key] = self._filtered.pop(key)
                     return self._filtered[key]
-            ids = [document for document, metadata in store.metadata().items() if filter.passes(document, metadata)]
+            later = set() if filter.as_of is None else versions_of(whole.graph.columns).later_than(filter.as_of)
+            documents = store.metadata().items()
+            ids = [id for id, metadata in documents if id not in later and filter.passes(id, metadata)]
             if not ids:
                 raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(store.metadata())}")
             part = self._part(store, ids, whole)

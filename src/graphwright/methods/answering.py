@@ -9,6 +9,7 @@ from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import Overview
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
+from graphwright.generate.versions import NameVersions, NewestVersions
 from graphwright.methods.method import Method
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM
@@ -16,6 +17,7 @@ from graphwright.operators.control import Fallback
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
+from graphwright.search.versions import versions_of
 
 
 def offline_answer(ix: Snapshot) -> Operator:
@@ -38,10 +40,15 @@ def answering(
 ) -> tuple[Operator, Operator]:
     """Return the context and the answer of a method that ranks passages.
 
-    `context`: by default the passages; `first`: steps that may answer before `offline_answer`, by default none.
+    `context`: by default the passages; `first`: steps that may answer before `offline_answer`, by default none. Of a
+    document of several versions the newest answers, and the others are named.
     """
-    offline = offline_answer(ix)
-    return written(llm, context or PassageContext(), offline if first is None else first >> offline)
+    offline, shown = offline_answer(ix), context or PassageContext()
+    if not versions_of(ix.graph.columns).of:
+        return written(llm, shown, offline if first is None else first >> offline)
+    newest = NewestVersions() >> offline
+    shown, answer = written(llm, NewestVersions() >> shown, newest if first is None else first >> newest)
+    return shown, NameVersions(answer)
 
 
 def either(llm: LLM | None, with_model: Callable[[LLM], Operator], offline: Operator) -> Operator:

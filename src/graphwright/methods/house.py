@@ -9,6 +9,7 @@ from graphwright.generate.answer import Unaided
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
+from graphwright.methods.computed import OptionalParser, computed_first, evidence_or, executed, has_records
 from graphwright.methods.method import Method
 from graphwright.methods.options import (
     Blend,
@@ -129,13 +130,20 @@ def multihop(
     cover: Annotated[
         bool, Help("whether passages are selected by coverage, greedily, or only ranked by their scores")
     ] = True,
+    parser: OptionalParser = None,
     llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages, alone and in connected pairs, by a fitted scorer, and select them by coverage (the default).
 
-    The passages are those of a personalised PageRank and of a hybrid search.
+    The passages are those of a personalised PageRank and of a hybrid search. Over documents with records, such as rows
+    of tables or mails, a question that surely asks what can be computed from them is answered by its query; the
+    passages that hold its rows come first.
     """
-    return Method(multihop_search(ix, top_k, seeds, restart, scorer, cover) >> ToPassages(), *answering(ix, llm))
+    search, ending = multihop_search(ix, top_k, seeds, restart, scorer, cover), answering(ix, llm)
+    if not has_records(ix):
+        return Method(search >> ToPassages(), *ending)
+    found = executed(ix, llm, parser) >> evidence_or(search, top_k) >> ToPassages()
+    return Method(found, *computed_first(ending))
 
 
 def blended(before: Operator, rank: Operator, share: float) -> Operator:

@@ -63,8 +63,15 @@ from .paths.shortest_paths import EnumeratedPaths as EnumeratedPaths
 from .paths.shortest_paths import ShortestPaths as ShortestPaths
 from .paths.unit_paths import UnitPaths as UnitPaths
 from .paths.well_formed import WellFormedChains as WellFormedChains
+from .query.asked import AskedQuery as AskedQuery
+from .query.llm_parser import LLMQueryParser as LLMQueryParser
 from .query.notation import notation as notation
 from .query.parse_notation import parse_notation as parse_notation
+from .query.parse_query import ExecuteQuery as ExecuteQuery
+from .query.parse_query import IsComputed as IsComputed
+from .query.parse_query import MostProbable as MostProbable
+from .query.parse_query import ParseQuery as ParseQuery
+from .query.parse_query import QueryEvidence as QueryEvidence
 from .query.result import QueryResult as QueryResult
 from .rerank.choose import Choose as Choose
 from .rerank.constrained import ConstrainedDecoding as ConstrainedDecoding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from graphwright.graph.ranking import Ranking
 from graphwright.graph.shown_path import shown_path
 from graphwright.models.protocols import Usage
 from graphwright.prompts.answer_prompt import Context
+
+if TYPE_CHECKING:
+    from graphwright.operators.query.asked import AskedQuery
 
 MAX_QUESTION = 10_000
 """Maximum characters of a question."""
@@ -157,7 +160,8 @@ class State:
     """The value that flows through a pipeline; docs/datamodel.md describes every field.
 
     `evidence` and `passages` are None before a search, and empty after a search without results. `passages` ranks
-    chunk nodes; iterating over it gives Passage values with document, title, text, score, start and end.
+    chunk nodes; iterating over it gives Passage values with document, title, text, score, start and end. `query`: what
+    the question was understood to ask of the facts, None where it was not parsed or asks nothing that is computed.
     """
 
     question: Question
@@ -168,6 +172,7 @@ class State:
     context: Context | None = None
     answer: Answer | None = None
     trace: tuple[Step, ...] = ()
+    query: AskedQuery | None = None
 
     def __post_init__(self) -> None:
         """Bind the passages to the graph, so that they can be read."""
@@ -240,6 +245,7 @@ class State:
             "unsupported": [] if answer is None else list(answer.unsupported),
             "dropped": [] if answer is None else list(answer.dropped),
             "citations": [] if answer is None else [self._cited(citation) for citation in answer.citations],
+            "query": None if self.query is None else self.query.to_dict(),
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
             "evidence": _evidence_dicts(self.graph, self.items),

@@ -6,59 +6,12 @@ characters, three a token. Only the reply to `extract`, descriptions of all name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, Field
-from pydantic_core import core_schema
 
-
-@dataclass(frozen=True)
-class AtMost:
-    """Limit the characters of a text or the items of a list in the JSON schema, which a server enforces by a grammar.
-
-    A reply of another server that has more is not refused: a longer list is cut, and a longer text is read whole.
-
-    >>> from pydantic import TypeAdapter
-    >>> numbers = TypeAdapter(Annotated[list[int], AtMost(2)])
-    >>> numbers.json_schema()["maxItems"], numbers.validate_python([3, 1, 2])
-    (2, [3, 1])
-    """
-
-    limit: int
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Return the schema that cuts a list."""
-        return core_schema.no_info_before_validator_function(self._first, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        """Return the JSON schema with the limit."""
-        made: dict[str, Any] = handler(schema)
-        return made | {"maxItems" if made["type"] == "array" else "maxLength": self.limit}
-
-    def _first(self, value: Any) -> Any:
-        return value[: self.limit] if isinstance(value, list) else value
-
-
-def _at_most(items: int) -> Any:
-    """Return a limit of a list that a server's grammar enforces; a longer list of another server is read whole."""
-    return Field(json_schema_extra={"maxItems": items})
-
-
-Name = Annotated[str, AtMost(80)]
-"""A name, a keyword, or another few words."""
-Sentence = Annotated[str, AtMost(400)]
-"""One sentence or two."""
-Paragraph = Annotated[str, AtMost(1_500)]
-"""Several sentences."""
-Number = Annotated[int, Field(json_schema_extra={"minimum": 0, "maximum": 9_999})]
-"""Number of an element that a prompt lists."""
-Numbers = Annotated[list[Number], AtMost(100)]
-"""Numbers of elements that a prompt lists."""
-Some = Annotated[list[Number], _at_most(20)]
-"""Numbers of a few elements."""
-Names = Annotated[list[Name], AtMost(20)]
-"""A short list of names."""
+from graphwright.prompts.limits import AtMost, Name, Names, Number, Numbers, Paragraph, Sentence, Some, at_most
+from graphwright.prompts.query_reply import QueryReply
 
 
 class PlainAnswer(BaseModel):
@@ -82,8 +35,8 @@ class WrittenAnswer(PlainAnswer):
 
     reasoning: Annotated[str, AtMost(400)] = ""
     text: Annotated[str, AtMost(1_200)]
-    answers: Annotated[list[Name], _at_most(12)] = []
-    citations: Annotated[list[QuotedPassage], _at_most(8)]
+    answers: Annotated[list[Name], at_most(12)] = []
+    citations: Annotated[list[QuotedPassage], at_most(8)]
 
 
 class ExtractedEntity(BaseModel):
@@ -101,14 +54,14 @@ class ExtractedRelation(BaseModel):
     relation: Name
     target: Name
     description: Sentence = ""
-    keywords: Annotated[list[Name], _at_most(5)] = []
+    keywords: Annotated[list[Name], at_most(5)] = []
 
 
 class ExtractionReply(BaseModel):
     """Entities and relations of a passage, with descriptions (`extract`)."""
 
-    entities: Annotated[list[ExtractedEntity], _at_most(40)]
-    relations: Annotated[list[ExtractedRelation], _at_most(40)]
+    entities: Annotated[list[ExtractedEntity], at_most(40)]
+    relations: Annotated[list[ExtractedRelation], at_most(40)]
 
 
 _Triple = Annotated[list[Name], Field(json_schema_extra={"minItems": 3, "maxItems": 3})]
@@ -117,8 +70,8 @@ _Triple = Annotated[list[Name], Field(json_schema_extra={"minItems": 3, "maxItem
 class TriplesReply(BaseModel):
     """Triples of a passage, and its names that are in none (`extract_triples`)."""
 
-    triples: Annotated[list[_Triple], _at_most(20)]
-    names: Annotated[list[Name], _at_most(10)] = []
+    triples: Annotated[list[_Triple], at_most(20)]
+    names: Annotated[list[Name], at_most(10)] = []
 
     @property
     def entities(self) -> list[ExtractedEntity]:
@@ -135,7 +88,7 @@ class TriplesReply(BaseModel):
 class ReferencesReply(BaseModel):
     """Works that a part of a document cites, as written (`references`)."""
 
-    references: Annotated[list[Annotated[str, AtMost(160)]], _at_most(30)]
+    references: Annotated[list[Annotated[str, AtMost(160)]], at_most(30)]
 
 
 class SameEntityReply(BaseModel):
@@ -318,6 +271,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "ircot": ThoughtReply,
     "pathrag_keywords": KeywordsReply,
     "plan": PlansReply,
+    "query": QueryReply,
     "rate": RatingsReply,
     "references": ReferencesReply,
     "refine": RefineReply,

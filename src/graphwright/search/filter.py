@@ -11,6 +11,8 @@ from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
 from graphwright.text.values import value_of
 
+DATE = "date"
+"""The name of a document's date, in its metadata and in its records."""
 _EQUAL = 1e-9  # years, less than a second
 _MAX_COMPARED = 10_000  # ids or values that are compared with an unknown one
 
@@ -72,6 +74,16 @@ def is_bound(text: str) -> bool:
     return _number(text) is not None or value_of(text) is not None
 
 
+def is_date(text: str) -> bool:
+    """Return whether a text is a date.
+
+    >>> is_date("2024-03"), is_date("9.5")
+    (True, False)
+    """
+    value = value_of(text)
+    return value is not None and value.kind == "date"
+
+
 def _number(text: str) -> float | None:
     try:
         number = float(text)
@@ -106,7 +118,7 @@ class Filter:
 
     `documents`: ids. `folder`: documents whose id lies in it, as ids of files read from a folder do. `metadata`: values
     by name, compared as texts, numbers or dates (a year or a month means all of it), or a Range, also as a mapping with
-    its fields.
+    its fields. `as_of`: a date; documents that are dated later, by their metadata or their records, do not pass.
 
     >>> Filter(folder="reports/2024").passes("reports/2024/may.md", {})
     True
@@ -121,16 +133,21 @@ class Filter:
     documents: tuple[str, ...] | None
     folder: str | None
     metadata: tuple[tuple[str, str | Range], ...]
+    as_of: str | None
 
     def __init__(
         self,
         documents: Any = None,
         folder: str | None = None,
         metadata: Mapping[str, Any] | tuple[tuple[str, str | Range], ...] | None = None,
+        as_of: Any = None,
     ) -> None:
-        """Take ids, a folder, and metadata by name; at least one of them."""
-        if documents is None and folder is None and not metadata:
-            raise OptionError("Filter() passes all documents. Give documents, a folder or metadata.")
+        """Take ids, a folder, metadata by name, and a date; at least one of them."""
+        if documents is None and folder is None and not metadata and as_of is None:
+            raise OptionError("Filter() passes all documents. Give documents, a folder, metadata or as_of.")
+        date = None if as_of is None else metadata_text(as_of)
+        if date is not None and not is_date(date):
+            raise OptionError(f"as_of is {as_of!r}; give a date such as 2024-03-31, 2024-03 or 2024.")
         if folder is not None and not folder.strip("/"):
             raise OptionError(f"Filter(folder={folder!r}) passes all documents. Give the name of a folder.")
         ids = (documents,) if isinstance(documents, str) else documents
@@ -142,13 +159,14 @@ class Filter:
         object.__setattr__(self, "documents", None if ids is None else tuple(sorted(set(map(str, ids)))))
         object.__setattr__(self, "folder", None if folder is None else folder.strip("/"))
         object.__setattr__(self, "metadata", tuple(pairs))
+        object.__setattr__(self, "as_of", date)
 
     @classmethod
     def of(cls, value: Filter | Mapping[str, Any]) -> Filter:
         """Return a filter, or the filter that a mapping with the same names describes. Raises OptionError for others.
 
         >>> Filter.of({"folder": "reports", "metadata": {"year": 2024}})
-        Filter(documents=None, folder='reports', metadata=(('year', '2024'),))
+        Filter(documents=None, folder='reports', metadata=(('year', '2024'),), as_of=None)
         """
         if isinstance(value, Filter):
             return value
@@ -161,7 +179,7 @@ class Filter:
         parts = [] if self.documents is None else [f"among {', '.join(map(repr, self.documents[:5]))}"]
         parts += [] if self.folder is None else [f"in the folder {self.folder!r}"]
         conditions = (f"with {name} {v}" if isinstance(v, Range) else f"with {name}={v}" for name, v in self.metadata)
-        return " ".join([*parts, *conditions])
+        return " ".join([*parts, *conditions, *([] if self.as_of is None else [f"as of {self.as_of}"])])
 
     def passes(self, document: str, metadata: Mapping[str, str]) -> bool:
         """Return whether a document with this id and metadata passes."""
@@ -169,6 +187,7 @@ class Filter:
             (self.documents is None or document in self.documents)
             and (self.folder is None or document.startswith(f"{self.folder}/"))
             and all(name in metadata and _holds(value, metadata[name]) for name, value in self.metadata)
+            and (self.as_of is None or not _keeps("more_than", metadata.get(DATE, ""), self.as_of))
         )
 
     def hint(self, documents: Mapping[str, Mapping[str, str]]) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Columns, Ids32
+from graphwright.graph.graph import Columns, Graph, Ids32
 from graphwright.kernels.csr import Csr, group
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.words import STOP_WORDS
@@ -152,6 +152,17 @@ _cache: SnapshotCache[RelationIndex] = SnapshotCache()
 def relation_index_of(columns: Columns) -> RelationIndex:
     """Return the relation index of a snapshot, built once."""
     return _cache.get(columns, "relations", lambda: _built(columns))
+
+
+def shown_name(graph: Graph, node: int) -> str:
+    """Return the name that a node is shown by: its label where the graph has one, else its own."""
+    labels = relation_index_of(graph.columns).of_role(LABELS)
+    if len(labels):
+        edges = graph.columns.out.row(node)
+        label_edges = edges[np.isin(graph.columns.relation[edges], labels)]
+        if len(label_edges):
+            return graph.names[int(graph.columns.tails[label_edges[0]])]
+    return graph.names[node]
 
 
 def _built(columns: Columns) -> RelationIndex:

@@ -21,7 +21,8 @@ from graphwright.models.openai.errors import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 from graphwright.models.structured import Mismatch, parse_reply, strict_schema
-from graphwright.prompts.replies import REPLIES, Number, Sentence
+from graphwright.prompts.limits import Number, Sentence
+from graphwright.prompts.replies import REPLIES
 
 
 def test_reply_has_tokens_and_cost():

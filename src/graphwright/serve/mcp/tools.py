@@ -38,6 +38,9 @@ _POLL_SECONDS = 0.1
 Question = Annotated[str, Field(min_length=1, pattern=r"\S", description="A question in natural language.")]
 MethodName = Annotated[str | None, Field(max_length=100, description="Retrieval method, by default the index's.")]
 TopK = Annotated[int | None, Field(ge=1, le=100, description="Number of passages.")]
+AsOf = Annotated[
+    str | None, Field(max_length=40, description="A date, such as 2024-03-31; later documents are left out.")
+]
 IndexName = Annotated[
     str | None, Field(description="Name of the index, as `status` lists them; needed where there are several.")
 ]
@@ -54,7 +57,12 @@ class Tools:
     library: Library
 
     async def ask(
-        self, question: Question, method: MethodName = None, top_k: TopK = None, index: IndexName = None
+        self,
+        question: Question,
+        method: MethodName = None,
+        top_k: TopK = None,
+        as_of: AsOf = None,
+        index: IndexName = None,
     ) -> Annotated[CallToolResult, results.AnswerResult]:
         """Answer a question from the indexed documents, with citations that were checked against their text.
 
@@ -63,13 +71,18 @@ class Tools:
         """
         name = self._index(index)
         opened = self.library.catalog[name]
-        query = query_to(self.library, name, question, method, top_k, request=current_request())
+        query = query_to(self.library, name, question, method, top_k, _filter(as_of), request=current_request())
         reply = await self._run(lambda cancel: query.ask(opened, cancel), llm=query.llm is not None)
         data = results.answer_result(name, reply)
         return _result(data, results.answer_text(data))
 
     async def retrieve(
-        self, question: Question, method: MethodName = None, top_k: TopK = None, index: IndexName = None
+        self,
+        question: Question,
+        method: MethodName = None,
+        top_k: TopK = None,
+        as_of: AsOf = None,
+        index: IndexName = None,
     ) -> Annotated[CallToolResult, results.RetrievalResult]:
         """Return the passages that help to answer a question, the best first, with the place of each in its document.
 
@@ -77,7 +90,7 @@ class Tools:
         """
         name = self._index(index)
         opened = self.library.catalog[name]
-        query = query_to(self.library, name, question, method, top_k, request=current_request())
+        query = query_to(self.library, name, question, method, top_k, _filter(as_of), request=current_request())
         data = results.retrieval_result(name, await self._run(lambda cancel: query.retrieve(opened, cancel)))
         return _result(data, results.retrieval_text(data))
 
@@ -263,3 +276,8 @@ def _tool(method: Callable[..., Awaitable[CallToolResult]], title: str, library:
 def _result(data: dict[str, Any], text: str) -> CallToolResult:
     content = json.loads(storable(json.dumps(data, ensure_ascii=False)))
     return CallToolResult(content=[TextContent(text=storable(text))], structured_content=content)
+
+
+def _filter(as_of: str | None) -> dict[str, str] | None:
+    """Return the filter of a date; None without one."""
+    return None if as_of is None else {"as_of": as_of}

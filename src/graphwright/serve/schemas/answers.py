@@ -54,6 +54,12 @@ class FilterBody(Body):
         dict[str, str | int | float | bool | RangeBody] | None,
         Field(description="Values or ranges by name.", examples=[{"year": 2024, "date": {"at_least": "2024-03"}}]),
     ] = None
+    as_of: Annotated[
+        str | None,
+        Field(
+            description="A date; later documents, and later versions of documents, are left out.", examples=["2024-03"]
+        ),
+    ] = None
 
 
 class Asked(Body):
@@ -129,11 +135,20 @@ class EvidenceReply(Reply):
     score: float | None
 
 
+class AskedQueryReply(Reply):
+    """The query that the question was understood to ask of the facts."""
+
+    query: Annotated[str, Field(description="The query as text, as the route `query` takes it.")]
+    words: Annotated[str, Field(description="The query in English words.")]
+    probability: Annotated[float, Field(description="The probability that the question asks this.")]
+
+
 class RetrievalReply(Reply):
     """Passages and evidence for a question, as printed by `graphwright retrieve --json`."""
 
     question: str
     method: str
+    query: Annotated[AskedQueryReply | None, Field(description="Null where nothing is computed.")]
     passages: list[PassageReply]
     anchors: list[AnchorReply]
     evidence: list[EvidenceReply]

@@ -1,0 +1,79 @@
+"""Answers computed by a query over facts, with citations of what they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from graphwright.constraints import Between
+from graphwright.generate.citations import supported as with_markers
+from graphwright.generate.readers import answered
+from graphwright.graph.graph import Graph
+from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
+from graphwright.operators.query.asked import SURE
+from graphwright.operators.query.result import QueryResult
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, State
+from graphwright.search.relation_index import shown_name
+
+_LISTED = 50  # names in the text
+
+
+@dataclass(frozen=True, repr=False)
+class QueryAnswer(Composite):
+    """Answer with the result of the state's query, or by other steps where the state has none.
+
+    The text is the value, what was computed, in words, and citations of the rows or statements that it rests on, at
+    most ten. If the probability of the query is below `sure`, the answer of the other steps follows.
+    """
+
+    otherwise: Annotated[Operator, IS_OPERATOR]
+    sure: Annotated[float, Between(0, 1)] = SURE
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Set the answer."""
+        asked = state.query
+        if asked is None or asked.result is None:
+            return self.otherwise.execute(state, run, k)
+        if asked.probability >= self.sure:
+            return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
+        after = self.otherwise.execute(state, replace(run, on_text=None), k)
+        return answered(after.with_(answer=None), run, _joined(computed_answer(state), after.answer))
+
+
+def computed_answer(state: State) -> Answer:
+    """Return the result of the query of a state as an answer."""
+    assert state.query is not None and state.query.result is not None
+    asked, result = state.query, state.query.result
+    short, more = _short(state.graph, result), len(result.things) - len(result.support)
+    names = ", ".join(short[:_LISTED]) + (", …" if result.is_set and len(result.things) > _LISTED else "")
+    cited = "".join(f"[{number}]" for number in range(1, len(result.citations) + 1))
+    parts = (names, f"({asked.words})", cited, f"and {more:,} more" if cited and more > 0 else "")
+    return Answer(" ".join(filter(None, parts)), short, result.citations)
+
+
+def _short(graph: Graph, result: QueryResult) -> tuple[str, ...]:
+    """Return the names of the things that are found, or the value; "none" where there is none."""
+    if result.is_empty:
+        return ("none",)
+    if result.is_set:
+        nodes = len(graph.columns.kinds)
+        named = zip(result.things.tolist(), result.names, strict=False)
+        return tuple(dict.fromkeys(shown_name(graph, id) if id < nodes else name for id, name in named))
+    if isinstance(result.value, bool):
+        return ("yes" if result.value else "no",)
+    return (f"{result.value} {result.unit}".strip(),)
+
+
+def _joined(computed: Answer, other: Answer | None) -> Answer:
+    """Return an answer followed by another, whose markers are numbered on."""
+    if other is None or not other.found:
+        return computed
+    first = len(computed.citations) + 1
+    text, _ = with_markers(other.text, range(first, first + len(other.citations)))
+    return replace(
+        other,
+        text=f"{computed.text}\n{text}",
+        short=(*computed.short, *other.short),
+        citations=(*computed.citations, *other.citations),
+    )

@@ -1,0 +1,100 @@
+"""Answers from the newest version of a document; the others are named with their dates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+from graphwright.search.versions import Version, Versions, versions_of
+from graphwright.text.values import value_of
+
+_DATE_WORDS = 4  # of a date in a question
+
+
+@dataclass(frozen=True, repr=False)
+class NewestVersions(Operator):
+    """Leave out passages of versions of a document of which a newer version has a passage too.
+
+    Versions that the question names, by a date that contains theirs or by their id, are kept instead of newer ones.
+    """
+
+    needs = ("passages",)
+    gives = ("passages",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the passages."""
+        passages, versions = state.passages, versions_of(state.graph.columns)
+        if passages is None or not versions.of:
+            return state
+        documents = [passage.document for passage in passages]
+        older = _older(set(documents), versions, state.question.text)
+        if not older:
+            return state
+        kept = [at for at, document in enumerate(documents) if document not in older]
+        run.note(f"left out, as older versions: {', '.join(sorted(older))}")
+        return state.with_(passages=passages.take(np.array(kept, np.int64)))
+
+
+@dataclass(frozen=True, repr=False)
+class NameVersions(Composite):
+    """Run the steps of an answer, and name the version of each document that it cites, and the other versions."""
+
+    step: Annotated[Operator, IS_OPERATOR]
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        """Run the steps, and add the versions to the text of the answer."""
+        after = self.step.execute(state, run, k)
+        answer, versions = after.answer, versions_of(state.graph.columns)
+        if answer is None or not answer.found:
+            return after
+        cited = dict.fromkeys(citation.document for citation in answer.citations)
+        text = "".join(f"\n{sentence}" for sentence in _sentences(cited, versions))
+        if text and run.on_text is not None:
+            run.on_text(text)
+        return after.with_(answer=replace(answer, text=answer.text + text))
+
+
+def _older(documents: set[str], versions: Versions, question: str) -> set[str]:
+    """Return the documents that compete with a newer version of themselves, or with one that the question names."""
+    older = set[str]()
+    for group in {versions.of[document] for document in documents if document in versions.of}:
+        competing = [version for version in group if version.document in documents]
+        kept = [version for version in competing if _is_named(version, question)] or competing[-1:]
+        older.update(version.document for version in competing if version not in kept)
+    return older
+
+
+def _is_named(version: Version, question: str) -> bool:
+    return version.document in question or any(
+        first <= version.first and version.last <= last for first, last in _dates(question)
+    )
+
+
+def _dates(question: str) -> Iterator[tuple[float, float]]:
+    """Yield the first and the last day, in years, of each date in a question, periods longer than it included."""
+    words = [word.strip(".,;:?!()\"'") for word in question.split()]
+    for size in range(1, _DATE_WORDS + 1):
+        for at in range(len(words) - size + 1):
+            value = value_of(" ".join(words[at : at + size]))
+            if value is not None and value.kind == "date":
+                yield value.amount, value.amount + value.precision
+
+
+def _sentences(documents: Iterable[str], versions: Versions) -> Iterator[str]:
+    """Yield a sentence on each cited document of several versions, one for those that are cited together."""
+    seen = set[str]()
+    for document in documents:
+        group = versions.of.get(document, ())
+        if document in seen or not group:
+            continue
+        cited = [version.label for version in group if version.document in documents]
+        others = [version.label for version in group if version.document not in documents]
+        seen.update(version.document for version in group)
+        if others:
+            yield f"Version cited: {', '.join(cited)}. Other versions: {', '.join(others)}."

@@ -1,0 +1,51 @@
+"""Computed answers of methods: what a question asks is parsed, executed over the facts, and answered before passages.
+
+Whether an answer is computed is decided by the probability of the parsed query alone.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from graphwright.generate.query_answer import QueryAnswer
+from graphwright.methods.answering import either
+from graphwright.methods.options import Help
+from graphwright.models.protocols import LLM
+from graphwright.operators.control import If
+from graphwright.operators.operator import Operator
+from graphwright.operators.query.asked import SURE
+from graphwright.operators.query.llm_parser import LLMQueryParser
+from graphwright.operators.query.parse_query import ExecuteQuery, IsComputed, MostProbable, ParseQuery, QueryEvidence
+from graphwright.operators.query.parser import QueryParser
+from graphwright.search.snapshot import Snapshot
+
+OptionalParser = Annotated[
+    QueryParser | None, Help("the parser of questions to queries over facts, by default those of the package")
+]
+
+
+def offline_parser(ix: Snapshot) -> QueryParser:
+    """Return the parsers of questions without a language model: their most probable query counts."""
+    return MostProbable()
+
+
+def has_records(ix: Snapshot) -> bool:
+    """Return whether documents of a snapshot have records."""
+    records = ix.graph.columns.records
+    return records is not None and len(records) > 0
+
+
+def executed(ix: Snapshot, llm: LLM | None, parser: QueryParser | None) -> Operator:
+    """Return the steps that set the query of a question and its result, where it asks what can be computed."""
+    return either(llm, LLMQueryParser, ParseQuery(parser or offline_parser(ix))) >> ExecuteQuery()
+
+
+def evidence_or(search: Operator, k: int) -> Operator:
+    """Return the evidence of an executed query, then that of a search, at most k items; else the search alone."""
+    return If(IsComputed(), (QueryEvidence() | search) % k, search)
+
+
+def computed_first(ending: tuple[Operator, Operator], sure: float = SURE) -> tuple[Operator, Operator]:
+    """Return the context and the answer of a method, with the result of a sure query as the answer."""
+    context, answer = ending
+    return context, QueryAnswer(answer, sure)

@@ -1,0 +1,137 @@
+"""The steps that parse and execute the query of a question, and what follows from its probability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from graphwright.constraints import Between, Has
+from graphwright.graph.evidence import Evidence
+from graphwright.graph.graph import Columns, Graph
+from graphwright.graph.items import Item, tree_item
+from graphwright.operators.operator import Operator
+from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
+from graphwright.operators.query.parser import QueryParser, ScoredQuery
+from graphwright.operators.query.query import Difference
+from graphwright.operators.query.result import result_of
+from graphwright.operators.query.support import Supported
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+from graphwright.search.facts import Facts
+
+
+@dataclass(frozen=True)
+class MostProbable:
+    """Several parsers as one: the queries of all, the most probable first; none by default.
+
+    >>> MostProbable()
+    MostProbable(parsers=())
+    """
+
+    parsers: tuple[QueryParser, ...] = ()
+
+    def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+        """Return the queries of all parsers."""
+        queries = [query for parser in self.parsers for query in parser.parse(question, facts)]
+        return sorted(queries, key=lambda query: -query.probability)
+
+
+@dataclass(frozen=True, repr=False)
+class ParseQuery(Operator):
+    """Set the query that a parser holds for the most probable; none if its probability is below `threshold`."""
+
+    parser: Annotated[QueryParser, Has("a parser of questions, with parse", "parse")]
+    threshold: Annotated[float, Between(0, 1)] = LIKELY
+    gives = ("query",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the query, or leave the state unchanged."""
+        queries = self.parser.parse(state.question.text, Facts.of(state.graph))
+        if not queries:
+            run.note("the question asks nothing that can be computed")
+            return state
+        best = queries[0]
+        run.note(f"the most probable query has a probability of {best.probability:.2f}")
+        if best.probability < self.threshold:
+            return state
+        return state.with_(query=AskedQuery(best.query, best.probability))
+
+
+@dataclass(frozen=True, repr=False)
+class ExecuteQuery(Operator):
+    """Execute the query of the state over all facts of its graph, and set its result; nothing without a query.
+
+    A query that finds nothing is removed, unless its probability is at least `certain`: the answer is then that there
+    is none.
+    """
+
+    certain: Annotated[float, Between(0, 1)] = CERTAIN
+    gives = ("query",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the result, or remove the query."""
+        asked = state.query
+        if asked is None:
+            return state
+        result = result_of(asked.query, Facts.of(state.graph))
+        for note in result.notes:
+            run.note(note)
+        is_nothing = result.is_empty or not (len(result.things) or isinstance(asked.query, Difference))
+        if is_nothing and asked.probability < self.certain:
+            run.note(f"nothing is found for {asked.words}")
+            return state.with_(query=None)
+        return state.with_(query=replace(asked, result=result))
+
+
+@dataclass(frozen=True)
+class IsComputed:
+    """Holds if the state has a query with its result."""
+
+    def __call__(self, state: State) -> bool:
+        """Return whether there is a result."""
+        return state.query is not None and state.query.result is not None
+
+
+@dataclass(frozen=True, repr=False)
+class QueryEvidence(Operator):
+    """Set the evidence to what supports the result of the query, an item for each thing.
+
+    An item is the walk along the statements that lead to the thing, or the passage that holds its record.
+    """
+
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the evidence."""
+        result = None if state.query is None else state.query.result
+        support = () if result is None else result.support
+        items = dict.fromkeys(item for supported in support for item in _items(state.graph, supported))
+        return state.with_(evidence=Evidence.of_items(items))
+
+
+def _items(graph: Graph, supported: Supported) -> Iterator[Item]:
+    """Yield the walk to a thing as an item, and the passages of its records."""
+    edges = [fact for fact in supported.facts if fact < len(graph.columns.heads)]
+    if edges:
+        yield tree_item(graph, walk_nodes(graph, edges, supported.thing), edges)
+    for record in records_of(graph.columns, supported):
+        assert graph.columns.records is not None
+        yield Item.node(int(graph.columns.records.chunk[record]))
+
+
+def walk_nodes(graph: Graph, edges: list[int], thing: int) -> list[int]:
+    """Return the nodes of edges in the order of a walk along them to a thing."""
+    nodes = list(dict.fromkeys(graph.ends(edges).tolist()))
+    last = [thing] if thing in nodes else []
+    return [node for node in nodes if node not in last] + last
+
+
+def records_of(columns: Columns, supported: Supported) -> list[int]:
+    """Return the records that support a thing: itself, and those of its fields."""
+    if columns.records is None:
+        return []
+    own, count = supported.thing - len(columns.kinds), len(columns.heads)
+    records = [own] if 0 <= own < len(columns.records) else []
+    records += [int(columns.records.record[fact - count]) for fact in supported.facts if fact >= count]
+    return list(dict.fromkeys(records))

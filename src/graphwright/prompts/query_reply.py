@@ -1,0 +1,170 @@
+"""The reply of a language model that writes a query: a list of steps, each on the results of earlier ones.
+
+Sets of things are numbered by the steps that make them, 1 for the first; the last step is the query. A list has a
+limit, which nested objects of any depth would not have.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, Field
+
+from graphwright.prompts.limits import AtMost, Name, Number, Sentence, at_most
+
+SetNumber = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": 99})]
+"""Number of an earlier step."""
+Relation = Annotated[str, AtMost(60)]
+"""A relation or column; with "~" before it, walked from objects to subjects."""
+Relations = Annotated[list[Relation], at_most(3)]
+"""A path of relations, one after the other."""
+Comparison = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
+
+
+class NamedStep(BaseModel):
+    """The things of a name."""
+
+    do: Literal["named"]
+    name: Name
+
+
+class TypeStep(BaseModel):
+    """All things of a type."""
+
+    do: Literal["type"]
+    type: Name
+
+
+class EverythingStep(BaseModel):
+    """All things."""
+
+    do: Literal["everything"]
+
+
+class FollowStep(BaseModel):
+    """The things that relations lead to, one after the other."""
+
+    do: Literal["follow"]
+    of: SetNumber
+    path: Relations
+
+
+class WhereStep(BaseModel):
+    """The things with a value at the end of a path that compares so with a text, a number or a date."""
+
+    do: Literal["where"]
+    of: SetNumber
+    path: Relations
+    compares: Comparison
+    value: Name
+
+
+class WhereInStep(BaseModel):
+    """The things with something at the end of a path that is in another set, or ("!=") with nothing that is."""
+
+    do: Literal["where in"]
+    of: SetNumber
+    path: Relations
+    compares: Literal["=", "!="]
+    other: SetNumber
+
+
+class HasStep(BaseModel):
+    """The things with something at the end of a path; `negated`: with nothing there."""
+
+    do: Literal["has"]
+    of: SetNumber
+    path: Relations
+    negated: bool = False
+
+
+class CountedStep(BaseModel):
+    """The things with so many things at the end of a path."""
+
+    do: Literal["where count"]
+    of: SetNumber
+    path: Relations
+    compares: Literal["=", "!=", ">", ">=", "<", "<="]
+    number: Number
+
+
+class PairStep(BaseModel):
+    """The things in both sets, in one of them, or in the first without the second."""
+
+    do: Literal["both", "either", "except"]
+    of: SetNumber
+    other: SetNumber
+
+
+class ExtremeStep(BaseModel):
+    """The `count` things with the largest or smallest value at the end of a path; no path: the last or first rows."""
+
+    do: Literal["largest", "smallest"]
+    of: SetNumber
+    path: Relations
+    count: SetNumber = 1
+
+
+class FrequentStep(BaseModel):
+    """Of the things that a relation leads to, those that most or fewest of the set lead to."""
+
+    do: Literal["most frequent", "least frequent"]
+    of: SetNumber
+    relation: Relation
+
+
+class NeighbourStep(BaseModel):
+    """The row after each row, or before it."""
+
+    do: Literal["next row", "previous row"]
+    of: SetNumber
+
+
+class CountStep(BaseModel):
+    """The number of things, or whether there are any."""
+
+    do: Literal["count", "exists"]
+    of: SetNumber
+
+
+class AggregateStep(BaseModel):
+    """The sum, mean, smallest or largest of the values at the end of a path."""
+
+    do: Literal["sum", "mean", "min", "max"]
+    of: SetNumber
+    path: Relations
+
+
+class DifferenceStep(BaseModel):
+    """The difference of two values."""
+
+    do: Literal["difference"]
+    of: SetNumber
+    other: SetNumber
+
+
+QueryStep: TypeAlias = (
+    NamedStep
+    | TypeStep
+    | EverythingStep
+    | FollowStep
+    | WhereStep
+    | WhereInStep
+    | HasStep
+    | CountedStep
+    | PairStep
+    | ExtremeStep
+    | FrequentStep
+    | NeighbourStep
+    | CountStep
+    | AggregateStep
+    | DifferenceStep
+)
+
+
+class QueryReply(BaseModel):
+    """Whether what is asked can be computed from the facts, and the query as steps (`query`)."""
+
+    reasoning: Sentence = ""
+    computable: bool
+    steps: Annotated[list[Annotated[QueryStep, Field(discriminator="do")]], at_most(12)] = []

@@ -1,0 +1,98 @@
+"""Dates and versions of documents, as their own records state them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from graphwright.graph.columns import natural
+from graphwright.graph.graph import Columns
+from graphwright.graph.records import RecordColumns
+from graphwright.search.filter import DATE as DATED
+from graphwright.search.snapshot import SnapshotCache
+from graphwright.text.values import DATE, typed_values
+
+WHOLE = frozenset({"document", "mail"})
+"""Types of records that describe a whole document."""
+VERSION, VERSION_OF = "version", "version of"
+
+
+class Version(NamedTuple):
+    """A version of a document: its id, its date as written and in years (NaN for none), and its number as written."""
+
+    document: str
+    date: str
+    first: float
+    last: float
+    number: str = ""
+
+    @property
+    def label(self) -> str:
+        """What tells the version from others: its date, else its number, else its id."""
+        return self.date or self.number or self.document
+
+
+class Versions(NamedTuple):
+    """The dated documents, and of each document of several versions all of them, the oldest first."""
+
+    dated: Mapping[str, Version]
+    of: Mapping[str, tuple[Version, ...]]
+
+    def later_than(self, date: str) -> set[str]:
+        """Return the documents that are dated later than a date; a year or a month means its end."""
+        value = typed_values([date])
+        low, high = float(value.low[0]), float(value.high[0])
+        return {document for document, version in self.dated.items() if version.first >= high and version.first > low}
+
+
+_cache: SnapshotCache[Versions] = SnapshotCache()
+
+
+def versions_of(columns: Columns) -> Versions:
+    """Return the versions of the documents of a snapshot."""
+    return _cache.get(columns, "versions", lambda: _versions(columns))
+
+
+def _versions(columns: Columns) -> Versions:
+    fields: dict[str, dict[str, str]] = {}
+    for document, name, text in _described(columns):
+        fields.setdefault(document, {}).setdefault(name, text)
+    values = typed_values([own.get(DATED, "") for own in fields.values()])
+    first = np.where(values.kind == DATE, values.low, np.nan).tolist()
+    last = np.where(values.kind == DATE, values.high, np.nan).tolist()
+    versions = {
+        document: Version(document, own.get(DATED, ""), first[at], last[at], own.get(VERSION, ""))
+        for at, (document, own) in enumerate(fields.items())
+    }
+    groups: dict[str, list[Version]] = {}
+    for document, own in fields.items():
+        if VERSION_OF in own:
+            groups.setdefault(own[VERSION_OF], []).append(versions[document])
+    several = [tuple(sorted(group, key=_age)) for group in groups.values() if len(group) > 1]
+    dated = {document: version for document, version in versions.items() if not np.isnan(version.first)}
+    return Versions(dated, {version.document: group for group in several for version in group})
+
+
+def _age(version: Version) -> tuple[float, list[str | int], list[str | int]]:
+    return -np.inf if np.isnan(version.first) else version.first, natural(version.number), natural(version.document)
+
+
+def _described(columns: Columns) -> Iterator[tuple[str, str, str]]:
+    """Yield document, name and text of each field that says which version a document is."""
+    records, passages = columns.records, columns.passages
+    if records is None or passages is None:
+        return
+    for field in _fields(records).tolist():
+        location = passages.of(int(records.chunk[records.record[field]]))
+        if location is not None:
+            yield location.document, records.names[int(records.name[field])], records.texts[int(records.text[field])]
+
+
+def _fields(records: RecordColumns) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return the fields that say which version a document is, in records of whole documents."""
+    types = [at for at, name in enumerate(records.types) if name in WHOLE]
+    names = [at for at, name in enumerate(records.names) if name in (DATED, VERSION, VERSION_OF)]
+    whole = np.isin(records.type, types)
+    return np.flatnonzero(np.isin(records.name, names) & whole[records.record])

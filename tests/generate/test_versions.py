@@ -1,0 +1,97 @@
+"""Questions about documents of several versions: the newest answers, and the others are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphwright import Index
+from graphwright.data.document import Document
+from graphwright.data.records.record import Field, Record
+from graphwright.errors import OptionError
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.search.versions import versions_of
+from graphwright.testing import answer_reply, passages_in
+
+ALLOWANCES = {"2023": 38, "2025": 44, "2024": 41}
+
+
+def policy(year: str, allowance: int) -> Document:
+    text = f"Employees receive a daily meal allowance of {allowance} euros within the country."
+    fields = (Field("version of", "travel-policy"), Field("date", f"{year}-01-15"))
+    return Document(f"travel-policy-{year}.md", text, "Travel policy", records=(Record("document", fields, 0, 0),))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    made = Index.create(tmp_path_factory.mktemp("versions") / "index", encoder=HashEncoder())
+    made.add([policy(year, allowance) for year, allowance in ALLOWANCES.items()])
+    made.add([Document("lunch.md", "The canteen serves lunch from noon.", "Lunch")])
+    return made
+
+
+def test_versions_of_documents_are_in_order_of_their_dates(index: Index) -> None:
+    versions = versions_of(index.graph.columns).of
+    assert [version.date for version in versions["travel-policy-2024.md"]] == ["2023-01-15", "2024-01-15", "2025-01-15"]
+    assert "lunch.md" not in versions
+
+
+@pytest.mark.parametrize("method", ["multihop", "bm25"])
+def test_answer_of_several_versions_is_of_the_newest_and_names_the_others(index: Index, method: str) -> None:
+    answer = index.ask("What is the daily meal allowance?", method).answer
+    assert answer is not None and answer.found
+    assert {citation.document for citation in answer.citations} == {"travel-policy-2025.md"}
+    assert answer.text.endswith("\nVersion cited: 2025-01-15. Other versions: 2023-01-15, 2024-01-15.")
+
+
+@pytest.mark.parametrize(
+    ("question", "documents"),
+    [
+        ("What was the daily meal allowance in 2024?", {"travel-policy-2024.md"}),
+        ("What was the meal allowance in January 2023?", {"travel-policy-2023.md"}),
+        (
+            "How did the daily meal allowance in euros change from 2023 to 2025?",
+            {"travel-policy-2023.md", "travel-policy-2025.md"},
+        ),
+    ],
+)
+def test_answer_of_named_dates_is_of_their_versions(index: Index, question: str, documents: set[str]) -> None:
+    answer = index.ask(question, "bm25").answer
+    assert answer is not None and {citation.document for citation in answer.citations} <= documents
+
+
+def test_retrieve_gives_passages_of_all_versions(index: Index) -> None:
+    passages = index.retrieve("What is the daily meal allowance?").passages
+    assert (
+        passages is not None and len({passage.document for passage in passages if passage.document != "lunch.md"}) == 3
+    )
+
+
+def test_answer_as_of_date_is_of_the_newest_version_until_then(index: Index) -> None:
+    answer = index.ask("What is the daily meal allowance?", filter={"as_of": "2024-06-30"}).answer
+    assert answer is not None and answer.citations[0].document == "travel-policy-2024.md"
+    assert answer.text.endswith("Other versions: 2023-01-15.")
+
+
+def test_language_model_is_shown_the_newest_version_only(index: Index) -> None:
+    shown = list[str]()
+
+    def reply(system: str, user: str) -> str:
+        shown.extend(passages_in(user).values())
+        return answer_reply("44 euros [1].", (1, "44 euros"))
+
+    state = index.ask("What is the daily meal allowance?", "bm25", llm=ScriptedLLM(reply))
+    assert not any("38 euros" in text for text in shown) and any("44 euros" in text for text in shown)
+    assert state.answer is not None and "Other versions: 2023-01-15" in state.answer.text
+
+
+def test_filter_as_of_of_no_date_is_an_error(index: Index) -> None:
+    with pytest.raises(OptionError, match="as_of is 'yesterday'"):
+        index.retrieve("What?", filter={"as_of": "yesterday"})
+
+
+def test_index_without_versions_has_no_step_of_them(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add([Document("lunch.md", "The canteen serves lunch from noon.", "Lunch")])
+    assert "Versions" not in repr(index.method("bm25"))
