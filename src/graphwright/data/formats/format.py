@@ -11,6 +11,8 @@ from typing import BinaryIO
 
 from graphwright.data.decoding import clean, decode, open_bytes
 from graphwright.data.document import Heading
+from graphwright.data.records.record import Record
+from graphwright.data.records.table import Head, Note, Row, Table, moved, row_record
 from graphwright.text.places import Box, Places
 
 MAX_BYTES = 256 * 2**20
@@ -80,7 +82,7 @@ class Extracted:
 
     `name`: "" for the file itself, else the suffix of the file's name in the id, such as `#3`. `headings`, `places`: by
     characters of `text`. `links`: targets of hyperlinks, as written. `gaps`: what could not be read, such as scanned
-    pages.
+    pages. `records`: the rows of its tables and other records; those of a type "" are named after the file.
     """
 
     text: str
@@ -91,6 +93,7 @@ class Extracted:
     metadata: Mapping[str, str] = field(default_factory=dict)
     links: Sequence[str] = ()
     gaps: str = ""
+    records: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,26 @@ class Format:
     by_members: Callable[[zipfile.ZipFile], bool] | None = None
 
 
+class TableTypes:
+    """Types of the records of tables: the title of a table, with a number where another one has other columns."""
+
+    def __init__(self) -> None:
+        self._heads: dict[str, list[tuple[str, ...]]] = {}
+
+    def of(self, head: Head, title: str) -> str:
+        """Return the type of the records of a table below a title.
+
+        >>> types = TableTypes()
+        >>> [types.of(Head(names), "Rivers") for names in (("name", "km"), ("name", "source"), ("name", "km"))]
+        ['Rivers', 'Rivers 2', 'Rivers']
+        """
+        heads = self._heads.setdefault(title, [])
+        if head.names not in heads:
+            heads.append(head.names)
+        number = heads.index(head.names) + 1
+        return f"{title} {number}" if number > 1 and title else title
+
+
 class TextBuilder:
     """Builder of a text from blocks and lines, with headings and places.
 
@@ -138,6 +161,8 @@ class TextBuilder:
         self.kind = kind
         self.headings: list[Heading] = []
         self.boxes: list[Box] = []
+        self.records: list[Record] = []
+        self.types = TableTypes()
         self._parts: list[str] = []
         self._size = 0
         self._starts: list[int] = []
@@ -164,6 +189,25 @@ class TextBuilder:
             self.line(line)
         self.blank()
 
+    def table(self, table: Table, before: Callable[[int], None] | None = None) -> None:
+        """Add the rows of a table as sentences and records; `before` is called with the number of each row."""
+        self.blank()
+        title = table.title or (self.headings[-1].title if self.headings else "")
+        for item in table.items():
+            if before is not None:
+                before(item.number)
+            self.row(item, title)
+        self.blank()
+
+    def row(self, item: Row | Note, title: str) -> int:
+        """Add a row or a note of a table with a title as a line; return where it begins."""
+        if isinstance(item, Note):
+            return self.line(item.text)
+        text, fields = item.sentence()
+        start = self.line(text)
+        self.records.append(row_record(self.types.of(item.head, title), item, fields, start, start + len(text)))
+        return start
+
     def blank(self) -> None:
         """Leave an empty line before the next text."""
         self._due = 2
@@ -189,10 +233,13 @@ class TextBuilder:
             self.mark(text, level, self.block(text))
 
     def include(self, part: Extracted) -> None:
-        """Add a text with its headings as a paragraph."""
+        """Add a text with its headings and records as a paragraph."""
         start = self.block(part.text)
         for heading in part.headings:
             self.mark(heading.title, heading.level, start + heading.start)
+        for record in part.records:
+            fields = moved(record.fields, start)
+            self.records.append(record._replace(fields=fields, start=record.start + start, end=record.end + start))
 
     def mark(self, title: str, level: int, start: int) -> None:
         """Record a section that begins at a character of the text."""
@@ -219,7 +266,7 @@ class TextBuilder:
 
     def extracted(self, title: str = "", **more: object) -> Extracted:
         """Return the text with its headings and places; `more` are further fields."""
-        fields = {"headings": tuple(self.headings), "places": self.places(), **more}
+        fields = {"headings": tuple(self.headings), "places": self.places(), "records": tuple(self.records), **more}
         return Extracted(self.text, " ".join(clean(title).split()), **fields)  # type: ignore[arg-type]
 
     def _add(self, text: str, before: int, after: int) -> int:
