@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ MAX_BYTES = 256 * 2**20
 MAX_TEXT = 128 * 2**20
 """Maximum characters of one document."""
 _MAX_HEADING = 200  # characters of a heading in a title
+_CAPTION = re.compile(r"[^\W\d]+\.? \d{1,4}(?:[.-]\d{1,4})* ?[.:–—] *(\S.{1,200}?)[.:]?")  # Table 4: Rivers
 
 
 class UnreadableError(Exception):
@@ -191,13 +193,20 @@ class TextBuilder:
 
     def table(self, table: Table, before: Callable[[int], None] | None = None) -> None:
         """Add the rows of a table as sentences and records; `before` is called with the number of each row."""
+        title = table.title or self.table_title()
         self.blank()
-        title = table.title or (self.headings[-1].title if self.headings else "")
         for item in table.items():
             if before is not None:
                 before(item.number)
             self.row(item, title)
         self.blank()
+
+    def table_title(self) -> str:
+        """Return the title of a table that follows: the line before it if that is a caption, else the last heading."""
+        caption = _CAPTION.fullmatch(self._parts[-1].rpartition("\n")[2]) if self._parts else None
+        if caption:
+            return caption[1]
+        return self.headings[-1].title if self.headings else ""
 
     def row(self, item: Row | Note, title: str) -> int:
         """Add a row or a note of a table with a title as a line; return where it begins."""

@@ -161,9 +161,7 @@ class _Reader:
         columns = {column for row in sample for column in row.filled()}
         if sample[0].cells in [row.cells for row in self.header]:
             return True
-        if min(columns) < self.head.start or max(columns) >= max(self.width, len(self.head.names)):
-            return False
-        if len(sample) > 1 and header_evidence(sample) > 0:
+        if min(columns) < self.head.start or (len(sample) > 1 and header_evidence(sample) > 0):
             return False
         if self.values:
             return all(has_digit(row.cell(column)) or not row.cell(column) for row in sample for column in self.values)
