@@ -13,7 +13,7 @@ from typing import BinaryIO
 from graphwright.data.decoding import clean, decode, open_bytes
 from graphwright.data.document import Heading
 from graphwright.data.records.record import Record
-from graphwright.data.records.table import Head, Note, Row, Table, moved, row_record
+from graphwright.data.records.table import Note, Row, Table, TableTypes, moved, row_record
 from graphwright.text.places import Box, Places
 
 MAX_BYTES = 256 * 2**20
@@ -125,26 +125,6 @@ class Format:
     binary: bool = False
     by_content: Callable[[bytes, str], bool] | None = None
     by_members: Callable[[zipfile.ZipFile], bool] | None = None
-
-
-class TableTypes:
-    """Types of the records of tables: the title of a table, with a number where another one has other columns."""
-
-    def __init__(self) -> None:
-        self._heads: dict[str, list[tuple[str, ...]]] = {}
-
-    def of(self, head: Head, title: str) -> str:
-        """Return the type of the records of a table below a title.
-
-        >>> types = TableTypes()
-        >>> [types.of(Head(names), "Rivers") for names in (("name", "km"), ("name", "source"), ("name", "km"))]
-        ['Rivers', 'Rivers 2', 'Rivers']
-        """
-        heads = self._heads.setdefault(title, [])
-        if head.names not in heads:
-            heads.append(head.names)
-        number = heads.index(head.names) + 1
-        return f"{title} {number}" if number > 1 and title else title
 
 
 class TextBuilder:
