@@ -16,7 +16,7 @@ from typing import Any
 
 from graphwright.data.decoding import lines, suffix_of
 from graphwright.data.graph_files.dump import NO_RELATION
-from graphwright.data.records.read import table_rows
+from graphwright.data.records.delimited import table_rows
 from graphwright.errors import DataError
 
 _NAMES = ("name", "title", "label", "entity_id")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import clean, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.read_options import ReadOptions
-from graphwright.data.records.read import TEXT_FIELDS, Record, field_names, first_field, links_of, read_records
-from graphwright.data.records.sentences import row_sentence
+from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
+from graphwright.data.records.grid import cell_text
+from graphwright.data.records.read import Record, field_names, first_field, links_of, read_records
+from graphwright.data.records.record import Field
+from graphwright.data.records.table import Head, Note, Row, TableTypes, row_record
 from graphwright.errors import DataError
 
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
@@ -26,6 +29,7 @@ _TITLE_FIELDS = ("title",)
 _SENTENCE_TITLE_FIELDS = ("title", "name")
 _OF_QUESTIONS = ("gold_ids", "supporting_facts", "question_decomposition", "answers", "topic_entities")
 _OF_EXTRACTIONS = ("triples", "extracted_triples")
+_MAX_FIELD = 1_000  # characters of a text that is a field of the record of its row
 _MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
 
 
@@ -45,8 +49,14 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     rows = _Rows(name, options or ReadOptions(), plain_ids=bool(_CORPUS.search(name)))
     broken: list[tuple[int, Skipped]] = []
     documents = 0
+    types = TableTypes()
     for number, record in _records(path, rows.options):
+        if isinstance(record, Note):
+            yield number, Document(f"{name}#{number}", clean(record.text), whole=True)
+            continue
         row = rows.document(number, record) if isinstance(record, dict) else record
+        if isinstance(row, Document) and isinstance(record, TableRecord):
+            row = _with_record(row, record, types.of(record.row.head, _kind(name)))
         if isinstance(row, str):
             # A record without a text is not a passage; a line that is not a record may have been one.
             broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
@@ -70,8 +80,38 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         )
 
 
-def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any] | str]]:
+def _kind(name: str) -> str:
+    """Return the type of the records of a file: its name without folders and suffixes."""
+    return Path(name.removesuffix(".gz")).stem
+
+
+def _with_record(document: Document, record: TableRecord, kind: str) -> Document:
+    """Return the document of a row of a table with its record, which has the places of its cells in the text.
+
+    A row with nothing but an id, a title and a text is a passage without one.
+    """
+    row = record.only(record)
+    sentence, fields = row.sentence()
+    if sentence != document.text:
+        fields = tuple(_said(field, document.text) for field in fields if len(field.text) <= _MAX_FIELD)
+        if all(name.lower() in (*_ID_FIELDS, *_TITLE_FIELDS, *TEXT_FIELDS) for name in record):
+            fields = ()
+    records = (row_record(kind, row, fields, 0, len(document.text)),) if fields else ()
+    return replace(document, records=records)
+
+
+def _said(field: Field, text: str) -> Field:
+    """Return a field with its place in a text that says all of it, or its name and its value; else without a place."""
+    lead = 0 if field.text == text else len(field.name) + 2
+    start = text.find(field.text if not lead else f"{field.name}: {field.text}") + lead
+    return Field(field.name, field.text, start, start + len(field.text)) if start >= lead else Field(*field[:2])
+
+
+def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, dict[str, Any] | Note | str]]:
     """Yield the records of a file; a `.json` file of one object without a text is a setting, not rows."""
+    if suffix_of(path) in (".csv", ".tsv"):
+        yield from read_table(path)
+        return
     records = read_records(path, (*TEXT_FIELDS, *options.text_columns))
     if suffix_of(path) != ".json":
         yield from records
@@ -141,8 +181,12 @@ class _Rows:
 
     def _sentence(self, number: int, record: dict[str, Any], columns: Sequence[str]) -> Document | str:
         """Return a row as a sentence of some columns; all are its metadata."""
-        cells = [(clean(str(column)).strip(), _cell(record[column])) for column in columns]
-        text = row_sentence(*zip(*cells, strict=True)) if cells else ""
+        if isinstance(record, TableRecord):
+            row = record.only(columns)
+        else:
+            names, cells = [clean(str(column)).strip() for column in columns], [_cell(record[name]) for name in columns]
+            row = Row(number, Head(tuple(names)), list(map(cell_text, cells)))
+        text, _ = row.sentence()
         if not text and any(isinstance(value, dict | list) for value in record.values()):
             return f"no value that is a text or a number; it has {field_names(record)}"
         # Ids may repeat in a table, so a column of ids is used only if the options name it.

@@ -149,6 +149,7 @@ class Table:
             if has_text:
                 sample = list(islice(block, SAMPLE))
                 yield from reader.block(sample, chain(sample, block))
+        yield from reader.without_rows()
 
 
 class _Reader:
@@ -161,6 +162,7 @@ class _Reader:
         self.values: set[int] = set()  # columns of values, by the first rows
         self.width = 0
         self.totals = Totals()
+        self.unused: list[CellRow] = []  # a header without rows so far
 
     def block(self, sample: Sequence[CellRow], rows: Iterator[CellRow]) -> Iterator[Row | Note]:
         """Yield the rows of a block: of the current table, of a new one, or lines of text."""
@@ -188,6 +190,7 @@ class _Reader:
         return len(columns) == sum(map(bool, self.head.names or sample[0].cells))
 
     def _new_table(self, sample: Sequence[CellRow], rows: Iterator[CellRow]) -> Iterator[Row | Note]:
+        yield from self.without_rows()
         table, title = self.table, self.table.title
         depth = title_depth(sample) if table.header is None else 0
         for row in islice(rows, depth):
@@ -208,9 +211,13 @@ class _Reader:
         self.values = {
             column for column, cells in texts.items() if cells and sum(map(has_digit, cells)) >= _VALUES * len(cells)
         }
-        if len(sample) == depth:
-            yield from map(_note, self.header)
+        self.unused = self.header
         yield from self._rows(rows)
+
+    def without_rows(self) -> Iterator[Note]:
+        """Yield the header of the current table if no row follows it."""
+        yield from map(_note, self.unused)
+        self.unused = []
 
     def _rows(self, rows: Iterator[CellRow]) -> Iterator[Row | Note]:
         """Yield rows of the current table; a line across all of its columns is no row."""
@@ -222,6 +229,7 @@ class _Reader:
             if len(row.filled()) == 1 and len(row.left) + 1 >= self.width - self.head.start > 1:
                 yield _note(row)
             else:
+                self.unused = []
                 yield Row(row.number, self.head, row.cells, self.totals.read(row, is_last=following is None))
 
 
