@@ -70,9 +70,10 @@ def html_text(page: str) -> Extracted:
     r"""Return the main content of a page, with its title, links and headings.
 
     The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body.
-    Block elements become paragraphs, separated by an empty line; list items and table rows become lines, those of
-    data with the names of their columns. Scripts, styles, menus, lines of links such as "next | previous", buttons and hidden elements are left out; entities are
-    decoded. The title is `<title>`, else the first `<h1>`, else empty. Link targets are as written, from the content.
+    Block elements become paragraphs, separated by an empty line; list items and table rows become lines, those of data
+    with the names of their columns. Scripts, styles, menus, lines of links such as "next | previous", buttons and
+    hidden elements are left out; entities are decoded. The title is `<title>`, else the first `<h1>`, else empty. Link
+    targets are as written, from the content.
 
     >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
     >>> page.title, page.text, page.links
@@ -239,7 +240,9 @@ class _Page:
             record._replace(fields=moved(record.fields, -before), start=record.start - before, end=record.end - before)
             for record in self.records
         )
-        return Extracted(text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links, records=records)
+        return Extracted(
+            text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links, records=records
+        )
 
 
 def _stands(heading: Heading, text: str) -> bool:

@@ -14,6 +14,7 @@ from itertools import accumulate
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.records.grid import Cell, spread
+from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Row, Table, TableTypes, row_record
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -71,25 +72,15 @@ def markdown_text(source: str) -> Extracted:
     settings, body = _front_matter(source)
     if "<!--" in body and "-->" in body:
         body = _COMMENT.sub("", body)
-    headings: list[Heading] = []
-    targets: list[str] = []
-    rows: list[tuple[int, Row]] = []
-    lines = list(_blocks(body.split("\n"), headings, targets, rows))
-    text = "\n".join(lines)
-    title = settings.pop("title", "") or next((heading.title for heading in headings if heading.title), "")
-    # Up to here, the position of a heading or a row is its line number.
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    page = _Text()
+    page.read(body.split("\n"))
+    text = "\n".join(page.lines)
+    title = settings.pop("title", "") or next((heading.title for heading in page.headings if heading.title), "")
     before = len(text) - len(text.lstrip("\n"))
-    placed = tuple(Heading(starts[line] - before, level, heading) for line, level, heading in headings if heading)
-    records, types = [], TableTypes()
-    for line, row in rows:
-        start = starts[line] - before
-        above = next((heading.title for heading in reversed(headings) if heading.title and heading.start < line), "")
-        kind = types.of(row.head, above)
-        records.append(row_record(kind, row, row.sentence()[1], start, start + len(lines[line])))
-    return Extracted(
-        text.strip("\n"), title, headings=placed, metadata=settings, links=targets, records=tuple(records)
-    )
+    starts = list(accumulate((len(line) + 1 for line in page.lines), initial=-before))
+    headings = tuple(heading._replace(start=starts[heading.start]) for heading in page.headings if heading.title)
+    records = tuple(page.records(starts))
+    return Extracted(text.strip("\n"), title, headings=headings, metadata=settings, links=page.targets, records=records)
 
 
 def _front_matter(source: str) -> tuple[dict[str, str], str]:
@@ -104,61 +95,77 @@ def _front_matter(source: str) -> tuple[dict[str, str], str]:
     return {}, source
 
 
-def _blocks(
-    lines: list[str], headings: list[Heading], targets: list[str], rows: list[tuple[int, Row]]
-) -> Iterator[str]:
-    """Yield the lines of the text; append the headings and rows, by line, and the targets of links to the lists."""
-    fence = ""
-    table_end = 0  # the line after the last table
-    before = ""  # the last line of the text
-    count = 0  # lines of the text
-    for number, line in enumerate(lines):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-            continue
-        if fence:
-            count += 1
-            yield (before := line)
-            continue
-        if "](" in line or "]:" in line:
-            unquoted = _CODE.sub("", _IMAGE.sub("", line) if "!" in line else line)
-            matches = (next(filter(None, match.groups())) for match in _TARGET.finditer(unquoted))
-            targets.extend(html.unescape(_ESCAPE.sub(r"\1", target)) for target in matches)
-        if number < table_end:
-            continue
+class _Text:
+    """The lines of the text of a file; its headings and rows, by line; the targets of its links."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.headings: list[Heading] = []
+        self.rows: list[tuple[int, Row]] = []
+        self.targets: list[str] = []
+
+    def read(self, lines: list[str]) -> None:
+        """Add the lines of a file."""
+        fence, table_end = "", 0
+        for number, line in enumerate(lines):
+            mark = _FENCE.match(line)
+            if mark and (not fence or mark[1].startswith(fence)):
+                fence = "" if fence else mark[1]
+            elif fence:
+                self.lines.append(line)
+            else:
+                if "](" in line or "]:" in line:
+                    self.targets.extend(_targets(line))
+                if number >= table_end and (table := _table(lines, number) if "|" in line else []):
+                    self._add_table(table)
+                    table_end = number + len(table) + 1
+                elif number >= table_end:
+                    self._add(line, lines[number + 1] if number + 1 < len(lines) else "")
+
+    def _add(self, line: str, after: str) -> None:
+        """Add a line outside of code and tables; a heading gets empty lines around it."""
+        before = self.lines[-1] if self.lines else ""
         if not line.strip():
-            if before:
-                count += 1
-                yield (before := "")
-            continue
+            self.lines += [""] * bool(before)
+            return
         line = _QUOTE.sub("", line, count=1) if line.lstrip().startswith(">") else line
-        after = lines[number + 1] if number + 1 < len(lines) else ""
         heading = _HEADING.match(line)
-        if "|" in line and (table := _table(lines, number)):
-            table_end = number + len(table) + 1
-            for item in Table(spread(table), header=1).items():
-                if isinstance(item, Row):
-                    rows.append((count, item))
-                count += 1
-                yield (before := item.text if isinstance(item, Note) else item.sentence()[0])
-        elif heading or (_UNDERLINE.match(after) and not before):
+        if heading or (_UNDERLINE.match(after) and not before):
             title = _inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip()
             level = heading[0].count("#") if heading else 1 if "=" in after else 2
-            headings.append(Heading(count + bool(before), level, title))
-            count += 2 + bool(before)
-            yield from ("", title, "") if before else (title, "")
-            before = ""
+            self.lines += [""] * bool(before)
+            self.headings.append(Heading(len(self.lines), level, title))
+            self.lines += title, ""
         elif not (_NO_TEXT.match(line) or ("|" in line and _TABLE_RULE.match(line))):
-            count += 1
-            yield (before := _inline(line))
+            self.lines.append(_inline(line))
+
+    def _add_table(self, table: list[list[Cell]]) -> None:
+        for item in Table(spread(table), header=1).items():
+            if isinstance(item, Row):
+                self.rows.append((len(self.lines), item))
+            self.lines.append(item.text if isinstance(item, Note) else item.sentence()[0])
+
+    def records(self, starts: list[int]) -> Iterator[Record]:
+        """Yield the records of the rows, whose lines begin at these characters."""
+        types = TableTypes()
+        for line, row in self.rows:
+            title = next((h.title for h in reversed(self.headings) if h.title and h.start < line), "")
+            start, (text, fields) = starts[line], row.sentence()
+            yield row_record(types.of(row.head, title), row, fields, start, start + len(text))
+
+
+def _targets(line: str) -> Iterator[str]:
+    """Yield the targets of the links in a line, without those of images and in code."""
+    unquoted = _CODE.sub("", _IMAGE.sub("", line) if "!" in line else line)
+    for match in _TARGET.finditer(unquoted):
+        yield html.unescape(_ESCAPE.sub(r"\1", next(filter(None, match.groups()))))
 
 
 def _table(lines: list[str], number: int) -> list[list[Cell]]:
     """Return the rows of the table that begins at a line, its header first; empty if there is none."""
     header = _cells(lines[number])
     rule = _QUOTE.sub("", lines[number + 1]) if number + 1 < len(lines) else ""
-    if "|" not in rule and "-" not in rule or not _TABLE_RULE.match(rule) or len(_cells(rule)) != len(header):
+    if ("|" not in rule and "-" not in rule) or not _TABLE_RULE.match(rule) or len(_cells(rule)) != len(header):
         return []
     rows = [header]
     for line in lines[number + 2 :]:

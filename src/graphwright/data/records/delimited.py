@@ -112,7 +112,7 @@ def _regularity(sample: Sequence[str], mark: str) -> tuple[float, int]:
     widths: Counter[int] = Counter()
     with suppress(DataError):  # a quotation mark that is not closed: reported when the rows are read
         widths.update(len(cells) for _, cells in table_rows(sample, mark) if any(cells))
-    width = max(widths, key=lambda width: (widths[width] * (width > 1) * width), default=1)
+    width = max(widths, key=lambda width: widths[width] * (width > 1) * width, default=1)
     return (widths[width] / widths.total(), width) if width > 1 else (0.0, 1)
 
 

@@ -147,8 +147,7 @@ class Table:
         rows = (row for row in rows if not any(row.cells) or not row.above.issuperset(row.filled()))
         for has_text, block in groupby(rows, key=lambda row: any(row.cells)):
             if has_text:
-                sample = list(islice(block, SAMPLE))
-                yield from reader.block(sample, chain(sample, block))
+                yield from reader.block(block)
         yield from reader.without_rows()
 
 
@@ -164,8 +163,10 @@ class _Reader:
         self.totals = Totals()
         self.unused: list[CellRow] = []  # a header without rows so far
 
-    def block(self, sample: Sequence[CellRow], rows: Iterator[CellRow]) -> Iterator[Row | Note]:
+    def block(self, block: Iterator[CellRow]) -> Iterator[Row | Note]:
         """Yield the rows of a block: of the current table, of a new one, or lines of text."""
+        sample = list(islice(block, SAMPLE))
+        rows = chain(sample, block)
         if self.head is not None and self._is_note(sample):
             yield from map(_note, rows)
         elif self.head is not None and self._goes_on(sample):

@@ -19,18 +19,18 @@ class _Sum(NamedTuple):
     """The sum of the numbers of a column so far, how many they are, and the last two."""
 
     total: Decimal = Decimal(0)
-    count: int = 0
+    rows: int = 0
     last: Decimal = Decimal(0)
     step: Decimal | None = None
 
     def plus(self, number: Decimal) -> _Sum:
-        return _Sum(self.total + number, self.count + 1, number, number - self.last if self.count else None)
+        return _Sum(self.total + number, self.rows + 1, number, number - self.last if self.rows else None)
 
     def equals(self, number: Decimal) -> bool:
         """Return whether a number is the sum, up to the rounding of those with decimals."""
         digits = -int(number.as_tuple().exponent)
-        tolerance = Decimal(self.count) / 2 * Decimal(10) ** -digits if digits > 0 else Decimal(0)
-        return self.count > 1 and abs(number - self.total) <= tolerance
+        tolerance = Decimal(self.rows) / 2 * Decimal(10) ** -digits if digits > 0 else Decimal(0)
+        return self.rows > 1 and abs(number - self.total) <= tolerance
 
     def counts_up(self, number: Decimal) -> bool:
         return self.step is not None and number - self.last == self.step
@@ -83,7 +83,7 @@ def _agree(
         return False
     sums_up = [column for column in known if numbers[column]]
     telling = [column for column in sums_up if not known[column].counts_up(numbers[column])]
-    rows = max(total.count for total in known.values())
+    rows = max(total.rows for total in known.values())
     return len(telling) > 1 or (bool(sums_up) and is_marked) or (bool(telling) and is_last and rows > 2)
 
 

@@ -40,7 +40,9 @@ def data_table(node: LexborNode, text_of: Text) -> Table | None:
     if len(pairs) > 1 and all(len(row) == 1 or marks == [True, False] for row, marks in zip(rows, marked, strict=True)):
         lines = [row for row in rows if len(row) == 1] + [[row[0] for row in pairs], [row[1] for row in pairs]]
         cells = [CellRow(0, [cell.text for cell in row]) for row in lines]
-        return Table(cells[-2:], header=1, title=title or next((row.cells[0] for row in cells[:-2] if row.cells[0]), ""))
+        return Table(
+            cells[-2:], header=1, title=title or next((row.cells[0] for row in cells[:-2] if row.cells[0]), "")
+        )
     if len(rows) < 2:
         return None
     heads = [row.parent is not None and row.parent.tag == "thead" for row in elements]
@@ -75,4 +77,4 @@ def _cell(node: LexborNode, text_of: Text) -> Cell:
 
 def _span(node: LexborNode, name: str) -> int:
     value = node.attributes.get(name) or ""
-    return int(value) if value.isdecimal() and 0 < int(value[:9]) else 1
+    return int(value) if value.isdecimal() and int(value[:9]) > 0 else 1

@@ -53,16 +53,19 @@ def _begins_table(page: Sequence[Line], at: int) -> bool:
     """Return whether the two lines after a line have cells below its own: it is the header of a table."""
     columns = page[at].cells
     following = page[at + 1 : at + 3]
-    return len(columns) > 1 and len(following) == 2 and all(
-        len(line.cells) > 1 and all(column_of(cell, columns) >= 0 for cell in line.cells) for line in following
+    return (
+        len(columns) > 1
+        and len(following) == 2
+        and all(len(line.cells) > 1 and all(column_of(cell, columns) >= 0 for cell in line.cells) for line in following)
     )
 
 
 def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return pages without page numbers, and without lines repeated in the margins of at least three pages.
 
-    In a document of two pages, the same line in the same place of both is one, too. Lines are the same if they differ only in numbers, or if each begins or ends with the number of its page. The first
-    and the last line of a page count as margin, unless a table begins there.
+    In a document of two pages, the same line in the same place of both is one, too. Lines are the same if they differ
+    only in numbers, or if each begins or ends with the number of its page. The first and the last line of a page count
+    as margin, unless a table begins there.
     """
     body = body_height([line for page in pages for line in page])
     counts: Counter[tuple[object, ...]] = Counter()
@@ -73,7 +76,11 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
         for at, line in enumerate(page):
             upper = line.box[3] < max(_MARGIN, tops[0] + 1)
             lower = line.box[1] > min(UNIT - _MARGIN, bottoms[-1] - 1)
-            if (upper or lower or line.box[3] <= _MARGIN) and line.height <= body * LARGER and not _begins_table(page, at):
+            if (
+                (upper or lower or line.box[3] <= _MARGIN)
+                and line.height <= body * LARGER
+                and not _begins_table(page, at)
+            ):
                 text = " ".join(line.text.lower().split())
                 outer = _OUTER_NUMBER.search(text)
                 offset = f"page {int(outer[1] or outer[2]) - number}" if outer else ""
