@@ -14,6 +14,7 @@ from graphwright.data.records.table import Table
 
 _LIST_MARK = re.compile(r"[•·▪◦‣⁃∙*–—-]|\(?\w{1,3}[.)]")
 _MAX_CELL = 80  # characters of a cell, on average
+_MIN_ALIGNED = 3  # cells of a line that are enough for a row
 _MIN_PAIRS = 3  # rows of a table of two columns whose header is found by its values
 
 
@@ -77,7 +78,8 @@ def continued_lines(page: Sequence[Line], columns: Sequence[Cell]) -> Sequence[L
 
 
 def _full(lines: Sequence[Line], columns: Sequence[Cell]) -> int:
-    return sum(len(line.cells) == len(columns) for line in lines)
+    """Return the number of lines with a cell in each column, or in three of them."""
+    return sum(len(line.cells) >= min(len(columns), _MIN_ALIGNED) for line in lines)
 
 
 def _aligned(lines: Sequence[Line], columns: Sequence[Cell]) -> Iterator[Line]:
