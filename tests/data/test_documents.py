@@ -293,7 +293,7 @@ def test_read_documents_damaged_gzip_and_special_files_are_named(tmp_path: Path)
 
 def test_read_documents_bad_files_of_rows_are_named(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("text")
-    (tmp_path / "bad.csv").write_text("text\ngood\n" + "a,b,c\n" * 20)
+    (tmp_path / "bad.csv").write_text("text,id\ngood,1\n" + "a,b,c\n" * 20)
     for name, head in (("huge.csv", b"id,text\n"), ("huge.jsonl", b"")):
         with (tmp_path / name).open("wb") as file:
             file.write(head)

@@ -96,7 +96,7 @@ class FileReader:
             file=not part.name,
             headings=part.headings,
             places=part.places,
-            records=part.records,
+            records=tuple(record if record.type else record._replace(type=_stem(name)) for record in part.records),
         )
         yield with_records(document)
         if part.gaps:
@@ -142,6 +142,11 @@ def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iter
                 yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row
         except DataError as error:
             yield Skipped(where, str(error).replace(str(path), where), True)
+
+
+def _stem(name: str) -> str:
+    """Return the name of a file without its folders and suffix: the type of the records of a table without a title."""
+    return PurePosixPath(name.removesuffix(".gz")).stem
 
 
 def _title_of(name: str, title: str) -> str:

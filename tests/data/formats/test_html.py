@@ -27,7 +27,7 @@ def test_html_text_page_gives_title_and_visible_text() -> None:
         "Rivers",
         "The Ob is\xa05 410\xa0km long.\nIt flows north.",
         "Irtysh\nTom",
-        "Name km\nOb 3650",
+        "Name: Ob; km: 3650.",
         "a\n  b",
         "deep",
         "tail",

@@ -115,9 +115,7 @@ def test_xlsx_row_becomes_sentence_of_cells() -> None:
     sheet["B4096"], sheet["XFD4096"] = "Enns", True
     workbook.create_sheet("Empty")
     book = extracted("a.xlsx", written(workbook))
-    assert book.text == (
-        "Rivers\n\nRiver | Length | Measured\nRiver: Mur; Length: 464; Measured: 2024-05-01.\nRiver: Enns; true."
-    )
+    assert book.text == ("Rivers\n\nRiver: Mur; Length: 464; Measured: 2024-05-01.\nRiver: Enns; true.")
     start = book.text.index("River: Mur")
     assert book.places is not None and book.places.of(start, start + 10) == "Rivers!B3:D3"
     assert book.places.of(start, len(book.text) - 8) == "Rivers!B3:D3 to Rivers!B4096:XFD4096"

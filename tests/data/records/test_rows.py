@@ -26,9 +26,9 @@ def write(path: Path, records: Iterable[Any]) -> Path:
 
 
 def rows(path: Path) -> list[Document | Skipped]:
-    """Read the rows of a file, without their records."""
-    read = (result for _, result in read_rows(path, path.name))
-    return [replace(row, records=()) if isinstance(row, Document) else row for row in read]
+    """The rows of a file, without their records."""
+    results = [result for _, result in read_rows(path, path.name)]
+    return [replace(row, records=()) if isinstance(row, Document) else row for row in results]
 
 
 def test_read_rows_field_names_of_every_spelling_are_read(tmp_path: Path) -> None:
@@ -154,7 +154,8 @@ def test_read_documents_rows_without_text_become_sentences(tmp_path: Path) -> No
 
 def of(tmp_path: Path, name: str, content: str, **options: Any) -> list[Document | Skipped]:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    return [row for _, row in read_rows(tmp_path / name, name, ReadOptions(**options))]
+    results = [row for _, row in read_rows(tmp_path / name, name, ReadOptions(**options))]
+    return [replace(row, records=()) if isinstance(row, Document) else row for row in results]
 
 
 def test_read_rows_records_without_text_become_sentences(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_read_rows_links_between_numbers_stay_in_file(tmp_path: Path) -> None:
 
 
 def test_read_rows_open_quotation_mark_fills_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphwright.data.records.read._MAX_CELL", 1_000)
+    monkeypatch.setattr("graphwright.data.records.delimited._MAX_CELL", 1_000)
     (tmp_path / "a.csv").write_text('id,text\na,First.\nb,"' + "Graz lies on the Mur.\n" * 100)
     (tmp_path / "b.csv").write_text("id,text\nc,Third.\n")
     skipped: list[Skipped] = []

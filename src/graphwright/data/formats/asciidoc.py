@@ -9,7 +9,8 @@ from itertools import pairwise, takewhile
 from operator import ne
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
-from graphwright.data.records.sentences import table_lines
+from graphwright.data.records.grid import Cell, spread
+from graphwright.data.records.table import Table
 
 _HEADING = re.compile(r"(={1,6}|#{1,6})\s+(\S.*)$")
 _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")
@@ -62,7 +63,7 @@ def _add_table(lines: Iterator[str], builder: TextBuilder, links: list[str]) -> 
         [cell.strip() for cell in _CELL.split(line)[1:]] if "|" in line else []
         for line in takewhile(lambda line: not line.startswith(_TABLE), lines)
     ]
-    builder.lines(_inline(row, links) for row in table_lines(_rows(cells)))
+    builder.table(Table(spread([Cell(_inline(cell, links)) for cell in row] for row in _rows(cells))))
 
 
 def _underlined(line: str, rule: str) -> int:

@@ -9,7 +9,8 @@ from typing import Any
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.xml import outermost
-from graphwright.data.records.sentences import table_lines
+from graphwright.data.records.grid import MAX_SPAN, Cell, spread
+from graphwright.data.records.table import Table
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
@@ -69,6 +70,10 @@ def _outline(part: Any, relation: str) -> dict[str, int]:
 
 def _value(node: Any) -> str:
     return "" if node is None else node.get(f"{_W}val", "")
+
+
+def _is_on(setting: Any) -> bool:
+    return setting is not None and _value(setting) not in ("0", "false", "off")
 
 
 def _paragraphs(node: Any) -> Iterator[Any]:
@@ -153,19 +158,26 @@ class _Document:
 
     def _table(self, table: Any) -> None:
         breaks = sum(1 for _ in table.iter(f"{_W}lastRenderedPageBreak"))
-        self.builder.lines(table_lines(self._rows(table)))
+        rows = list(table.iterchildren(f"{_W}tr"))
+        marked = [row.find(f"{_W}trPr/{_W}tblHeader") is not None for row in rows]
+        header = marked.index(False) if True in marked[:1] and False in marked else None
+        self.builder.table(Table(spread(map(self._cells, rows)), header))
         if self.has_pages:
             for _ in range(breaks):
                 self.builder.place()
 
-    def _rows(self, table: Any) -> Iterator[list[str]]:
-        for row in table.iterchildren(f"{_W}tr"):
-            cells = []
-            for cell in row.iterchildren(f"{_W}tc"):
-                cells.append(" ".join(self._text(paragraph, [])[0] for paragraph in _paragraphs(cell)))
-                span = _value(cell.find(f"{_W}tcPr/{_W}gridSpan"))
-                cells += [""] * (min(int(span), 64) - 1 if span.isdigit() else 0)
-            yield cells
+    def _cells(self, row: Any) -> list[Cell]:
+        """Return the cells of a row of a table; a table in a cell is text of that cell."""
+        skipped = _value(row.find(f"{_W}trPr/{_W}gridBefore"))
+        cells = [Cell("", min(int(skipped), MAX_SPAN))] if skipped.isdigit() and int(skipped) else []
+        for cell in row.iterchildren(f"{_W}tc"):
+            text = " ".join(self._text(paragraph, [])[0] for paragraph in _paragraphs(cell))
+            span, merge = _value(cell.find(f"{_W}tcPr/{_W}gridSpan")), cell.find(f"{_W}tcPr/{_W}vMerge")
+            runs = [run for run in cell.iter(f"{_W}r") if any((t.text or "").strip() for t in run.iter(f"{_W}t"))]
+            bold = bool(runs) and all(_is_on(run.find(f"{_W}rPr/{_W}b")) for run in runs)
+            above = merge is not None and _value(merge) != "restart"
+            cells.append(Cell(text, int(span) if span.isdigit() else 1, above=above, bold=bold))
+        return cells
 
     def _text(self, paragraph: Any, references: list[tuple[str, str]]) -> tuple[str, int, int]:
         """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import BinaryIO, NamedTuple
 from graphwright.data.decoding import clean, decode, open_bytes
 from graphwright.data.document import Heading
 from graphwright.data.records.record import Record
+from graphwright.data.records.table import Note, Row, Table, TableTypes, moved, row_record
 from graphwright.text.places import Box, Places
 
 MAX_BYTES = 256 * 2**20
@@ -20,6 +22,7 @@ MAX_BYTES = 256 * 2**20
 MAX_TEXT = 128 * 2**20
 """Maximum characters of one document."""
 _MAX_HEADING = 200  # characters of a heading in a title
+_CAPTION = re.compile(r"[^\W\d]+\.? \d{1,4}(?:[.-]\d{1,4})* ?[.:–—] *(\S.{1,200}?)[.:]?")  # Table 4: Rivers
 
 
 class UnreadableError(Exception):
@@ -98,7 +101,7 @@ class Extracted:
 
     `name`: "" for the file itself, else the suffix of the file's name in the id, such as `#3`. `headings`, `places`: by
     characters of `text`. `links`: targets of hyperlinks, as written. `gaps`: what could not be read, such as scanned
-    pages. `records`: the rows, objects or messages in it.
+    pages. `records`: the rows of its tables and other records; those of a type "" are named after the file.
     """
 
     text: str
@@ -157,6 +160,8 @@ class TextBuilder:
         self.kind = kind
         self.headings: list[Heading] = []
         self.boxes: list[Box] = []
+        self.records: list[Record] = []
+        self.types = TableTypes()
         self._parts: list[str] = []
         self._size = 0
         self._starts: list[int] = []
@@ -188,6 +193,32 @@ class TextBuilder:
             self.line(line)
         self.blank()
 
+    def table(self, table: Table, before: Callable[[int], None] | None = None) -> None:
+        """Add the rows of a table as sentences and records; `before` is called with the number of each row."""
+        title = table.title or self.table_title()
+        self.blank()
+        for item in table.items():
+            if before is not None:
+                before(item.number)
+            self.row(item, title)
+        self.blank()
+
+    def table_title(self) -> str:
+        """Return the title of a table that follows: the line before it if that is a caption, else the last heading."""
+        caption = _CAPTION.fullmatch(self._parts[-1].rpartition("\n")[2]) if self._parts else None
+        if caption:
+            return caption[1]
+        return self.headings[-1].title if self.headings else ""
+
+    def row(self, item: Row | Note, title: str) -> int:
+        """Add a row or a note of a table with a title as a line; return where it begins."""
+        if isinstance(item, Note):
+            return self.line(item.text)
+        text, fields = item.sentence()
+        start = self.line(text)
+        self.records.append(row_record(self.types.of(item.head, title), item, fields, start, start + len(text)))
+        return start
+
     def blank(self) -> None:
         """Leave an empty line before the next text."""
         self._due = 2
@@ -213,10 +244,13 @@ class TextBuilder:
             self.mark(text, level, self.block(text))
 
     def include(self, part: Extracted) -> None:
-        """Add a text with its headings as a paragraph."""
+        """Add a text with its headings and records as a paragraph."""
         start = self.block(part.text)
         for heading in part.headings:
             self.mark(heading.title, heading.level, start + heading.start)
+        for record in part.records:
+            fields = moved(record.fields, start)
+            self.records.append(record._replace(fields=fields, start=record.start + start, end=record.end + start))
 
     def mark(self, title: str, level: int, start: int) -> None:
         """Record a section that begins at a character of the text."""
@@ -243,7 +277,7 @@ class TextBuilder:
 
     def extracted(self, title: str = "", **more: object) -> Extracted:
         """Return the text with its headings and places; `more` are further fields."""
-        fields = {"headings": tuple(self.headings), "places": self.places(), **more}
+        fields = {"headings": tuple(self.headings), "places": self.places(), "records": tuple(self.records), **more}
         return Extracted(self.text, " ".join(clean(title).split()), **fields)  # type: ignore[arg-type]
 
     def _add(self, text: str, before: int, after: int) -> int:

@@ -1,16 +1,21 @@
-"""HTML pages: their main content without menus."""
+"""HTML pages: their main content without menus, and tables as records."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from graphwright.data.decoding import SAMPLE, clean, decode
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
+from graphwright.data.formats.parsing.html_tables import data_table
+from graphwright.data.records.grid import cell_text
+from graphwright.data.records.record import Record
+from graphwright.data.records.table import Note, Table, TableTypes, moved, row_record
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -65,9 +70,10 @@ def html_text(page: str) -> Extracted:
     r"""Return the main content of a page, with its title, links and headings.
 
     The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body.
-    Block elements become paragraphs, separated by an empty line; list items and table rows become lines. Scripts,
-    styles, menus, lines of links such as "next | previous", buttons and hidden elements are left out; entities are
-    decoded. The title is `<title>`, else the first `<h1>`, else empty. Link targets are as written, from the content.
+    Block elements become paragraphs, separated by an empty line; list items and table rows become lines, those of data
+    with the names of their columns. Scripts, styles, menus, lines of links such as "next | previous", buttons and
+    hidden elements are left out; entities are decoded. The title is `<title>`, else the first `<h1>`, else empty. Link
+    targets are as written, from the content.
 
     >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
     >>> page.title, page.text, page.links
@@ -120,6 +126,8 @@ class _Page:
         self.line = (0, 0)  # parts and links before the current line
         self.heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
         self.in_heading = False
+        self.records: list[Record] = []
+        self.types = TableTypes()
 
     def enter(self, node: LexborNode) -> bool:
         """Write the beginning of a node; return whether to visit its children."""
@@ -139,7 +147,28 @@ class _Page:
                 return False  # the sign of a link to the heading itself
             self.links.append(target)
         self._break(tag)
+        if tag == "table" and (table := data_table(node, self._text_of)) is not None:
+            self._write_table(table)
+            return False
         return True
+
+    def _text_of(self, node: LexborNode) -> str:
+        """Return the text of a cell in one line; its links are those of the page."""
+        cell = _walk(node)
+        self.links += cell.links
+        return cell_text(cell.text)
+
+    def _write_table(self, table: Table) -> None:
+        title = table.title or (self.headings[-1].title if self.headings else "")
+        self.before = len(self.links)
+        for item in chain([Note(0, [table.title])], table.items()):
+            text, fields = (item.text, ()) if isinstance(item, Note) else item.sentence()
+            self._write(text)
+            start = self.size - len(text)
+            if not isinstance(item, Note):
+                type = self.types.of(item.head, title)
+                self.records.append(row_record(type, item, fields, start, self.size))
+            self.due = max(self.due, 1)
 
     def leave(self, node: LexborNode) -> None:
         """Write the end of a node."""
@@ -207,7 +236,13 @@ class _Page:
         before = len(text) - len(text.lstrip())
         text = text.strip()
         headings = (h._replace(start=h.start - before) for h in self.headings if h.start >= before)
-        return Extracted(text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links)
+        records = tuple(
+            record._replace(fields=moved(record.fields, -before), start=record.start - before, end=record.end - before)
+            for record in self.records
+        )
+        return Extracted(
+            text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links, records=records
+        )
 
 
 def _stands(heading: Heading, text: str) -> bool:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from graphwright.data.formats.archives import checked_zip, declared_type
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.xml import Element, local, outermost, parsed_xml
-from graphwright.data.records.sentences import table_lines
+from graphwright.data.records.grid import MAX_SPAN, Cell, spread
+from graphwright.data.records.table import Table
 
 _OPEN_DOCUMENT = b"application/vnd.oasis.opendocument"
 _MANIFEST = "META-INF/manifest.xml"
 _SKIPPED = frozenset(("tracked-changes", "annotation", "sequence-decls", "forms", "title", "desc"))
-_MAX_REPEATED = 1_000  # cells and rows that one element may stand for
 _MAX_DEPTH = 100
 
 
@@ -53,7 +53,8 @@ def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -
                 _blocks(item, builder, depth + 1, "- ")
             builder.blank()
         elif name == "table":
-            builder.lines(table_lines(_rows(node)))
+            declared = [row for head in outermost(node, "table-header-rows") for row in outermost(head, "table-row")]
+            builder.table(Table(spread(_rows(node)), len(declared) or None))
         elif name not in _SKIPPED:
             _blocks(node, builder, depth + 1, mark)
 
@@ -89,18 +90,24 @@ def _inline(node: Element, notes: list[str] | None = None) -> str:
     return "".join(parts)
 
 
-def _rows(table: Element) -> Iterator[list[str]]:
-    """Yield the rows of a table; a table in a cell is text of that cell."""
+def _rows(table: Element) -> Iterator[list[Cell]]:
+    """Yield the rows of a table, each merged cell once; a table in a cell is text of that cell."""
     for row in outermost(table, "table-row"):
-        cells: list[str] = []
+        cells: list[Cell] = []
         for cell in row:
-            if local(cell) in ("table-cell", "covered-table-cell"):
-                repeated = _attribute(cell, "number-columns-repeated")
-                count = min(int(repeated) if repeated.isdigit() else 1, _MAX_REPEATED)
-                cells += [" ".join("".join(node.itertext()) for node in outermost(cell, "p"))] * count
-        while cells and not cells[-1].strip():
+            if local(cell) == "table-cell":
+                text = " ".join("".join(node.itertext()) for node in outermost(cell, "p"))
+                columns, rows = _number(cell, "number-columns-spanned"), _number(cell, "number-rows-spanned")
+                cells += [Cell(text, columns, rows)] * _number(cell, "number-columns-repeated")
+        while cells and not cells[-1].text.strip():
             cells.pop()
         yield cells
+
+
+def _number(node: Element, name: str) -> int:
+    """Return an attribute that is a number of rows or columns, 1 without one."""
+    value = _attribute(node, name)
+    return min(int(value), MAX_SPAN) if value.isdigit() else 1
 
 
 def _attribute(node: Element, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
@@ -18,6 +19,8 @@ _CELL_GAP = 1.0  # between two cells of a table, in heights of a line
 _HYPHENS = dict.fromkeys((0x02, 0xFFFE), "-")  # as pdfium marks a hyphen at a line's end, which it leaves out
 _BREAKS = frozenset((10, 13, *_HYPHENS))
 _BOLD = 600  # weight of a font
+_BOLD_NAME = re.compile(rb"bold|black|heavy", re.IGNORECASE)
+_MAX_FONT = 128  # bytes of the name of a font
 _MAX_LISTED = 8  # pages
 
 
@@ -127,6 +130,7 @@ class _Reader:
         self.width, self.height = page.get_size()
         self.rectangle = pdfium.FS_RECTF()
         self.x, self.y = ctypes.c_int(), ctypes.c_int()
+        self.font, self.flags = ctypes.create_string_buffer(_MAX_FONT), ctypes.c_int()
 
     def box(self, at: int) -> tuple[int, int, int, int]:
         """Return left, top, right and bottom of a character as the page is shown, turned and cropped."""
@@ -168,8 +172,14 @@ class _Reader:
         height = (bottom - top) * self.height / UNIT
         box = (min(cell.left for cell in cells), top, max(cell.right for cell in cells), bottom)
         text = " ".join(cell.text for cell in cells)
-        bold = self.pdfium.FPDFText_GetFontWeight(self.text_page, start) >= _BOLD
-        return Line(text, box, round(height * 2) / 2, tuple(cells), bold) if text.strip() else None
+        return Line(text, box, round(height * 2) / 2, tuple(cells), self._is_bold(start)) if text.strip() else None
+
+    def _is_bold(self, at: int) -> bool:
+        """Return whether a character is bold, by the weight or the name of its font."""
+        if self.pdfium.FPDFText_GetFontWeight(self.text_page, at) >= _BOLD:
+            return True
+        self.pdfium.FPDFText_GetFontInfo(self.text_page, at, self.font, len(self.font), self.flags)
+        return _BOLD_NAME.search(self.font.value) is not None
 
 
 def _text(codes: list[int], start: int, end: int) -> str:

@@ -7,9 +7,15 @@ from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
-from graphwright.data.formats.parsing.pptx_graphics import alternative_lines, chart_lines, diagram_lines
+from graphwright.data.formats.parsing.pptx_graphics import (
+    alternative_lines,
+    chart_tables,
+    chart_titles,
+    diagram_lines,
+)
 from graphwright.data.formats.parsing.xml import local
-from graphwright.data.records.sentences import table_lines
+from graphwright.data.records.grid import Cell, spread
+from graphwright.data.records.table import Table
 
 _MAX_DEPTH = 50
 
@@ -49,9 +55,12 @@ def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
     if depth > _MAX_DEPTH:
         raise UnreadableError(f"shapes nested more than {_MAX_DEPTH} levels deep")
     if getattr(shape, "has_table", False):
-        builder.lines(table_lines([cell.text for cell in row.cells] for row in shape.table.rows))
+        builder.table(Table(spread(map(_cells, shape.table.rows))))
     elif getattr(shape, "has_chart", False):
-        builder.lines(chart_lines(shape.chart))
+        titles = list(chart_titles(shape.chart))
+        builder.lines(titles)
+        for table in chart_tables(shape.chart, titles[0] if titles else ""):
+            builder.table(table)
     elif hasattr(shape, "shapes"):
         for inner in sorted(shape.shapes, key=_position):
             _add(inner, builder, depth + 1)
@@ -60,6 +69,17 @@ def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
         builder.lines(diagram_lines(shape))
     elif getattr(shape, "has_text_frame", False):
         builder.block(_text(shape.text_frame))
+
+
+def _cells(row: Any) -> list[Cell]:
+    """Return the cells of a row of a table, each merged cell once."""
+    cells = []
+    for cell in row.cells:
+        runs = [run for paragraph in cell.text_frame.paragraphs for run in paragraph.runs if run.text.strip()]
+        if not cell.is_spanned:
+            bold = bool(runs) and all(run.font.bold for run in runs)
+            cells.append(Cell(cell.text, cell.span_width, cell.span_height, bold=bold))
+    return cells
 
 
 def _text(frame: Any) -> str:

@@ -1,84 +1,106 @@
-"""Excel workbooks: the rows of their sheets as sentences, by openpyxl."""
+"""Excel workbooks: the rows of the tables on their sheets as sentences and records, by openpyxl."""
 
 from __future__ import annotations
 
+import re
 import warnings
+import zipfile
 from collections.abc import Iterator
-from datetime import date, datetime, time
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.number_formats import cell_value
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
-from graphwright.data.records.sentences import is_header, row_sentence
+from graphwright.data.formats.parsing.sheet_xml import SheetXml, sheet_xml
+from graphwright.data.records.grid import CellRow, cell_text, side_by_side
+from graphwright.data.records.table import Head, Row, Table
 
 _MAX_CELLS = 100_000_000  # of a workbook, with the empty cells before the last one of each row
+_MAX_MERGED = 1_000_000  # cells of a sheet that repeat a merged one
+_DEFAULT_NAME = re.compile(r"[^\W\d_]+ ?\d{1,3}")  # of a sheet, in the language of the program: Sheet1
 
 
 def read(file: File) -> Iterator[Extracted]:
     """Yield the text of a workbook: a heading for each sheet, and a sentence for each row, whose places are its cells.
 
-    Formulas are read by the values that they had when the file was saved.
+    Formulas are read by the values that they had when the file was saved. Hidden sheets are left out, and named.
     """
     from openpyxl import load_workbook
 
     builder = TextBuilder()
-    with office_package(file) as source, warnings.catch_warnings():
+    with office_package(file) as source, warnings.catch_warnings(), zipfile.ZipFile(source) as archive:
         warnings.filterwarnings("ignore", module="openpyxl")  # for unsupported parts without text
         workbook: Any = load_workbook(source, read_only=True, data_only=True, keep_links=False)
-        cells = 0
-        for sheet in workbook.worksheets:
-            cells = _add_sheet(sheet, builder, cells)
+        shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+        hidden = [sheet.title for sheet in workbook.worksheets if sheet.sheet_state != "visible"]
+        cells = unvalued = 0
+        for sheet in shown:
+            reader = _Sheet(sheet, sheet_xml(archive.read(sheet._worksheet_path)), cells)
+            reader.write(builder)
+            cells, unvalued = reader.cells, unvalued + reader.xml.unvalued
         properties = workbook.properties
         workbook.close()
     metadata = {"author": properties.creator} if properties.creator not in (None, "openpyxl") else {}
-    yield builder.extracted(properties.title or "", metadata=metadata)
+    gaps = [f"hidden sheets left out: {', '.join(hidden)}"] if hidden else []
+    gaps += [f"formulas without a value: {unvalued:,}; open and save it in Excel"] if unvalued else []
+    yield builder.extracted(properties.title or "", metadata=metadata, gaps="; ".join(gaps))
 
 
-def _add_sheet(sheet: Any, builder: TextBuilder, count: int) -> int:
-    """Add the rows of a sheet; return `count` plus the number of its cells, empty ones included."""
-    from openpyxl.utils import get_column_letter
+class _Sheet:
+    """Reader of one sheet; `cells` counts those of the workbook, empty ones included."""
 
-    sheet.reset_dimensions()  # the recorded dimensions may be wrong
-    builder.blank()
-    columns: list[str] | None = None
-    is_empty = True
-    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
-        count += len(row) + 1
-        if count > _MAX_CELLS:
-            raise UnreadableError(f"more than {_MAX_CELLS:,} cells, with empty ones; save the tables as CSV")
-        cells = [_text(value) for value in row]
-        filled = [at for at, cell in enumerate(cells) if cell.strip()]
-        if not filled:
-            continue
-        first, last = filled[0], filled[-1]
-        span = f"{get_column_letter(first + 1)}{number}:{get_column_letter(last + 1)}{number}"
-        builder.place(f"{sheet.title}!{span}")
-        if is_empty:  # so that the heading lies in the cells of the first row
-            builder.heading(sheet.title, 1)
-            is_empty = False
-        if columns is None and is_header(cells[first : last + 1]):
-            columns = cells
-            builder.line(" | ".join(" ".join(cell.split()) for cell in cells[first : last + 1]))
-        else:
-            builder.line(row_sentence(columns, cells) if columns else " | ".join(cells[at] for at in filled))
-    return count
+    def __init__(self, sheet: Any, xml: SheetXml, cells: int) -> None:
+        self.sheet, self.xml, self.cells = sheet, xml, cells
+        self.merged: dict[int, dict[int, tuple[int, int]]] = {}  # by row and column from 0 the cell that it repeats
+        rest = _MAX_MERGED
+        for first, top, last, bottom in xml.merged:
+            for row in range(top, bottom + 1):
+                rest -= last - first + 1
+                if rest < 0:
+                    return
+                self.merged.setdefault(row, {}).update(dict.fromkeys(range(first - 1, last), (top, first - 1)))
+
+    def rows(self) -> Iterator[CellRow]:
+        """Yield the rows with their numbers from 1, merged cells filled."""
+        self.sheet.reset_dimensions()  # the recorded dimensions may be wrong
+        texts: dict[tuple[int, int], str] = {}  # of merged cells
+        for number, row in enumerate(self.sheet.iter_rows(), start=1):
+            self.cells += len(row) + 1
+            if self.cells > _MAX_CELLS:
+                raise UnreadableError(f"more than {_MAX_CELLS:,} cells, with empty ones; save the tables as CSV")
+            cells = [_text(cell) for cell in row]
+            bold = any(cells) and all(cell.font.b for cell, text in zip(row, cells, strict=True) if text)
+            merged = self.merged.get(number, {})
+            cells += [""] * (max(merged, default=-1) + 1 - len(cells))
+            for column, origin in merged.items():
+                texts.setdefault(origin, cells[column])
+                cells[column] = texts[origin]
+            left = frozenset(column for column, origin in merged.items() if column > origin[1])
+            above = frozenset(column for column, origin in merged.items() if number > origin[0])
+            yield CellRow(number, cells, left, above, bold, number in self.xml.sums)
+
+    def write(self, builder: TextBuilder) -> None:
+        """Add the tables of the sheet and the lines around them."""
+        from openpyxl.utils import get_column_letter
+
+        builder.blank()
+        name, heads, is_empty = self.sheet.title, list[Head](), True
+        for item in Table(side_by_side(self.rows()), is_sheet=True).items():
+            filled = [column for column, text in enumerate(item.cells) if text]
+            first, last = (f"{get_column_letter(at + 1)}{item.number}" for at in (filled[0], filled[-1]))
+            builder.place(f"{name}!{first}:{last}")
+            if is_empty:  # so that the heading lies in the cells of the first row
+                builder.heading(name, 1)
+                is_empty = False
+            if isinstance(item, Row) and item.head not in heads:
+                heads.append(item.head)
+                builder.blank()
+            title = item.head.title if isinstance(item, Row) else ""
+            builder.row(item, title if title and (len(heads) > 1 or _DEFAULT_NAME.fullmatch(name)) else name)
 
 
-def _text(value: Any) -> str:
-    """Return a cell as text: whole numbers without a fraction, dates as written in ISO 8601.
-
-    >>> _text(3.0), _text(datetime(2024, 5, 1)), _text(None), _text(True)
-    ('3', '2024-05-01', '', 'true')
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    if isinstance(value, datetime):
-        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "seconds")
-    return value.isoformat() if isinstance(value, date | time) else str(value)
+def _text(cell: Any) -> str:
+    return "" if cell.value is None else cell_text(cell_value(cell.value, cell.number_format))
 
 
 FORMATS = (

@@ -16,7 +16,7 @@ from graphwright.data.graph_files.dump import Dump, sql_path
 from graphwright.data.graph_files.ntriples import NTriples
 from graphwright.data.graph_files.rdf import RDF, RDF_FORMATS
 from graphwright.data.graph_files.tables import Delimited, Parquet, Quoted
-from graphwright.data.records.read import split_row
+from graphwright.data.records.delimited import split_row
 from graphwright.errors import DataError, OptionError
 
 _COLUMN_NAMES = (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from graphwright.data.decoding import lines
 from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
-from graphwright.data.records.read import split_row, table_rows
+from graphwright.data.records.delimited import split_row, table_rows
 from graphwright.errors import DataError
 
 _COLUMN = re.compile(r"(?P<name>[^:]*)(?::(?P<type>\w+)(?P<list>\[\])?(?:\((?P<space>.*?)\))?(?:\{.*\})?)?")

@@ -8,7 +8,7 @@ from itertools import islice
 
 from graphwright.data.decoding import lines
 from graphwright.data.graph_files.dump import BAD, MAX_LINE, NO_RELATION, SKIPPED, TRIPLE, Dump, sql_path, sql_text
-from graphwright.data.records.read import table_rows
+from graphwright.data.records.delimited import table_rows
 
 _COLUMNS = ("head", "relation", "tail")
 

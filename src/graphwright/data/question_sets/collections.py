@@ -23,7 +23,8 @@ from graphwright.data.question_sets.questions import (
     question_remarks,
     read_questions,
 )
-from graphwright.data.records.read import TEXT_FIELDS, field_names, read_records
+from graphwright.data.records.delimited import TEXT_FIELDS
+from graphwright.data.records.read import field_names, read_records
 from graphwright.errors import DataError, counted
 
 _QUESTIONS = ("questions.jsonl", "queries.jsonl")

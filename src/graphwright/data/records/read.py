@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import clean, decode, lines, open_bytes, suffix_of
 from graphwright.data.duckdb_session import duckdb_session
+from graphwright.data.records.delimited import read_table
+from graphwright.data.records.table import Note
 from graphwright.errors import DataError
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
@@ -36,7 +35,9 @@ def read_records(path: Path, fields: Collection[str] = ()) -> Records:
     suffix = suffix_of(path)
     if suffix == ".parquet":
         return _parquet_records(path)
-    return _table(path, "\t" * (suffix == ".tsv")) if suffix in (".csv", ".tsv") else _json_records(path, fields)
+    if suffix in (".csv", ".tsv"):
+        return ((number, row) for number, row in read_table(path) if not isinstance(row, Note))
+    return _json_records(path, fields)
 
 
 def first_field(record: Record, names: Sequence[str]) -> str:
@@ -153,62 +154,6 @@ def checked(kind: Any, value: object, where: str, name: str = "") -> Any:
         actual = "" if first["type"] == "missing" else f", and it is {str(first['input'])[:60]!r}"
         field = f"{name}{place}".lstrip(".")
         raise DataError(f"{where}: {field}: {first['msg']}{actual}. Repair or remove this record.") from error
-
-
-TEXT_FIELDS = (
-    "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
-)  # fmt: skip
-"""Names of the fields that hold a text."""
-_MAX_NAME = 1_000  # characters of the name of a column, which each row repeats in its text
-_MAX_CELL = 128 * 2**20  # characters, as of a document; the csv module's own limit is 131,072
-_cell_limit = threading.Lock()
-
-
-def _table(path: Path, delimiter: str) -> Records:
-    """Yield the rows of a table whose first line names the columns; an empty `delimiter` is detected in that line."""
-    source = lines(path)
-    header = next(source, "")
-    delimiter = delimiter or max(",;\t|", key=lambda mark: _columns(header, mark))
-    columns: list[str] = []
-    for number, row in table_rows(chain((header,), source), delimiter, f"{path}, "):
-        if not columns:
-            columns = [cell.strip().lstrip("\ufeff")[:_MAX_NAME] for cell in row]
-        elif len(row) > len(columns):
-            yield number, f"{len(row)} cells in a table of {len(columns)} columns"
-        elif row:
-            yield number, dict(zip(columns, row, strict=False))
-
-
-def table_rows(source: Iterable[str], delimiter: str, place: str = "") -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table in CSV with the numbers of their first lines.
-
-    Raises DataError, which begins with `place`, for a cell of more than 128 million characters: a quotation mark that
-    is not closed makes one cell of the rest of a file.
-    """
-    reader = csv.reader((f"{line}\n" for line in source), delimiter=delimiter)
-    while True:
-        number = reader.line_num + 1
-        with _cell_limit:  # the csv module has one limit per process: it is raised for this row only
-            limit = csv.field_size_limit(_MAX_CELL)
-            try:
-                row = next(reader, None)
-            except csv.Error as error:
-                raise DataError(f"{place}line {number:,}: {error}. Is a quotation mark not closed?") from error
-            finally:
-                csv.field_size_limit(limit)
-        if row is None:
-            return
-        yield number, row
-
-
-def split_row(line: str, delimiter: str) -> list[str]:
-    """Return the cells of one line of CSV."""
-    return next(table_rows((line,), delimiter), (0, list[str]()))[1]
-
-
-def _columns(header: str, delimiter: str) -> tuple[bool, int]:
-    cells = split_row(header, delimiter)
-    return any(cell.strip().lower() in TEXT_FIELDS for cell in cells), len(cells)
 
 
 def links_of(value: object) -> tuple[str, ...]:

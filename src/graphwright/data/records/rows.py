@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,9 @@ from graphwright.data.decoding import clean, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
+from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
 from graphwright.data.records.objects import object_file, object_row, passage_with_object
 from graphwright.data.records.read import (
-    TEXT_FIELDS,
     Record,
     field_names,
     first_field,
@@ -23,8 +23,9 @@ from graphwright.data.records.read import (
     links_of,
     read_records,
 )
+from graphwright.data.records.record import Field
 from graphwright.data.records.record import Record as FileRecord
-from graphwright.data.records.sentences import row_sentence
+from graphwright.data.records.table import Note, Row, TableTypes, row_record
 from graphwright.errors import DataError
 
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
@@ -38,6 +39,7 @@ _TITLE_FIELDS = ("title",)
 _SENTENCE_TITLE_FIELDS = ("title", "name")
 _OF_QUESTIONS = ("gold_ids", "supporting_facts", "question_decomposition", "answers", "topic_entities")
 _OF_EXTRACTIONS = ("triples", "extracted_triples")
+_MAX_FIELD = 1_000  # characters of a text that is a field of the record of its row
 _MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
 
 
@@ -61,14 +63,22 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     if (whole := _whole(value, name, options)) is not None:
         yield 0, whole
         return
-    fields = (*TEXT_FIELDS, *options.text_columns)
-    records = read_records(path, fields) if value is None else json_objects(value, fields)
     tabular = suffix_of(path) in (".csv", ".tsv")
     rows = _Rows(name, options, plain_ids=bool(_CORPUS.search(name)), nested=not tabular)
+    fields = (*TEXT_FIELDS, *options.text_columns)
+    records: Iterator[tuple[int, dict[str, Any] | Note | str]] = (
+        read_table(path) if tabular else read_records(path, fields) if value is None else json_objects(value, fields)
+    )
     broken: list[tuple[int, Skipped]] = []
     documents = 0
+    types = TableTypes()
     for number, record in records:
+        if isinstance(record, Note):
+            yield number, Document(f"{name}#{number}", clean(record.text), whole=True)
+            continue
         row = rows.document(number, record) if isinstance(record, dict) else record
+        if isinstance(row, Document) and isinstance(record, TableRecord):
+            row = _with_record(row, record, types.of(record.row.head, _kind(name)))
         if isinstance(row, str):
             # A record without a text is not a passage; a line that is not a record may have been one.
             broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
@@ -118,6 +128,28 @@ def _holds_rows(value: Record, names: Sequence[str]) -> bool:
     if len(arrays) != 1:
         return False
     return len(value) == 1 or any(_field(arrays[0][0], (name,)) for name in (*names, *_OF_QUESTIONS, *_OF_EXTRACTIONS))
+
+
+def _with_record(document: Document, record: TableRecord, kind: str) -> Document:
+    """Return the document of a row of a table with its record, which has the places of its cells in the text.
+
+    A row with nothing but an id, a title and a text is a passage without one.
+    """
+    row = record.only(record)
+    sentence, fields = row.sentence()
+    if sentence != document.text:
+        fields = tuple(_said(field, document.text) for field in fields if len(field.text) <= _MAX_FIELD)
+        if all(name.lower() in (*_ID_FIELDS, *_TITLE_FIELDS, *TEXT_FIELDS) for name in record):
+            fields = ()
+    records = (row_record(kind, row, fields, 0, len(document.text)),) if fields else ()
+    return replace(document, records=records)
+
+
+def _said(field: Field, text: str) -> Field:
+    """Return a field with its place in a text that says all of it, or its name and its value; else without a place."""
+    lead = 0 if field.text == text else len(field.name) + 2
+    start = text.find(field.text if not lead else f"{field.name}: {field.text}") + lead
+    return Field(field.name, field.text, start, start + len(field.text)) if start >= lead else Field(*field[:2])
 
 
 @dataclass(frozen=True)
@@ -187,9 +219,9 @@ class _Rows:
     def _sentence(self, number: int, record: dict[str, Any], columns: Sequence[str]) -> Document | str:
         """Return a row as a sentence of some columns; all are its metadata."""
         records: tuple[FileRecord, ...] = ()
-        cells = [(clean(str(column)).strip(), _cell(record[column])) for column in columns]
-        text = row_sentence(*zip(*cells, strict=True)) if cells else ""
-        if self.nested:
+        if isinstance(record, TableRecord):
+            text, _ = record.only(columns).sentence()
+        else:
             part = object_row({column: record[column] for column in columns}, _kind(self.name))
             text, records = part.text, part.records
         if not text and any(isinstance(value, dict | list) for value in record.values()):

@@ -45,7 +45,7 @@ def test_pptx_chart_becomes_sentence_for_each_category() -> None:
     chart.chart_title.text_frame.text = "The clock tower"
     chart.value_axis.axis_title.text_frame.text = "Persons a day"
     saved = written(presentation)
-    expected = "The clock tower\nPersons a day\n2024; Visitors: 120; Guides: 7.\n2025; Visitors: 130.5."
+    expected = "The clock tower\nPersons a day\n\n2024; Visitors: 120; Guides: 7.\n2025; Visitors: 130.5."
     assert extracted("a.pptx", saved).text == expected
     for kind in ("bar3DChart", "area3DChart"):  # which python-pptx does not know, the second by another error
         changed = edited(saved, "c:barChart>", f"c:{kind}>", chart_member(saved))
@@ -69,7 +69,7 @@ def test_pptx_points_have_both_values_and_size() -> None:
         series = points.add_series(name)
         series.add_data_point(0.5 + shift, 2.1 + 0.3)
         series.add_data_point(1.5 + shift, 4)
-    lines = ["0.5; Mur: 2.4; Enns: 2.4.", "1.5; Mur: 4; Enns: 4.", "1.5; Drava: 2.4.", "2.5; Drava: 4."]
+    lines = ["0.5; Mur: 2.4; Enns: 2.4.", "1.5; Mur: 4; Enns: 4.", "", "1.5; Drava: 2.4.", "2.5; Drava: 4."]
     assert extracted("a.pptx", written(slides(("XY_SCATTER", points)))).text.splitlines() == lines
     bubbles = data.BubbleChartData()
     bubbles.add_series("Lakes").add_data_point(1, 2, 30)

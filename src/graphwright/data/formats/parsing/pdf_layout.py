@@ -11,22 +11,18 @@ from statistics import median
 from graphwright.data.formats.format import TextBuilder
 from graphwright.data.formats.parsing.pdf_order import (
     LARGER,
-    UNIT,
-    Cell,
+    LEADERS,
     Line,
     body_height,
     in_reading_order,
     without_running_heads,
 )
-from graphwright.data.records.sentences import table_lines
+from graphwright.data.formats.parsing.pdf_tables import PageTable, continued_lines, table_lines
 
 _MAX_LEVELS = 6
 _MAX_HEADING = 200  # characters
-_MAX_CELL = 80  # characters of a cell, on average
 _ENDS = re.compile(r"[.!?:;。！？]\W*$")
 _HYPHEN = re.compile(r"(\w+)[-‐]$")
-_LEADERS = re.compile(r"(?:\s?[.…]){4,}")
-_LIST_MARK = re.compile(r"[•·▪◦‣⁃∙*–—-]|\(?\w{1,3}[.)]")
 _SAME_LEVEL = 0.94  # of the height of the larger of two headings
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 
@@ -35,7 +31,7 @@ def write_pages(pages: Sequence[Sequence[Line]], builder: TextBuilder) -> None:
     """Write the text of pages; each is a place, each line has a box.
 
     Headings are lines in larger type. Words that are hyphenated at a line's end are joined, unless the document writes
-    them with a hyphen elsewhere. Tables become sentences (see `table_lines`).
+    them with a hyphen elsewhere. The rows of tables become sentences and records; a table may go on over pages.
     """
     ordered = [in_reading_order(page) for page in without_running_heads(pages)]
     _Writer(builder, [line for page in ordered for line in page]).write(ordered)
@@ -57,10 +53,12 @@ class _Writer:
         self.gaps = self._usual_gaps(lines)
         self.before: Line | None = None  # the last line that was written
         self.open = ""  # its text, while its paragraph may go on
+        self.table: PageTable | None = None  # the last one, not written yet: it may go on on the next page
+        self.pages = 0  # whose places have begun
 
     def _is_heading(self, line: Line) -> bool:
         larger = line.height > self.body * LARGER and len(line.text) <= _MAX_HEADING
-        return larger and any(map(str.isalpha, line.text)) and not _LEADERS.search(line.text)
+        return larger and any(map(str.isalpha, line.text)) and not LEADERS.search(line.text)
 
     @staticmethod
     def _usual_gaps(lines: Sequence[Line]) -> dict[float, float]:
@@ -72,18 +70,33 @@ class _Writer:
         return {height: median(values) for height, values in gaps.items()}
 
     def write(self, pages: Sequence[Sequence[Line]]) -> None:
-        for page in pages:
-            self.builder.place()
+        for number, page in enumerate(pages):
             at = 0
+            if self.table is not None and (lines := continued_lines(page, self.table.columns)):
+                self.table.add(number, lines)
+                at = len(lines)
             while at < len(page):
-                if table := _table(page, at):
-                    self._write_table(page[at : at + len(table)], table)
-                    at += len(table)
-                elif self._is_heading(page[at]):
+                if lines := table_lines(page, at):
+                    self._write_table()
+                    self.table = PageTable(lines[0].cells)
+                    self.table.add(number, lines)
+                    at += len(lines)
+                    continue
+                self._write_table()
+                self._begin(number)
+                if self._is_heading(page[at]):
                     at = self._write_heading(page, at)
                 else:
                     self._write_line(page[at], first=at == 0)
                     at += 1
+        self._write_table()
+        self._begin(len(pages) - 1)
+
+    def _begin(self, page: int) -> None:
+        """Begin the places of all pages up to one."""
+        while self.pages <= page:
+            self.builder.place()
+            self.pages += 1
 
     def _write_heading(self, page: Sequence[Line], at: int) -> int:
         """Write a heading of one or more lines; return the position after it."""
@@ -100,14 +113,17 @@ class _Writer:
         self.before, self.open = None, ""
         return end
 
-    def _write_table(self, lines: Sequence[Line], rows: list[list[str]]) -> None:
+    def _write_table(self) -> None:
+        """Write the last table if it is not written yet; each row has the box of its lines."""
+        if self.table is None:
+            return
+        rows, table, self.table = self.table.rows, self.table.table(), None
+        title = self.builder.table_title()
         self.builder.blank()
-        # A header is bold, or is text above numbers.
-        numbers = any(cell[:1].isdigit() for row in rows[1:] for cell in row)
-        has_header = (lines[0].bold and not lines[-1].bold) or (len(rows[0]) > 2 and numbers)
-        for line in table_lines(rows, header=has_header):
-            start = self.builder.line(line)
-            self.builder.box(start, _around(lines))
+        for item in table.items():
+            row = rows[item.number]
+            self._begin(row.page)
+            self.builder.box(self.builder.row(item, title), _around(row.lines))
         self.builder.blank()
         self.before, self.open = None, ""
 
@@ -153,51 +169,3 @@ class _Writer:
 def _around(lines: Sequence[Line]) -> tuple[int, int, int, int]:
     lefts, tops, rights, bottoms = zip(*(line.box for line in lines), strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
-
-
-def _table(page: Sequence[Line], at: int) -> list[list[str]]:
-    """Return the rows of a table that begins at a line: at least two with aligned cells; empty if there is none."""
-    columns = page[at].cells
-    if len(columns) < 2 or _LIST_MARK.fullmatch(columns[0].text) or _LEADERS.search(page[at].text):
-        return []
-    rows = [[cell.text for cell in columns]]
-    aligned = 1
-    for before, line in pairwise(page[at:]):
-        tall = line.box[3] - line.box[1]
-        if not -tall / 2 <= line.box[1] - before.box[3] <= 2 * tall:
-            break
-        places = [_column(cell, columns) for cell in line.cells]
-        if len(set(places)) < len(places) or -1 in places:
-            break
-        row = [""] * len(columns)
-        for place, cell in zip(places, line.cells, strict=True):
-            row[place] = cell.text
-        if len(line.cells) < 2 and places == [0]:
-            break
-        aligned += len(line.cells) == len(columns)
-        rows.append(row)
-    lengths = [len(cell) for row in rows for cell in row]
-    return _joined(rows) if aligned >= 2 and sum(lengths) <= _MAX_CELL * len(lengths) else []
-
-
-def _column(cell: Cell, columns: Sequence[Cell]) -> int:
-    """Return the column that a cell stands in, by its left or right side or its middle; -1 for none."""
-    for number, column in enumerate(columns):
-        middle = abs(cell.left + cell.right - column.left - column.right) / 2
-        if min(abs(cell.left - column.left), abs(cell.right - column.right), middle) <= UNIT / 100:
-            return number
-    return -1
-
-
-def _joined(rows: list[list[str]]) -> list[list[str]]:
-    """Join each row without a first cell to the row before it, and return an empty row in its place."""
-    joined: list[list[str]] = []
-    last: list[str] = []
-    for row in rows:
-        if joined and not row[0]:
-            last[:] = [f"{above} {below}".strip() for above, below in zip(last, row, strict=True)]
-            joined.append([])
-        else:
-            last = row
-            joined.append(row)
-    return joined

@@ -14,6 +14,8 @@ _MARGIN = 0.1 * UNIT  # at the top and the bottom, where running heads stand
 _MIN_REPEATED = 3  # pages with the same line in the margin
 LARGER = 1.15
 """Minimum height of a heading, in heights of the text."""
+LEADERS = re.compile(r"(?:\s?[.…]){4,}")
+"""Dots between an entry of a table of contents and its page."""
 _MAX_DEPTH = 40  # of cuts
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 _PAGE_NUMBER = re.compile(r"\W*(?:page|seite|p\.|s\.)?\W*#(?:\W*(?:of|von|/)?\W*#)?\W*")
@@ -38,14 +40,35 @@ class Line(NamedTuple):
     bold: bool = False
 
 
+def column_of(cell: Cell, columns: Sequence[Cell]) -> int:
+    """Return the column that a cell stands in, by its left or right side or its middle; -1 for none."""
+    for number, column in enumerate(columns):
+        middle = abs(cell.left + cell.right - column.left - column.right) / 2
+        if min(abs(cell.left - column.left), abs(cell.right - column.right), middle) <= UNIT / 100:
+            return number
+    return -1
+
+
+def _begins_table(page: Sequence[Line], at: int) -> bool:
+    """Return whether the two lines after a line have cells below its own: it is the header of a table."""
+    columns = page[at].cells
+    following = page[at + 1 : at + 3]
+    return (
+        len(columns) > 1
+        and len(following) == 2
+        and all(len(line.cells) > 1 and all(column_of(cell, columns) >= 0 for cell in line.cells) for line in following)
+    )
+
+
 def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return pages without page numbers, and without lines repeated in the margins of at least three pages.
 
-    Lines are the same if they differ only in numbers, or if each begins or ends with the number of its page. The first
-    and the last line of a page count as margin.
+    In a document of two pages, the same line in the same place of both is one, too. Lines are the same if they differ
+    only in numbers, or if each begins or ends with the number of its page. The first and the last line of a page count
+    as margin, unless a table begins there.
     """
     body = body_height([line for page in pages for line in page])
-    counts: Counter[tuple[bool, str]] = Counter()
+    counts: Counter[tuple[object, ...]] = Counter()
     margins = []
     for number, page in enumerate(pages):
         tops, bottoms = (sorted(line.box[side] for line in page) for side in (1, 3))
@@ -53,20 +76,25 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
         for at, line in enumerate(page):
             upper = line.box[3] < max(_MARGIN, tops[0] + 1)
             lower = line.box[1] > min(UNIT - _MARGIN, bottoms[-1] - 1)
-            if (upper or lower or line.box[3] <= _MARGIN) and line.height <= body * LARGER:
+            if (
+                (upper or lower or line.box[3] <= _MARGIN)
+                and line.height <= body * LARGER
+                and not _begins_table(page, at)
+            ):
                 text = " ".join(line.text.lower().split())
                 outer = _OUTER_NUMBER.search(text)
                 offset = f"page {int(outer[1] or outer[2]) - number}" if outer else ""
-                margin[at] = (upper, _NUMBER.sub("#", text)), (upper, offset)
+                margin[at] = (upper, _NUMBER.sub("#", text)), (upper, offset), (line.text, line.box)
         margins.append(margin)
         counts.update({key for keys in margin.values() for key in keys if key[1]})
     remaining = []
     for page, margin in zip(pages, margins, strict=True):
         repeated = {
             at
-            for at, (key, offset) in margin.items()
+            for at, (key, offset, same) in margin.items()
             if counts[key] >= (2 if _PAGE_NUMBER.fullmatch(key[1]) else _MIN_REPEATED)
             or counts[offset] >= _MIN_REPEATED
+            or counts[same] == len(pages) == 2
         }
         remaining.append([line for at, line in enumerate(page) if at not in repeated])
     return remaining

@@ -13,7 +13,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from graphwright.data.formats.parsing.xml import local, outermost, parsed_xml
-from graphwright.data.records.sentences import row_sentence
+from graphwright.data.records.grid import CellRow, cell_text
+from graphwright.data.records.table import Table
 
 _MAX_POINTS = 10_000  # of a series
 _MAX_DIGITS = 15  # of a number that is shown; two more may be stored
@@ -32,8 +33,8 @@ class _Series(NamedTuple):
     sizes: Points
 
 
-def chart_lines(chart: Any) -> Iterator[str]:
-    """Yield the titles of a chart and its axes, and a sentence for each category with the values of the series."""
+def chart_titles(chart: Any) -> Iterator[str]:
+    """Yield the titles of a chart and its axes."""
     if chart.has_title and chart.chart_title.has_text_frame:
         yield chart.chart_title.text_frame.text
     for name in ("category_axis", "value_axis"):
@@ -41,21 +42,26 @@ def chart_lines(chart: Any) -> Iterator[str]:
             axis = getattr(chart, name)
             if axis.has_title and axis.axis_title.has_text_frame:
                 yield axis.axis_title.text_frame.text
+
+
+def chart_tables(chart: Any, title: str) -> Iterator[Table]:
+    """Yield the values of a chart as tables: a row for each category, a column for each series."""
     from_1904 = any(node.get("val", "1") not in ("0", "false") for node in outermost(chart.element, "date1904"))
     for area in outermost(chart.element, "plotArea"):
         for plot in area:
             series = [_series(node, from_1904) for node in plot if local(node) == "ser"]
             for categories, group in groupby(series, itemgetter(1)):
-                yield from _rows(categories, list(group))
+                yield Table(_rows(categories, list(group)), header=1, min_columns=1, title=title)
 
 
-def _rows(categories: Points, series: list[_Series]) -> Iterator[str]:
-    """Yield a sentence for each category of series that share their categories."""
+def _rows(categories: Points, series: list[_Series]) -> Iterator[CellRow]:
+    """Yield a row for each category of series that share their categories, below a row of their names."""
     columns = [(s.name, s.values) for s in series] + [(f"{s.name} size".lstrip(), s.sizes) for s in series if s.sizes]
+    yield CellRow(0, ["", *(cell_text(name) for name, _ in columns)])
     last = max(chain(categories, *(points for _, points in columns)), default=-1)
     for row in range(last + 1):
         cells = [categories.get(row, str(row + 1)), *(points.get(row, "") for _, points in columns)]
-        yield row_sentence(["", *(name for name, _ in columns)], cells)
+        yield CellRow(row + 1, [cell_text(cell) for cell in cells])
 
 
 def _series(element: Any, from_1904: bool) -> _Series:

@@ -1,0 +1,143 @@
+"""Tables of CSV and TSV in the dialects of the programs that write them."""
+
+from __future__ import annotations
+
+import csv
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, groupby, islice
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+
+from graphwright.data.decoding import lines, suffix_of
+from graphwright.data.records.grid import CellRow, cell_text
+from graphwright.data.records.table import SAMPLE, Note, Row, Table
+from graphwright.errors import DataError
+
+TEXT_FIELDS = (
+    "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
+)  # fmt: skip
+"""Names of the fields that hold a text."""
+_MAX_CELL = 128 * 2**20  # characters, as of a document; the csv module's own limit is 131,072
+_MAX_SAMPLE = 1_000_000  # characters of the lines by which a dialect is detected
+_MARKS = ",;\t|"
+_ONE_COLUMN = "\x1f"  # a delimiter that no file has
+_DECLARED = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # of Excel, before the header
+Item = TypeVar("Item")
+_cell_limit = threading.Lock()
+
+
+class TableRecord(dict[str, Any]):
+    """A row of a table: the text of each cell, as it is written, by the name of its column."""
+
+    def __init__(self, row: Row, names: Sequence[str]) -> None:
+        super().__init__(zip(names, row.cells, strict=False))
+        self.row = row
+
+    def only(self, names: Iterable[str]) -> Row:
+        """Return the row with the cells of some columns, each in one line."""
+        columns = [self.row.head.field(column) in names for column in range(len(self.row.cells))]
+        cells = [cell_text(text) if chosen else "" for text, chosen in zip(self.row.cells, columns, strict=True)]
+        return self.row._replace(cells=cells)
+
+
+def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
+    """Yield the rows of a table with their lines, the lines around it as notes, and for a broken row its error text.
+
+    The delimiter is a tab in a `.tsv`, else that of a line `sep=;`, else the one of , ; tab | that divides most lines
+    into the same number of cells. What stands in the lines above the widest block of lines is no table. The first line
+    of the table names the columns, unless the values below say otherwise; columns without a name are "column 3".
+    """
+    source = lines(path)
+    sample = list(_first(source, len))
+    declared = _DECLARED.fullmatch(sample[0]) if sample else None
+    skipped = int(declared is not None)
+    mark = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else _delimiter(sample)
+    rows = (
+        CellRow(number + skipped, [cell.strip("\ufeff") if cell.strip() else "" for cell in cells])
+        for number, cells in table_rows(chain(sample[skipped:], source), mark, f"{path}, ")
+    )
+    head = list(_first(rows, lambda row: sum(map(len, row.cells))))
+    above = _above(head)
+    lines_above = [": ".join(filter(None, map(cell_text, row.cells))) for row in head[:above]]
+    if any(lines_above):
+        yield head[0].number, Note(head[0].number, ["\n".join(filter(None, lines_above))])
+    table = Table(chain(head[above:], rows), assume=lambda row: True, is_sheet=True, min_columns=1)
+    for item in table.items():
+        yield item.number, item if isinstance(item, Note) else _record(item)
+
+
+def _first(items: Iterator[Item], size: Callable[[Item], int]) -> Iterator[Item]:
+    """Yield the first items, fewer if they are large, so that memory stays bounded."""
+    total = 0
+    for item in islice(items, SAMPLE):
+        yield item
+        total += size(item)
+        if total > _MAX_SAMPLE:
+            return
+
+
+def _record(row: Row) -> TableRecord | str:
+    """Return a row as a record, or the reason why it is none."""
+    width = len(row.head.names)
+    if width and any(row.cells[width:]):
+        return f"{len(row.cells)} cells in a table of {width} columns"
+    return TableRecord(row, [row.head.field(column) for column in range(width or len(row.cells))])
+
+
+def _above(rows: Sequence[CellRow]) -> int:
+    """Return the number of rows above the first of the widest blocks, which blank rows divide."""
+    widths: list[tuple[float, int]] = []
+    at = 0
+    for has_text, group in groupby(rows, key=lambda row: any(row.cells)):
+        block = list(group)
+        if has_text:
+            widths.append((median(len(row.cells) for row in block), -at))
+        at += len(block)
+    return -max(widths, default=(0, 0))[1]
+
+
+def _delimiter(sample: Sequence[str]) -> str:
+    if sample and sample[0].strip("\ufeff \"'").lower() in TEXT_FIELDS:
+        return _ONE_COLUMN
+    return max(_MARKS, key=lambda mark: _regularity(sample, mark))
+
+
+def _regularity(sample: Sequence[str], mark: str) -> tuple[float, int]:
+    """Return the share of the rows that have the usual number of cells, and this number; 0 for a single cell."""
+    widths: Counter[int] = Counter()
+    with suppress(DataError):  # a quotation mark that is not closed: reported when the rows are read
+        widths.update(len(cells) for _, cells in table_rows(sample, mark) if any(cells))
+    width = max(widths, key=lambda width: widths[width] * (width > 1) * width, default=1)
+    return (widths[width] / widths.total(), width) if width > 1 else (0.0, 1)
+
+
+def table_rows(source: Iterable[str], delimiter: str, place: str = "") -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a table in CSV with the numbers of their first lines.
+
+    Raises DataError, which begins with `place`, for a cell of more than 128 million characters: a quotation mark that
+    is not closed makes one cell of the rest of a file.
+    """
+    reader = csv.reader((f"{line}\n" for line in source), delimiter=delimiter)
+    while True:
+        number = reader.line_num + 1
+        with _cell_limit:  # the csv module has one limit per process: it is raised for this row only
+            limit = csv.field_size_limit(_MAX_CELL)
+            try:
+                row = next(reader, None)
+            except csv.Error as error:
+                raise DataError(f"{place}line {number:,}: {error}. Is a quotation mark not closed?") from error
+            finally:
+                csv.field_size_limit(limit)
+        if row is None:
+            return
+        yield number, row
+
+
+def split_row(line: str, delimiter: str) -> list[str]:
+    """Return the cells of one line of CSV."""
+    return next(table_rows((line,), delimiter), (0, list[str]()))[1]

@@ -1,0 +1,157 @@
+"""Finding what names the columns of a table: its header, and the lines of its title above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from statistics import median
+
+from graphwright.data.records.grid import CellRow, has_digit, is_number
+
+Assumption = Callable[[CellRow], bool]
+"""Whether a first row names the columns where the rows below do not tell."""
+
+_MAX_HEADER = 100  # characters of the name of a column
+_MAX_NAME = 1_000  # characters of a name that is kept, which each row repeats
+_MAX_ROWS = 5  # of a header
+_BETWEEN = " / "  # the names of a column in several rows
+
+
+def may_name_columns(row: CellRow) -> bool:
+    """Return whether a row may name columns: short texts that differ, at least two of them, and no numbers but years.
+
+    The first column may have no name.
+
+    >>> may_name_columns(CellRow(0, ["River", "Length in km"])), may_name_columns(CellRow(0, ["Mur", "464"]))
+    (True, False)
+    """
+    texts = [row.cells[column].casefold() for column in row.filled()]
+    first = next((column for column, text in enumerate(row.cells) if text), 0)
+    gaps = any(not text for text in row.cells[first:])
+    numbers = _number_names(row)
+    names = all(
+        len(text) <= _MAX_HEADER and any(map(str.isalnum, text)) and (numbers or not is_number(text)) for text in texts
+    )
+    return names and not gaps and len(set(texts)) == len(texts) >= 2
+
+
+def header_evidence(rows: Sequence[CellRow]) -> int:
+    """Return by how many columns the first row differs from those below as names differ from values.
+
+    A name has no digit where most values have one. Below 0, the first row is one of values: numbers above numbers,
+    unless they count up as years do, or a text that recurs in its column.
+    """
+    first, body = rows[0], [row for row in rows[1:] if row.cells != rows[0].cells]
+    bold = sum(row.bold for row in body)
+    score = 2 * (first.bold and 2 * bold < len(body))
+    numbers = _number_names(first)
+    for column in first.filled():
+        name, values = first.cells[column], [text for row in body if (text := row.cell(column))]
+        if not values:
+            continue
+        if is_number(name):
+            score -= not numbers or 2 * sum(map(_is_year, values)) > len(values)
+        elif not has_digit(name) and 2 * sum(map(has_digit, values)) >= len(values):
+            score += 1
+        elif name.casefold() in map(str.casefold, values):
+            score -= 1
+    return score
+
+
+def _number_names(row: CellRow) -> bool:
+    """Return whether the numbers of a row may be names: years that rise by the same step, or 0, 1, 2."""
+    numbers = [row.cells[column] for column in row.filled() if is_number(row.cells[column])]
+    if len(numbers) < 2 or not all(number.isdecimal() and len(number) <= 4 for number in numbers):
+        return False
+    steps = {int(after) - int(before) for before, after in pairwise(numbers)}
+    return len(steps) == 1 and min(steps) > 0 and (all(map(_is_year, numbers)) or numbers[:2] == ["0", "1"])
+
+
+def _is_year(text: str) -> bool:
+    return len(text) == 4 and text.isdecimal() and text[0] in "12"
+
+
+def title_depth(rows: Sequence[CellRow]) -> int:
+    """Return the number of rows at the top that are no part of the table, but say what it is.
+
+    They have one text, or fewer texts than most rows, all of them in the first columns.
+    """
+    counts = [sum(map(bool, row.cells)) for row in rows]
+    usual = median(counts)
+    if usual < 2:
+        return 0
+    depth, several = 0, False
+    while depth < len(rows) - 1:
+        row, filled = rows[depth], rows[depth].filled()
+        is_line = filled == list(range(filled[0], filled[0] + len(filled))) and counts[depth] < usual
+        is_group = any(not rows[depth + 1].cell(column) for column in filled)
+        if len(filled) > 1 and (not is_line or is_group or row.left):
+            break
+        several = several or len(filled) > 1
+        depth += 1
+    return 0 if several and header_evidence(rows[depth:]) <= 0 else depth
+
+
+def header_depth(rows: Sequence[CellRow], assume: Assumption) -> int:
+    """Return the number of rows at the top that name the columns; `assume` decides where the values do not."""
+    score = header_evidence(rows)
+    if score < 0 or (score == 0 and not assume(rows[0])):
+        return 0
+    depth = 1
+    while depth < min(len(rows) - 1, _MAX_ROWS) and _goes_on(rows, depth):
+        depth += 1
+    return depth
+
+
+def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
+    """Return whether row `depth` belongs to the header above it.
+
+    It does if a name spans both, if it divides a merged name, if it has names where the row above has none, or if it
+    has units: texts above values, and nothing above texts.
+    """
+    above, row, body = rows[depth - 1], rows[depth], rows[depth + 1 :]
+    filled = row.filled()
+    if row.above:
+        return True
+    if not filled or any(is_number(row.cells[column]) for column in filled):
+        return False
+    if above.left:
+        return header_evidence(rows[depth:]) >= 0
+    values = [column for column in range(len(row.cells)) if _has_values(body, column)]
+    names = any(not above.cell(column) for column in filled) and any(column in values for column in filled)
+    units = bool(values) and filled == values and not any(has_digit(row.cells[column]) for column in filled)
+    return names or units
+
+
+def _has_values(rows: Sequence[CellRow], column: int) -> bool:
+    texts = [text for row in rows if (text := row.cell(column))]
+    return bool(texts) and 2 * sum(map(has_digit, texts)) >= len(texts)
+
+
+def column_names(header: Sequence[CellRow]) -> tuple[str, ...]:
+    """Return the names of columns by the rows of a header, "" for a column without one.
+
+    A name that stands above several columns is joined to theirs; a name that repeats another gets a number.
+
+    >>> column_names([CellRow(0, ["", "Q1", "", "Q2"]), CellRow(1, ["Region", "Sales", "Units", "Sales"])])
+    ('Region', 'Q1 / Sales', 'Q1 / Units', 'Q2 / Sales')
+    """
+    names: list[str] = []
+    for column in range(max(len(row.cells) for row in header)):
+        parts = [_name(header, number, column) for number in range(len(header))]
+        parts = [part for at, part in enumerate(parts) if part and part not in parts[:at]]
+        name = _BETWEEN.join(parts)[:_MAX_NAME].strip()
+        count = 2
+        while name and name in names:
+            name, count = f"{_BETWEEN.join(parts)[:_MAX_NAME].strip()} ({count})", count + 1
+        names.append(name)
+    return tuple(names)
+
+
+def _name(header: Sequence[CellRow], number: int, column: int) -> str:
+    """Return the text of one row of a header above a column: its own, or that of the columns to the left."""
+    row = header[number]
+    if row.cell(column) or number + 1 == len(header) or not header[number + 1].cell(column):
+        return row.cell(column)
+    before = next((at for at in range(min(column, len(row.cells)) - 1, -1, -1) if row.cells[at]), None)
+    return "" if before is None or not header[number + 1].cell(before) else row.cells[before]

@@ -1,0 +1,238 @@
+"""Tables of any format as records: a header that names the columns, rows, totals, and the lines around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice, pairwise
+from typing import NamedTuple
+
+from graphwright.data.records.grid import CellRow, has_digit
+from graphwright.data.records.header import (
+    Assumption,
+    column_names,
+    header_depth,
+    header_evidence,
+    may_name_columns,
+    title_depth,
+)
+from graphwright.data.records.record import Field, Record
+from graphwright.data.records.totals import Totals
+
+SAMPLE = 200
+"""Rows of a table by which its header is found."""
+_VALUES = 0.8  # share of texts with a digit in a column of values
+
+
+class Head(NamedTuple):
+    """The head of a table: the names of its columns, of which the first is column `start` of the grid, and its title.
+
+    A column may have no name: then its fields are called "column 3".
+    """
+
+    names: tuple[str, ...]
+    start: int = 0
+    title: str = ""
+
+    def name(self, column: int) -> str:
+        """Return the name of a column of the grid, "" for none."""
+        return self.names[column] if column < len(self.names) else ""
+
+    def field(self, column: int) -> str:
+        """Return the name of the fields of a column of the grid."""
+        return self.name(column) or f"column {column - self.start + 1}"
+
+
+class Note(NamedTuple):
+    """A line beside the rows of a table, such as its title; `number`: its row in the file."""
+
+    number: int
+    cells: Sequence[str]
+
+    @property
+    def text(self) -> str:
+        """The texts of the line."""
+        return " | ".join(filter(None, self.cells))
+
+
+class Row(NamedTuple):
+    """A row of a table below its head; `number`: its row in the file, `is_copy`: whether it is a total."""
+
+    number: int
+    head: Head
+    cells: Sequence[str]
+    is_copy: bool = False
+
+    def sentence(self) -> tuple[str, tuple[Field, ...]]:
+        """Return the row as a sentence, and its fields, which have their places in the sentence.
+
+        >>> Row(0, Head(("River", "Source", "km")), ["Mur", "", "464"]).sentence()[0]
+        'River: Mur; km: 464.'
+        >>> Row(0, Head(()), ["Mur", "464"]).sentence()[0]
+        'Mur | 464'
+        """
+        is_named = any(self.head.names)
+        parts: list[str] = []
+        fields: list[Field] = []
+        size = 0
+        for column, text in enumerate(self.cells):
+            if text:
+                name = self.head.name(column)
+                before = ("; " if is_named else " | ") * bool(parts) + (f"{name}: " if name else "")
+                start = size + len(before)
+                size = start + len(text)
+                parts += before, text
+                fields.append(Field(self.head.field(column), text, start, size))
+        end = "." if is_named and parts and parts[-1][-1] not in ".!?" else ""
+        return "".join((*parts, end)), tuple(fields)
+
+
+def moved(fields: Iterable[Field], start: int) -> tuple[Field, ...]:
+    """Return the fields of a text that begins at character `start` of another."""
+    return tuple(field._replace(start=field.start + start, end=field.end + start) for field in fields)
+
+
+def row_record(type: str, row: Row, fields: Iterable[Field], start: int, end: int) -> Record:
+    """Return the record of a row whose sentence is the characters `start` to `end` of a document."""
+    return Record(type, moved(fields, start), start, end, row.is_copy)
+
+
+class TableTypes:
+    """Types of the records of tables: the title of a table, with a number where another one has other columns."""
+
+    def __init__(self) -> None:
+        self._heads: dict[str, list[tuple[str, ...]]] = {}
+
+    def of(self, head: Head, title: str) -> str:
+        """Return the type of the records of a table below a title.
+
+        >>> types = TableTypes()
+        >>> [types.of(Head(names), "Rivers") for names in (("name", "km"), ("name", "source"), ("name", "km"))]
+        ['Rivers', 'Rivers 2', 'Rivers']
+        """
+        heads = self._heads.setdefault(title, [])
+        if head.names not in heads:
+            heads.append(head.names)
+        number = heads.index(head.names) + 1
+        return f"{title} {number}" if number > 1 and title else title
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it is read: the rows of its grid, and what its file says about them.
+
+    `header`: the number of rows that the file declares as its header, None if it declares none: then it is found, and
+    `assume` decides where values do not tell. `is_sheet`: blank rows may divide it into several tables. `min_columns`:
+    the columns of a table; what has fewer is lines of text. `title`: its name, if the file gives it one.
+    """
+
+    rows: Iterable[CellRow]
+    header: int | None = None
+    assume: Assumption = may_name_columns
+    is_sheet: bool = False
+    min_columns: int = 2
+    title: str = ""
+
+    def items(self) -> Iterator[Row | Note]:
+        """Yield the rows below the header, without repetitions of it, and the lines around them, in their order.
+
+        Rows are read as they are needed.
+
+        >>> table = Table([CellRow(0, ["River", "km"]), CellRow(1, ["Mur", "464"]), CellRow(2, ["Enns", "254"])])
+        >>> [item.sentence()[0] for item in table.items()]
+        ['River: Mur; km: 464.', 'River: Enns; km: 254.']
+        """
+        reader = _Reader(self)
+        rows = (row for row in self.rows if self.is_sheet or any(row.cells))
+        rows = (row for row in rows if not any(row.cells) or not row.above.issuperset(row.filled()))
+        for has_text, block in groupby(rows, key=lambda row: any(row.cells)):
+            if has_text:
+                yield from reader.block(block)
+        yield from reader.without_rows()
+
+
+class _Reader:
+    """Reader of the blocks of a sheet, which blank rows divide; it has the head of the current table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.head: Head | None = None
+        self.header: list[CellRow] = []
+        self.values: set[int] = set()  # columns of values, by the first rows
+        self.width = 0
+        self.totals = Totals()
+        self.unused: list[CellRow] = []  # a header without rows so far
+
+    def block(self, block: Iterator[CellRow]) -> Iterator[Row | Note]:
+        """Yield the rows of a block: of the current table, of a new one, or lines of text."""
+        sample = list(islice(block, SAMPLE))
+        rows = chain(sample, block)
+        if self.head is not None and self._is_note(sample):
+            yield from map(_note, rows)
+        elif self.head is not None and self._goes_on(sample):
+            yield from self._rows(rows)
+        else:
+            yield from self._new_table(sample, rows)
+
+    def _is_note(self, sample: Sequence[CellRow]) -> bool:
+        """Return whether a block has one cell in each row, below a table of several columns."""
+        return self.width > 1 and all(len(row.cells) - min(row.filled()) == 1 for row in sample)
+
+    def _goes_on(self, sample: Sequence[CellRow]) -> bool:
+        """Return whether a block belongs to the current table: its columns hold the same kinds of texts."""
+        assert self.head is not None
+        columns = {column for row in sample for column in row.filled()}
+        if sample[0].cells in [row.cells for row in self.header]:
+            return True
+        if min(columns) < self.head.start or (len(sample) > 1 and header_evidence(sample) > 0):
+            return False
+        if self.values:
+            return all(has_digit(row.cell(column)) or not row.cell(column) for row in sample for column in self.values)
+        return len(columns) == sum(map(bool, self.head.names or sample[0].cells))
+
+    def _new_table(self, sample: Sequence[CellRow], rows: Iterator[CellRow]) -> Iterator[Row | Note]:
+        yield from self.without_rows()
+        table, title = self.table, self.table.title
+        depth = title_depth(sample) if table.header is None else 0
+        for row in islice(rows, depth):
+            note = _note(row)
+            title = title or note.text
+            yield note
+        sample = sample[depth:]
+        columns = {column for row in sample for column, text in enumerate(row.cells) if text}
+        if len(columns) < table.min_columns:
+            yield from map(_note, rows)
+            return
+        depth = header_depth(sample, table.assume) if table.header is None else min(table.header, len(sample))
+        self.header = list(islice(rows, depth))
+        names = column_names(self.header) if self.header else ()
+        self.head = Head(names, min(columns), title)
+        self.width, self.totals = max(columns) + 1, Totals()
+        texts = {column: [text for row in sample[depth:] if (text := row.cell(column))] for column in columns}
+        self.values = {
+            column for column, cells in texts.items() if cells and sum(map(has_digit, cells)) >= _VALUES * len(cells)
+        }
+        self.unused = self.header
+        yield from self._rows(rows)
+
+    def without_rows(self) -> Iterator[Note]:
+        """Yield the header of the current table if no row follows it."""
+        yield from map(_note, self.unused)
+        self.unused = []
+
+    def _rows(self, rows: Iterator[CellRow]) -> Iterator[Row | Note]:
+        """Yield rows of the current table; a line across all of its columns is no row."""
+        assert self.head is not None
+        repeated = [row.cells for row in self.header]
+        for row, following in pairwise(chain(rows, (None,))):
+            if row is None or row.cells in repeated:
+                continue
+            if len(row.filled()) == 1 and len(row.left) + 1 >= self.width - self.head.start > 1:
+                yield _note(row)
+            else:
+                self.unused = []
+                yield Row(row.number, self.head, row.cells, self.totals.read(row, is_last=following is None))
+
+
+def _note(row: CellRow) -> Note:
+    return Note(row.number, ["" if column in row.left else text for column, text in enumerate(row.cells)])
