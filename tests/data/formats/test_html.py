@@ -102,3 +102,47 @@ def test_html_text_anchor_sign_is_left_out_of_heading() -> None:
     heading = "<h2><a href='#built'>Built</a><a href='#built'>\U0001f517</a></h2>"
     found = html_text(f"<h1>Pier<a href='#pier'>\u00b6</a></h1>{heading}<p>1881 <a href='#n'>*</a>")
     assert (found.text, [heading.title for heading in found.headings]) == ("Pier\n\nBuilt\n\n1881 *", ["Pier", "Built"])
+
+
+DATA = """<h1>Countries</h1><table><caption>Area of countries</caption><thead><tr><th rowspan=2>Country</th>
+<th colspan=2>Area</th></tr><tr><th>km²</th><th>sq mi</th></tr></thead><tbody><tr><td>Austria</td><td>83,879</td>
+<td>32,386</td></tr><tr><td rowspan=2><a href="it.html">Italy</a></td><td>301,230</td><td>116,306</td></tr><tr>
+<td>302,073</td><td>116,631</td></tr></tbody><tfoot><tr><td>Sum</td><td>687,182</td><td>265,323</td></tr></table>"""
+
+
+def test_html_text_table_of_data_gives_records() -> None:
+    page = html_text(f"<body>{DATA}<p>End.")
+    assert [{field.name: field.text for field in record.fields} for record in page.records if not record.is_copy] == [
+        {"Country": "Austria", "Area / km²": "83,879", "Area / sq mi": "32,386"},
+        {"Country": "Italy", "Area / km²": "301,230", "Area / sq mi": "116,306"},
+        {"Country": "Italy", "Area / km²": "302,073", "Area / sq mi": "116,631"},
+    ]
+    assert len(page.records) == 4 and {record.type for record in page.records} == {"Area of countries"}
+    assert page.links == ["it.html"] and page.text.startswith("Countries\n\nArea of countries\nCountry: Austria;")
+    for record in page.records:
+        assert [page.text[field.start : field.end] for field in record.fields] == [f.text for f in record.fields]
+
+
+def test_html_text_box_of_names_and_values_is_one_record() -> None:
+    rows = "<tr><th colspan=2>Ada Lovelace<tr><th>Born<td>10 December 1815<tr><th>Died<td>1852"
+    (record,) = html_text(f"<h2>People</h2><table>{rows}</table>").records
+    assert record.type == "Ada Lovelace"
+    assert [(field.name, field.text) for field in record.fields] == [("Born", "10 December 1815"), ("Died", "1852")]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<table><tr><td>Menu<td><h2>News</h2><p>Text.<tr><td>More<td>Text.</table>",
+        "<table role=presentation><tr><td>a<td>b<tr><td>1<td>2</table>",
+        "<table><tr><td>One<td>Two</table>",
+    ],
+)
+def test_html_text_table_that_arranges_a_page_gives_no_records(page: str) -> None:
+    assert html_text(page).records == ()
+
+
+def test_html_text_table_in_table_of_layout_gives_records() -> None:
+    inner = "<table><tr><th>k<th>v<tr><td>a<td>1</table>"
+    (record,) = html_text(f"<table><tr><td>Left<td>{inner}</table>").records
+    assert [(field.name, field.text) for field in record.fields] == [("k", "a"), ("v", "1")]

@@ -96,3 +96,35 @@ def test_markdown_text_headings_lie_in_text() -> None:
     text, headings = page.text, page.headings
     assert [(level, name) for _, level, name in headings] == [(1, "Top one"), (2, "Two"), (2, "Three"), (1, "Quoted")]
     assert all(text.startswith(name, start) for start, _, name in headings) and page.title == "Top one"
+
+
+TABLES = r"""# Staff
+
+Person | Age | Team
+--- | ---: | :---:
+Anna \| B | 30 | `Red`
+Ben | 45 | [Blue](blue.md)
+**All** | **75** |
+
+> | Q | A |
+> |---|---|
+> | x | 1 |
+
+```
+| no | table |
+|----|-------|
+```
+"""
+
+
+def test_markdown_text_tables_give_records() -> None:
+    page = markdown_text(TABLES)
+    assert [(r.type, r.is_copy, {f.name: f.text for f in r.fields}) for r in page.records] == [
+        ("Staff", False, {"Person": "Anna | B", "Age": "30", "Team": "Red"}),
+        ("Staff", False, {"Person": "Ben", "Age": "45", "Team": "Blue"}),
+        ("Staff", True, {"Person": "All", "Age": "75"}),
+        ("Staff 2", False, {"Q": "x", "A": "1"}),
+    ]
+    for record in page.records:
+        assert [page.text[field.start : field.end] for field in record.fields] == [f.text for f in record.fields]
+    assert page.links == ["blue.md"] and "| no | table |" in page.text

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import zipfile
-from datetime import date
+from datetime import date, datetime
 from functools import reduce
 from typing import Any
 
 import pytest
 from tests.data.formats.made import RIVERS, edited, extracted, written, zipped
 
-from graphwright.data.formats.format import UnreadableError
+from graphwright.data.formats.format import Extracted, UnreadableError
 
 
 def report() -> Any:
@@ -186,3 +186,98 @@ def test_docx_entities_are_refused() -> None:
     data = edited(data, "An introduction.", "An &s; introduction.", "word/document.xml")
     with pytest.raises(UnreadableError, match="declares entities"):
         extracted("a.docx", data)
+
+
+def facts(part: Extracted) -> list[tuple[str, dict[str, str]]]:
+    """The type and the fields of each record that is no copy; their places are checked."""
+    for record in part.records:
+        assert [part.text[field.start : field.end] for field in record.fields] == [f.text for f in record.fields]
+    return [(r.type, {field.name: field.text for field in r.fields}) for r in part.records if not r.is_copy]
+
+
+def test_xlsx_merged_header_formats_and_second_table_are_read() -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    sheet = workbook.active
+    sheet.title = "Plants"
+    sheet["A1"] = "Report 2026"
+    sheet.merge_cells("A1:D1")
+    for row in (["Plant", "Output", None, "Since", "Scrap"], [None, "Plan", "Actual"]):
+        sheet.append(row)
+    sheet.append(["Graz", 1200, 1100.5, date(1998, 5, 4), 0.034])
+    sheet.append(["Linz", 800, 900, datetime(2011, 11, 30, 9, 30), 0.5])
+    for merged in ("B2:C2", "A2:A3", "D2:D3", "E2:E3"):
+        sheet.merge_cells(merged)
+    for cell, form in (("B4", "#,##0"), ("C4", '#,##0.00 "t"'), ("D4", "DD.MM.YYYY"), ("E4", "0.0%"), ("E5", "0%")):
+        sheet[cell].number_format = form
+    sheet["A8"], sheet["B8"], sheet["A9"], sheet["B9"] = "Shift", "Lead", "Early", "Tora"
+    hidden = workbook.create_sheet("Prices")
+    hidden.sheet_state, hidden["A1"] = "hidden", "secret"
+    book = extracted("a.xlsx", written(workbook))
+    graz = {"Plant": "Graz", "Output / Plan": "1200", "Output / Actual": "1100.5 t", "Since": "1998-05-04"}
+    linz = {"Plant": "Linz", "Output / Plan": "800", "Output / Actual": "900", "Since": "2011-11-30 09:30"}
+    assert facts(book) == [
+        ("Plants", {**graz, "Scrap": "3.4%"}), ("Plants", {**linz, "Scrap": "50%"}),
+        ("Plants 2", {"Shift": "Early", "Lead": "Tora"}),
+    ]  # fmt: skip
+    assert book.places is not None and book.places.of(*book.records[0][2:4]) == "Plants!A4:E4"
+    assert book.gaps == "hidden sheets left out: Prices" and "secret" not in book.text
+
+
+def test_xlsx_tables_beside_each_other_and_totals_are_read() -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook = openpyxl.Workbook()
+    for row in (["Item", "Cost", None, "Person", "Team"], ["Desk", 120, None, "Anna", "Red"]):
+        workbook.active.append(row)
+    for row in (["Lamp", 35, None, "Ben", "Blue"], ["All", "=SUM(B2:B3)"]):
+        workbook.active.append(row)
+    form = workbook.create_sheet("Invoice")
+    form.append(["Customer:", "Halden"])
+    form.append(["Date:", date(2024, 3, 1)])
+    book = extracted("a.xlsx", written(workbook))
+    assert facts(book) == [
+        ("Sheet", {"Item": "Desk", "Cost": "120"}), ("Sheet", {"Item": "Lamp", "Cost": "35"}),
+        ("Sheet 2", {"Person": "Anna", "Team": "Red"}), ("Sheet 2", {"Person": "Ben", "Team": "Blue"}),
+        ("Invoice", {"Customer": "Halden", "Date": "2024-03-01"}),
+    ]  # fmt: skip
+    assert book.gaps == "formulas without a value: 1; open and save it in Excel"
+    assert book.places is not None and book.places.of(len(book.text) - 2, len(book.text)) == "Invoice!A1:B2"
+
+
+def test_xlsx_default_name_of_sheet_gives_way_to_title() -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    workbook.active.title = "Tabelle1"
+    for row in (["Rivers of Styria"], ["River", "km"], ["Mur", 464], ["Enns", 254]):
+        workbook.active.append(row)
+    assert [kind for kind, _ in facts(extracted("a.xlsx", written(workbook)))] == ["Rivers of Styria"] * 2
+
+
+def test_docx_merged_cells_and_caption_are_read() -> None:
+    document = pytest.importorskip("docx").Document()
+    document.add_heading("Cities", 1)
+    document.add_paragraph("Table 2: Inhabitants of cities")
+    table = document.add_table(4, 3)
+    rows = (("Country", "City", "Inhabitants"), ("Austria", "Graz", "300000"), ("", "Linz", "210000"))
+    for number, row in enumerate((*rows, ("Italy", "Rome", "2800000"))):
+        for cell, text in zip(table.rows[number].cells, row, strict=True):
+            cell.text = text
+    table.cell(1, 0).merge(table.cell(2, 0))
+    kinds, records = zip(*facts(extracted("a.docx", written(document))), strict=True)
+    assert set(kinds) == {"Inhabitants of cities"}
+    assert [(r["Country"], r["City"]) for r in records] == [("Austria", "Graz"), ("Austria", "Linz"), ("Italy", "Rome")]
+
+
+def test_pptx_merged_header_is_read() -> None:
+    pptx = pytest.importorskip("pptx")
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    table = slide.shapes.add_table(4, 3, 0, 0, 5_000_000, 1_000_000).table
+    for number, row in enumerate(
+        (("Region", "Q1", ""), ("", "Sales", "Units"), ("North", "10", "1"), ("South", "9", "4"))
+    ):
+        for column, text in enumerate(row):
+            table.cell(number, column).text = text
+    table.cell(0, 1).merge(table.cell(0, 2))
+    table.cell(0, 0).merge(table.cell(1, 0))
+    assert facts(extracted("deck.pptx", written(presentation)))[0] == (
+        "", {"Region": "North", "Q1 / Sales": "10", "Q1 / Units": "1"},
+    )  # fmt: skip

@@ -100,3 +100,46 @@ def test_pdf_empty_encrypted_or_damaged_raises() -> None:
         extracted(bytes(document.output()))
     with pytest.raises(UnreadableError, match="damaged PDF"):
         extracted(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj")
+
+
+@pytest.mark.parametrize("is_repeated", [True, False])
+@pytest.mark.parametrize("is_bold", [True, False])
+def test_pdf_table_over_pages_keeps_its_columns(is_repeated: bool, is_bold: bool) -> None:
+    document = pdf()
+    document.cell(0, 10, "Table 4. Limits of valves", new_x="LMARGIN", new_y="NEXT")
+    for number in range(1, 121):
+        if number == 1 or (is_repeated and number % 40 == 1):
+            document.set_font("helvetica", style="B" if is_bold else "", size=11)
+            line(document, "Valve", "Pressure", "Maker")
+            document.set_font("helvetica", size=11)
+        line(document, f"V-{number}", f"{number * 3} bar", ("Linde", "Kemi")[number % 2])
+        if number % 40 == 0:
+            document.add_page()
+    document.cell(0, 5, "The end of it.")
+    page = extracted(bytes(document.output()))
+    assert [{f.name: f.text for f in record.fields} for record in page.records] == [
+        {"Valve": f"V-{n}", "Pressure": f"{n * 3} bar", "Maker": ("Linde", "Kemi")[n % 2]} for n in range(1, 121)
+    ]
+    assert {record.type for record in page.records} == {"Limits of valves"} and page.text.endswith("The end of it.")
+    assert page.places is not None
+    for at, label in ((0, "page 1"), (40, "page 2"), (119, "page 3")):
+        record = page.records[at]
+        assert page.places.of(record.start, record.end) == label
+    assert page.places.of(len(page.text) - 3, len(page.text)) == "page 4"
+
+
+def line(document: Any, *cells: str) -> None:
+    for cell in cells:
+        document.cell(50, 6, cell)
+    document.ln(6)
+
+
+def test_pdf_line_at_top_of_both_pages_is_a_running_head() -> None:
+    document = pdf()
+    for text in ("The Mur is long.", "The Enns is short."):
+        document.cell(0, 5, "Acme confidential", new_x="LMARGIN", new_y="NEXT")
+        document.ln(10)
+        document.cell(0, 5, text, new_x="LMARGIN", new_y="NEXT")
+        if text.startswith("The Mur"):
+            document.add_page()
+    assert extracted(bytes(document.output())).text == "The Mur is long.\n\nThe Enns is short."

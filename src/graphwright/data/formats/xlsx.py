@@ -87,8 +87,9 @@ class _Sheet:
         name, heads, is_empty = self.sheet.title, list[Head](), True
         for item in Table(side_by_side(self.rows()), is_sheet=True).items():
             filled = [column for column, text in enumerate(item.cells) if text]
-            first, last = (f"{get_column_letter(at + 1)}{item.number}" for at in (filled[0], filled[-1]))
-            builder.place(f"{name}!{first}:{last}")
+            area = item.area if isinstance(item, Row) else None
+            first, last, end = area or (filled[0], filled[-1], item.number)
+            builder.place(f"{name}!{get_column_letter(first + 1)}{item.number}:{get_column_letter(last + 1)}{end}")
             if is_empty:  # so that the heading lies in the cells of the first row
                 builder.heading(name, 1)
                 is_empty = False

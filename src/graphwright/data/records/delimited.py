@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from graphwright.data.decoding import lines, suffix_of
 from graphwright.data.records.grid import CellRow, cell_text
+from graphwright.data.records.header import are_pairs, header_evidence
 from graphwright.data.records.table import SAMPLE, Note, Row, Table
 from graphwright.errors import DataError
 
@@ -24,6 +25,7 @@ TEXT_FIELDS = (
 """Names of the fields that hold a text."""
 _MAX_CELL = 128 * 2**20  # characters, as of a document; the csv module's own limit is 131,072
 _MAX_SAMPLE = 1_000_000  # characters of the lines by which a dialect is detected
+_MIN_TABLE = 2  # rows, without the header, of a table above a wider one
 _MARKS = ",;\t|"
 _ONE_COLUMN = "\x1f"  # a delimiter that no file has
 _DECLARED = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # of Excel, before the header
@@ -90,13 +92,16 @@ def _record(row: Row) -> TableRecord | str:
 
 
 def _above(rows: Sequence[CellRow]) -> int:
-    """Return the number of rows above the first of the widest blocks, which blank rows divide."""
+    """Return the number of rows above the first table: a block with a header, or the widest; blank rows divide them."""
     widths: list[tuple[float, int]] = []
     at = 0
     for has_text, group in groupby(rows, key=lambda row: any(row.cells)):
         block = list(group)
         if has_text:
-            widths.append((median(len(row.cells) for row in block), -at))
+            width = median(len(row.cells) for row in block)
+            if width > 1 and len(block) > _MIN_TABLE and header_evidence(block) > 0 and not are_pairs(block):
+                widths.append((len(rows), -at))
+            widths.append((width, -at))
         at += len(block)
     return -max(widths, default=(0, 0))[1]
 

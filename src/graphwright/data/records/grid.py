@@ -13,6 +13,7 @@ MAX_SPAN = 1_000
 """Maximum columns or rows that one cell spans."""
 _NUMBER = re.compile(r"[\s\d.,:%‰$£¥\u20a0-\u20cf+()/'’−–-]*\d[\s\d.,:%‰$£¥\u20a0-\u20cf+()/'’−–-]*")
 _DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"\d[\d.,]*")
 
 
 class Cell(NamedTuple):
@@ -68,6 +69,17 @@ def is_number(text: str) -> bool:
 def has_digit(text: str) -> bool:
     """Return whether a text has a digit."""
     return _DIGIT.search(text) is not None
+
+
+def kind_of(text: str) -> str:
+    """Return the kind of a value: the signs of a number or a date, or whether a text has digits.
+
+    >>> kind_of("1,200.5"), kind_of("2024-05-01"), kind_of("464 km"), kind_of("Graz")
+    ('9', '9-9-9', 'digits', 'text')
+    """
+    if is_number(text):
+        return _DIGITS.sub("9", text)
+    return "digits" if has_digit(text) else "text"
 
 
 def spread(rows: Iterable[Sequence[Cell]]) -> Iterator[CellRow]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median
 
-from graphwright.data.records.grid import CellRow, has_digit, is_number
+from graphwright.data.records.grid import CellRow, has_digit, is_number, kind_of
 
 Assumption = Callable[[CellRow], bool]
 """Whether a first row names the columns where the rows below do not tell."""
@@ -14,6 +15,7 @@ Assumption = Callable[[CellRow], bool]
 _MAX_HEADER = 100  # characters of the name of a column
 _MAX_NAME = 1_000  # characters of a name that is kept, which each row repeats
 _MAX_ROWS = 5  # of a header
+_SAME_KIND = 0.75  # share of the values of a column
 _BETWEEN = " / "  # the names of a column in several rows
 
 
@@ -38,20 +40,22 @@ def may_name_columns(row: CellRow) -> bool:
 def header_evidence(rows: Sequence[CellRow]) -> int:
     """Return by how many columns the first row differs from those below as names differ from values.
 
-    A name has no digit where most values have one. Below 0, the first row is one of values: numbers above numbers,
+    A name has no digit where most values have one, or it is no number where most are numbers; one name stands above
+    several columns; or only the first row is bold. Below 0, the first row is one of values: numbers above numbers,
     unless they count up as years do, or a text that recurs in its column.
     """
     first, body = rows[0], [row for row in rows[1:] if row.cells != rows[0].cells]
     bold = sum(row.bold for row in body)
-    score = 2 * (first.bold and 2 * bold < len(body))
+    score = 2 * (first.bold and 2 * bold < len(body)) + bool(first.left)
     numbers = _number_names(first)
     for column in first.filled():
-        name, values = first.cells[column], [text for row in body if (text := row.cell(column))]
+        name = first.cells[column]
+        values = [text for row in body if (text := row.cell(column)) and column not in row.above]
         if not values:
             continue
         if is_number(name):
             score -= not numbers or 2 * sum(map(_is_year, values)) > len(values)
-        elif not has_digit(name) and 2 * sum(map(has_digit, values)) >= len(values):
+        elif 2 * sum(map(is_number if has_digit(name) else has_digit, values)) >= len(values):
             score += 1
         elif name.casefold() in map(str.casefold, values):
             score -= 1
@@ -90,6 +94,22 @@ def title_depth(rows: Sequence[CellRow]) -> int:
         several = several or len(filled) > 1
         depth += 1
     return 0 if several and header_evidence(rows[depth:]) <= 0 else depth
+
+
+def are_pairs(rows: Sequence[CellRow]) -> bool:
+    """Return whether each row is a name and its value, as in a form: the values are of several kinds.
+
+    So they are if each name ends in a colon.
+    """
+    pairs = [row.filled() for row in rows]
+    if len(rows) < 2 or any(pair != pairs[0] for pair in pairs) or len(pairs[0]) != 2 or rows[0].bold:
+        return False
+    names, values = ([row.cells[column] for row in rows] for column in pairs[0])
+    if all(name.endswith(":") for name in names):
+        return True
+    kinds = Counter(map(kind_of, values[1:])).most_common(1)
+    distinct = len(set(names)) == len(names) and not any(map(is_number, names))
+    return distinct and len(rows) > 2 and kinds[0][1] < _SAME_KIND * len(values[1:])
 
 
 def header_depth(rows: Sequence[CellRow], assume: Assumption) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from graphwright.data.records.grid import CellRow, has_digit
 from graphwright.data.records.header import (
     Assumption,
+    are_pairs,
     column_names,
     header_depth,
     header_evidence,
@@ -56,12 +57,16 @@ class Note(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of a table below its head; `number`: its row in the file, `is_copy`: whether it is a total."""
+    """A row of a table below its head; `number`: its row in the file, `is_copy`: whether it is a total.
+
+    `area`: first column, last column and last row of a row that is written as several, of a name and a value each.
+    """
 
     number: int
     head: Head
     cells: Sequence[str]
     is_copy: bool = False
+    area: tuple[int, int, int] | None = None
 
     def sentence(self) -> tuple[str, tuple[Field, ...]]:
         """Return the row as a sentence, and its fields, which have their places in the sentence.
@@ -159,6 +164,7 @@ class _Reader:
         self.head: Head | None = None
         self.header: list[CellRow] = []
         self.values: set[int] = set()  # columns of values, by the first rows
+        self.columns: set[int] = set()  # with a text in the first rows
         self.width = 0
         self.totals = Totals()
         self.unused: list[CellRow] = []  # a header without rows so far
@@ -184,7 +190,11 @@ class _Reader:
         columns = {column for row in sample for column in row.filled()}
         if sample[0].cells in [row.cells for row in self.header]:
             return True
-        if min(columns) < self.head.start or (len(sample) > 1 and header_evidence(sample) > 0):
+        if (
+            min(columns) < self.head.start
+            or columns.isdisjoint(self.columns)
+            or (len(sample) > 1 and header_evidence(sample) > 0)
+        ):
             return False
         if self.values:
             return all(has_digit(row.cell(column)) or not row.cell(column) for row in sample for column in self.values)
@@ -203,11 +213,14 @@ class _Reader:
         if len(columns) < table.min_columns:
             yield from map(_note, rows)
             return
+        if table.header is None and table.min_columns > 1 and len(sample) < SAMPLE and are_pairs(sample):
+            yield _form(list(rows), title)
+            return
         depth = header_depth(sample, table.assume) if table.header is None else min(table.header, len(sample))
         self.header = list(islice(rows, depth))
         names = column_names(self.header) if self.header else ()
         self.head = Head(names, min(columns), title)
-        self.width, self.totals = max(columns) + 1, Totals()
+        self.columns, self.width, self.totals = columns, max(columns) + 1, Totals()
         texts = {column: [text for row in sample[depth:] if (text := row.cell(column))] for column in columns}
         self.values = {
             column for column, cells in texts.items() if cells and sum(map(has_digit, cells)) >= _VALUES * len(cells)
@@ -232,6 +245,14 @@ class _Reader:
             else:
                 self.unused = []
                 yield Row(row.number, self.head, row.cells, self.totals.read(row, is_last=following is None))
+
+
+def _form(rows: Sequence[CellRow], title: str) -> Row:
+    """Return rows of a name and a value as one row of a table whose columns have these names."""
+    first, second = rows[0].filled()
+    names = column_names([CellRow(0, [row.cells[first].rstrip(" :") for row in rows])])
+    values = [row.cells[second] for row in rows]
+    return Row(rows[0].number, Head(names, 0, title), values, area=(first, second, rows[-1].number))
 
 
 def _note(row: CellRow) -> Note:

@@ -84,7 +84,8 @@ def _agree(
     sums_up = [column for column in known if numbers[column]]
     telling = [column for column in sums_up if not known[column].counts_up(numbers[column])]
     rows = max(total.rows for total in known.values())
-    return len(telling) > 1 or (bool(sums_up) and is_marked) or (bool(telling) and is_last and rows > 2)
+    at_end = is_last and bool(telling) and (rows > 2 or len(sums_up) > 1)
+    return len(telling) > 1 or (bool(sums_up) and is_marked) or at_end
 
 
 def _numbers(row: CellRow, columns: set[int], mark: str) -> dict[int, Decimal]:

@@ -35,11 +35,18 @@ def cell_value(value: Any, form: str = "General") -> str:
         is_percent = "%" in prefix + suffix
         return f"{'-' * (value < 0)}{prefix}{_digits(abs(value), 100 if is_percent else 1)}{suffix}".strip()
     if isinstance(value, datetime):
-        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "seconds")
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", _unit(value.second))
     if isinstance(value, timedelta):
         hours, seconds = divmod(round(value.total_seconds()), 3600)
         return f"{hours}:{seconds // 60:02}:{seconds % 60:02}"
-    return value.isoformat() if isinstance(value, date | time) else str(value)
+    if isinstance(value, time):
+        return value.isoformat(_unit(value.second))
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _unit(seconds: int) -> str:
+    """Return the smallest unit in which a time is written."""
+    return "seconds" if seconds else "minutes"
 
 
 def _digits(number: float, factor: int) -> str:

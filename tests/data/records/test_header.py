@@ -1,0 +1,72 @@
+"""Headers of tables, by their values alone."""
+
+from __future__ import annotations
+
+import pytest
+from tests.data.records.test_grid import grid
+
+from graphwright.data.records.grid import CellRow
+from graphwright.data.records.header import are_pairs, column_names, header_depth, may_name_columns, title_depth
+
+
+@pytest.mark.parametrize(
+    ("lines", "depth"),
+    [
+        (["River|km", "Mur|464", "Enns|254"], 1),
+        (["Mur|464", "Enns|254", "Drau|749"], 0),
+        (["Name|City", "Anna|Graz", "Ben|Linz"], 1),
+        (["red|Graz", "blue|Linz", "red|Wien"], 0),  # a text that recurs
+        (["Country|2019|2020", "Austria|8.9|9", "Italy|60.1|59.9"], 1),  # years that count up
+        (["Anna|2019|2020", "Ben|2018|2021", "Cleo|2001|2004"], 0),
+        (["|Q1||Q2|", "Region|Sales|Units|Sales|Units", "North|1|2|3|4", "South|5|6|7|8"], 2),
+        (["Plant|Output||Since", "|Plan|Actual|", "Graz|1|2|1998", "Linz|3|4|2001"], 2),
+        (["River|Length", "|km", "Mur|464", "Enns|254"], 2),  # units
+        (["River|Length", "Mur|unknown", "Enns|254", "Drau|749"], 1),
+        (["part|price", "KX-1|3", "KX-2|4"], 1),
+    ],
+)
+def test_header_depth_is_found_by_the_values(lines: list[str], depth: int) -> None:
+    assert header_depth(grid(*lines), may_name_columns) == depth
+
+
+def test_header_depth_bold_row_names_columns() -> None:
+    first, *rows = grid("yes|no", "yes|no", "no|no", "no|yes")
+    assert header_depth([first, *rows], may_name_columns) == 0
+    assert header_depth([first._replace(bold=True), *rows], may_name_columns) == 1
+
+
+def test_column_names_repeated_ones_are_numbered() -> None:
+    assert column_names(grid("a|b|a||a")) == ("a", "b", "a (2)", "", "a (3)")
+
+
+@pytest.mark.parametrize(
+    ("lines", "depth"),
+    [
+        (["Report", "Name|Amount", "Anna|3", "Ben|4"], 1),
+        (["Report", "of|2024", "Name|Amount|Year", "Anna|3|1", "Ben|4|2", "Cleo|4|2"], 2),
+        (["Name|Amount", "Anna|3", "Ben|"], 0),
+        (["|Q1||Q2|", "Region|Sales|Units|Sales|Units", "North|1|2|3|4"], 0),
+        (["one", "two", "three"], 0),
+    ],
+)
+def test_title_depth_lines_above_the_header_are_found(lines: list[str], depth: int) -> None:
+    assert title_depth(grid(*lines)) == depth
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["Customer:|Halden", "Seller:|Orsted"], True),
+        (["Customer|Halden", "Date|2024-03-01", "Copies|3"], True),
+        (["Item|Price", "Desk|120", "Lamp|30"], False),
+        (["Shift|Lead", "Early|Tora", "Late|Emil"], False),
+        (["a|b|c", "d|1|2"], False),
+    ],
+)
+def test_are_pairs_values_of_several_kinds_are_those_of_a_form(lines: list[str], expected: bool) -> None:
+    assert are_pairs(grid(*lines)) is expected
+
+
+def test_may_name_columns_needs_different_short_texts() -> None:
+    assert may_name_columns(CellRow(0, ["", "Graz", "Linz"]))
+    assert not may_name_columns(CellRow(0, ["a", "A"])) and not may_name_columns(CellRow(0, ["a", "b" * 101]))

@@ -1,0 +1,60 @@
+"""Tables as records: blocks of a sheet, repeated headers, notes, and spans."""
+
+from __future__ import annotations
+
+from tests.data.records.test_grid import grid
+
+from graphwright.data.records.grid import Cell, spread
+from graphwright.data.records.table import Note, Table
+
+
+def lines(table: Table) -> list[str]:
+    return [item.text if isinstance(item, Note) else item.sentence()[0] for item in table.items()]
+
+
+def test_table_repeated_header_and_blank_rows_are_left_out() -> None:
+    rows = grid("River|km", "Mur|464", "|", "River|km", "Enns|254")
+    expected = ["River: Mur; km: 464.", "River: Enns; km: 254."]
+    assert lines(Table(rows)) == lines(Table(rows, is_sheet=True)) == expected
+
+
+def test_table_sheet_of_two_tables_names_each_by_its_header() -> None:
+    rows = grid("Report 2026", "", "Plant|Output|Scrap", "Graz|120|3", "Linz|80|1", "", "Shift|Lead", "Early|Tora")
+    assert lines(Table(rows, is_sheet=True)) == [
+        "Report 2026", "Plant: Graz; Output: 120; Scrap: 3.", "Plant: Linz; Output: 80; Scrap: 1.",
+        "Shift: Early; Lead: Tora.",
+    ]  # fmt: skip
+
+
+def test_table_blank_row_between_rows_of_one_kind_divides_nothing() -> None:
+    rows = grid("Plant|Output", "Graz|120", "", "Linz|80", "", "Source: ERP")
+    table = Table(rows, is_sheet=True)
+    assert lines(table) == ["Plant: Graz; Output: 120.", "Plant: Linz; Output: 80.", "Source: ERP"]
+
+
+def test_table_line_across_all_columns_is_a_note() -> None:
+    rows = spread([[Cell("River"), Cell("km")], [Cell("Styria", columns=2)], [Cell("Mur"), Cell("464")]])
+    assert lines(Table(rows)) == ["Styria", "River: Mur; km: 464."]
+
+
+def test_table_without_rows_keeps_its_header() -> None:
+    assert lines(Table(grid("River|km"))) == ["River | km"]
+
+
+def test_table_without_header_has_numbered_columns() -> None:
+    (row, *_) = Table(grid("Mur|464", "Enns|254", "Drau|749")).items()
+    assert not isinstance(row, Note)
+    text, fields = row.sentence()
+    assert (text, [field.name for field in fields]) == ("Mur | 464", ["column 1", "column 2"])
+    assert [text[field.start : field.end] for field in fields] == ["Mur", "464"]
+
+
+def test_table_form_is_one_row() -> None:
+    (row,) = Table(grid("Customer:|Halden", "Date:|2024-03-01")).items()
+    assert not isinstance(row, Note) and row.area == (0, 1, 1)
+    assert row.sentence()[0] == "Customer: Halden; Date: 2024-03-01."
+
+
+def test_table_declared_header_is_not_sought() -> None:
+    assert lines(Table(grid("1|2", "3|4"), header=1)) == ["1: 3; 2: 4."]
+    assert lines(Table(grid("River|km", "Mur|464"), header=0)) == ["River | km", "Mur | 464"]

@@ -1,0 +1,48 @@
+"""Rows that sum up the rows above them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.data.records.test_grid import grid
+
+from graphwright.data.records.grid import CellRow
+from graphwright.data.records.totals import Totals
+
+
+def totals(rows: list[CellRow]) -> list[int]:
+    """The numbers of the rows that are totals."""
+    reader = Totals()
+    return [row.number for row in rows if reader.read(row, is_last=row is rows[-1])]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["North|10|1", "South|20|5", "All|30|6"], [2]),  # two columns agree
+        (["North|10", "South|25", "West|5", "All|40"], [3]),  # the last row of several
+        (["North|Ada|10", "South|Ben|25", "All||35"], [2]),  # a cell is blank
+        (["A|1", "B|2", "C|3"], []),  # may be chance
+        (["A|0", "B|1", "C|2", "D|3"], []),
+        (["A|1.000,50", "B|2.000,25", "C|10,00", "D|3.010,75"], [3]),
+        (["A|1,000.50", "B|2,000.25", "C|10.00", "D|3,010.75"], [3]),
+        (["A|€ 1.5", "B|€ 2", "C|€ 4", "D|€ 7.5"], [3]),
+        (["A|33.3%|1", "B|33.3%|1", "C|33.4%|4", "D|100%|6"], [3]),
+        (["a|x|1", "b|x|2", "||3", "c|x|4", "d|x|6", "||10", "||13"], [2, 5, 6]),  # sums of groups, and of all
+        (["1|10", "2|20", "3|40"], []),
+        (["a||0", "b|x|0", "c||0"], []),
+    ],
+)
+def test_totals_rows_that_repeat_sums_are_found(lines: list[str], expected: list[int]) -> None:
+    assert totals(grid(*lines)) == expected
+
+
+def test_totals_emphasised_row_needs_only_two_rows_above() -> None:
+    first, second, third = grid("A|10", "B|25", "All|35")
+    assert totals([first, second, third]) == []
+    assert totals([first, second, third._replace(bold=True)]) == [2]
+    assert totals([row._replace(bold=True) for row in (first, second, third)]) == []
+
+
+def test_totals_row_with_a_formula_is_one() -> None:
+    first, second = grid("A|10", "All|")
+    assert totals([first, second._replace(is_sum=True)]) == [1]
