@@ -116,7 +116,7 @@ def query(
         str | None,
         typer.Argument(
             help='Query, such as: count(tickets where status = "open") (default: list the types and relations).',
-            metavar="[QUERY]",
+            metavar="QUERY",
         ),
     ] = None,
     as_json: AsJson = False,

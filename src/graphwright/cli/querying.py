@@ -14,7 +14,7 @@ from graphwright.errors import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from graphwright.operators.query.result import QueryResult
+    from graphwright.operators import QueryResult
     from graphwright.search import Filter
 
 _ROWS, _COLUMNS, _WIDTH = 20, 8, 60  # of a table on a terminal; characters of a source
