@@ -140,11 +140,11 @@ class Index(IndexWriting, IndexAsking):
     ) -> Index:
         """Create an index of a knowledge graph, or of another system's index, in a new or empty folder.
 
-        `source`: a graph, or files of triples: TSV, CSV, RDF, Parquet or GraphML, text also packed with gzip
-        (`dump_of` describes a file further), or the files of a property graph (see read_property_graph). Files of
-        triples may be larger than memory; the graph equals `Graph.from_triples` of their rows. `names`: files with an
-        id and a name in each row, for nodes and relations. `max_malformed`: the number of rows that may be left out, by
-        default 100, and one in ten of a file; with more, no index is created.
+        `source`: a graph, or files of triples: TSV, CSV, RDF or Parquet, text also packed with gzip (`dump_of`
+        describes a file further), or the files of a property graph (GraphML, GEXF, GML, JSON, Neo4j; see
+        docs/graphs.md). Files of triples may be larger than memory; the graph equals `Graph.from_triples` of their
+        rows. `names`: files with an id and a name in each row, for nodes and relations. `max_malformed`: the number of
+        rows that may be left out, by default 100, and one in ten of a file; with more, no index is created.
         `embed`: which of names, triples and passages (a node's triples as text) are embedded; by default names, if the
         graph has at most 50,000 nodes, and triples, if it has at most 50,000.
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from tests.adapters.graphs import TRIPLES
+from tests.cli.command import graphwright
 
-from graphwright import Graph
+from graphwright import Graph, Index
 from graphwright.build.assembly import graph_of
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.read_graph import is_property_graph, read_property_graph
@@ -196,3 +197,14 @@ def test_dump_of_format_without_reader_names_the_way(tmp_path, name):
 def test_export_of_part_of_graph_comes_back_without_its_ids(tmp_path):
     export(Graph.from_triples([("Mur", "flows through", "Graz")]), tmp_path / "a.graphml")
     assert triples_of(graph_at(tmp_path / "a.graphml")) == [("Mur", "flows through", "Graz")]
+
+
+def test_import_command_keeps_statements_and_names_what_is_left_out(tmp_path):
+    path = graphml(tmp_path, CYTOSCAPE.replace("</graph>", "<hyperedge/></graph>"))
+    done = graphwright("import", path, "--into", tmp_path / "index", "--embed", "none")
+    assert done.returncode == 0 and "left out: 1 hyperedges of a.graphml" in done.stderr, done.stderr
+    index = Index.open(tmp_path / "index")
+    assert index.info()["imported"]["left_out"] == {"hyperedges of a.graphml": 1}
+    facts = Facts(index.graph.columns)
+    assert facts.texts(facts.relation("score").objects.tolist()) == ["0.8"]
+    assert index.graph.edge_text(0) == "GAL80 inhibits GAL4 (score 0.8)"
