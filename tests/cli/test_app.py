@@ -520,6 +520,14 @@ def test_filters_accept_dates_numbers_and_ranges(memos: Path, where: list[str], 
     assert sorted(row["document"] for row in found["passages"]) == [f"memos/{year}.txt" for year in years]
 
 
+def test_as_of_leaves_out_later_documents(memos: Path) -> None:
+    done = graphwright("retrieve", "Mur", "--index", memos, "-m", "bm25", "--json", "--as-of", "2022")
+    documents = {row["document"] for row in json.loads(done.stdout)["passages"]}
+    assert documents == {f"memos/{year}.txt" for year in (2020, 2021, 2022)}
+    refused = graphwright("ask", "Mur?", "--index", memos, "--as-of", "soon")
+    assert refused.returncode != 0 and "as_of is 'soon'; give a date" in refused.stderr
+
+
 def test_unreadable_filter_is_refused(memos: Path) -> None:
     unread = ("date>=soon", "date=2020..soon", "date=soon..2020")
     for where, message in (("date", "give NAME=VALUE"), *((each, "'soon' bounds nothing") for each in unread)):

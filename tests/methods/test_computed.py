@@ -138,6 +138,18 @@ def test_right_query_over_graph_gives_answer_with_its_statements(
     assert state.answer.short == ("no",) or all(citation.path for citation in state.answer.citations)
 
 
+def test_imported_graph_with_documents_computes_over_both(tmp_path: Path) -> None:
+    index = Index.from_graph(tmp_path / "index", Graph.from_triples(PACKAGES))
+    index.add([row(number, cells) for number, cells in enumerate(TICKETS, 1)])
+    walks = asked(index, "Who maintains what curl needs?", '"curl" . depends_on . maintainer')
+    assert walks.evidence is not None and walks.answer is not None and walks.answer.short == ("Mark",)
+    assert walks.graph.names.take(walks.evidence.piece(0)[0]) == ["curl", "zlib", "Mark"]
+    rows = asked(index, "How many tickets are open?", 'count(tickets where status = "open")')
+    assert rows.answer is not None and rows.answer.short == ("3",)
+    check_citations(index, walks)
+    check_citations(index, rows)
+
+
 def test_answer_shows_what_was_computed(tickets: Index) -> None:
     state = asked(tickets, "How many are open?", 'count(tickets where status = "open")')
     assert state.answer is not None

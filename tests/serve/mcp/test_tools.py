@@ -123,6 +123,15 @@ def test_query_result_has_value_and_sources(tmp_path: Path) -> None:
         assert wrong.is_error and "Did you mean 'status'?" in wrong.content[0].text
 
 
+def test_mcp_passages_as_of_date_leave_out_later_documents(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "memos", encoder=HashEncoder()) as index:
+        index.add([{"id": str(year), "text": "A memo.", "date": f"{year}-06-15"} for year in (2023, 2024)])
+    with library(str(tmp_path / "memos"), data=tmp_path / "data") as opened:
+        found = call(opened, "retrieve", question="Which memo?", as_of="2024-01")
+        assert [passage["document"] for passage in found.structured_content["passages"]] == ["2023"]
+        assert "give a date" in call(opened, "ask", question="Which memo?", as_of="soon").content[0].text
+
+
 def test_ask_without_answer_reports_not_found(cities_library: Library) -> None:
     result = call(cities_library, "ask", question="Who painted the Mona Lisa?")
     assert not result.is_error and result.structured_content["found"] is False

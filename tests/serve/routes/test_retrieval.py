@@ -46,6 +46,7 @@ def test_filter_hides_other_documents(server: Running) -> None:
         ({"method": "vanilla"}, "option"),
         ({"filter": {}, "method": "__import__('os')"}, "option"),
         ({"filter": {"documents": ["nothing"]}}, "data"),
+        ({"filter": {"as_of": "soon"}}, "option"),
     ],
 )
 def test_wrong_request_is_problem(server: Running, body: dict[str, Any], kind: str) -> None:

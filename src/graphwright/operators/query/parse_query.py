@@ -10,6 +10,7 @@ from graphwright.constraints import Between, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, tree_item
+from graphwright.graph.walks import walk_text
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
 from graphwright.operators.query.parser import QueryParser, ScoredQuery
@@ -107,7 +108,7 @@ class QueryEvidence(Operator):
         result = None if state.query is None else state.query.result
         support = () if result is None else result.support
         items = dict.fromkeys(item for supported in support for item in _items(state.graph, supported))
-        return state.with_(evidence=Evidence.of_items(items))
+        return state.with_(evidence=Evidence.of_items(items, render=walk_text))
 
 
 def _items(graph: Graph, supported: Supported) -> Iterator[Item]:
@@ -121,10 +122,13 @@ def _items(graph: Graph, supported: Supported) -> Iterator[Item]:
 
 
 def walk_nodes(graph: Graph, edges: list[int], thing: int) -> list[int]:
-    """Return the nodes of edges in the order of a walk along them to a thing."""
-    nodes = list(dict.fromkeys(graph.ends(edges).tolist()))
-    last = [thing] if thing in nodes else []
-    return [node for node in nodes if node not in last] + last
+    """Return the nodes of edges: in the order of the walk along them to a thing, where they are one."""
+    ends = graph.ends(edges).reshape(-1, 2).tolist()
+    walk = [thing]
+    for head, tail in reversed(ends):
+        if walk[-1] in (head, tail):
+            walk.append(head if walk[-1] == tail else tail)
+    return walk[::-1] if len(walk) == len(edges) + 1 else list(dict.fromkeys(node for pair in ends for node in pair))
 
 
 def records_of(columns: Columns, supported: Supported) -> list[int]:

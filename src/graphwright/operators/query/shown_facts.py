@@ -25,8 +25,8 @@ def shown_facts(question: str, facts: Facts) -> dict[str, str]:
     First come those that the question's words are like, then those of the things that it names, then all others.
     """
     near = facts.near(question, 4 * _VALUES)
-    named = np.unique([like.thing for like in near if like.thing >= 0][:_VALUES]).astype(np.int64)
-    beside = _beside(facts, named)
+    things = list(dict.fromkeys(like.thing for like in near if like.thing >= 0))[:_VALUES]
+    beside = _beside(facts, np.array(sorted(things), np.int64))
     likest = {kind: [like.name for like in near if like.kind == kind] for kind in ("type", "relation")}
     columns: dict[str, tuple[str, ...]] = {}
     left = _RELATIONS
@@ -40,7 +40,7 @@ def shown_facts(question: str, facts: Facts) -> dict[str, str]:
     return {
         "types": _lines(_type_line(facts, name, own) for name, own in columns.items()),
         "relations": _lines(line for name in relations for line in _relation_line(facts, name)),
-        "values": _lines({"value": cut(name, _LONGEST)} for name in dict.fromkeys(facts.texts(named))),
+        "values": _lines({"value": cut(name, _LONGEST)} for name in dict.fromkeys(facts.texts(things))),
     }
 
 
