@@ -16,12 +16,13 @@ import numpy as np
 from graphwright.graph.evidence import Ints
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
-from graphwright.text.values import DATE, NUMBER, TEXT, value_of
+from graphwright.text.values import DATE, NUMBER, TEXT, Value, value_of
 
 _LONGEST = 10  # words of a span that is looked up as a cell
 _LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
 _RARE = 0.02  # share of training questions up to which a word alone may name part of a cell
 
+_MARKS = ".,?!;:\"'()[]"
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)", re.IGNORECASE)
 
 
@@ -120,16 +121,21 @@ def amounts_of(question: str, words: Sequence[Word]) -> list[Amount]:
     at = 0
     while at < len(tokens):
         for end in range(min(at + 4, len(tokens)), at, -1):
-            text = " ".join(tokens[at:end]).strip(".,?!;:\"'()[]")
-            text = _plain_number(text)
-            value = value_of(text)
+            value, text = _amount(tokens[at:end])
             span = [i for i, word in enumerate(words) if at <= word.token < end]
-            if value is not None and span and (end == at + 1 or value.kind == "date"):
+            shorter = [_amount(tokens[at + 1 : end])[0], _amount(tokens[at : end - 1])[0]]
+            if value is not None and span and value not in shorter and (end == at + 1 or value.kind == "date"):
                 found.append(Amount(span[0], span[-1] + 1, text, value.kind == "date", value.amount))
                 at = end - 1
                 break
         at += 1
     return found
+
+
+def _amount(tokens: Sequence[str]) -> tuple[Value | None, str]:
+    """Return the value of some tokens, and their text without punctuation around it."""
+    text = _plain_number(" ".join(tokens).strip(_MARKS))
+    return value_of(text), text
 
 
 def _plain_number(text: str) -> str:
