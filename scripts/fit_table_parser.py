@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from graphwright.operators.query.table_features import NGRAMS, PARTS
+from graphwright.operators.query.tables.features import NGRAMS, PARTS
 
 RATE = 2e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
@@ -82,7 +82,9 @@ def without_rare(entries: list[dict[str, Any]], ngrams: np.ndarray, parts: np.nd
     ]  # fmt: skip
 
 
-def batch_of(entries: list[dict[str, Any]], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray) -> dict[str, Tensor]:
+def batch_of(
+    entries: list[dict[str, Any]], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray
+) -> dict[str, Tensor]:
     """Return the arrays of some questions' chosen candidates."""
     longest = max(len(e["ngrams"]) for e in entries)
     ngrams, mask = np.zeros((len(entries), longest), np.int64), np.zeros((len(entries), longest), np.float32)
@@ -95,11 +97,14 @@ def batch_of(entries: list[dict[str, Any]], picks: list[np.ndarray], mean: np.nd
         start += len(entry["vectors"])
     dense = np.concatenate([e["dense"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.float32)
     return {
-        "ngrams": torch.from_numpy(ngrams), "ngram_mask": torch.from_numpy(mask),
+        "ngrams": torch.from_numpy(ngrams),
+        "ngram_mask": torch.from_numpy(mask),
         "question": torch.from_numpy(np.array([e["question"] for e in entries], np.float32)),
         "vectors": torch.from_numpy(np.concatenate(vectors).astype(np.float32)),
         "headers": torch.from_numpy(np.concatenate(headers)),
-        "parts": torch.from_numpy(np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.int64)),
+        "parts": torch.from_numpy(
+            np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.int64)
+        ),
         "dense": torch.from_numpy((dense - mean) / scale),
         "of": torch.from_numpy(np.repeat(np.arange(len(entries)), [len(p) for p in picks])),
         "right": torch.from_numpy(np.concatenate([e["right"][p] for e, p in zip(entries, picks, strict=True)])),
@@ -122,7 +127,9 @@ def best_results(entry: dict[str, Any], scores: np.ndarray) -> tuple[int, float]
     return int(at[scores[at].argmax()]), float(mass[result])
 
 
-def evaluate(model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray) -> tuple[float, float, list[np.ndarray]]:
+def evaluate(
+    model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray
+) -> tuple[float, float, list[np.ndarray]]:
     """Return the accuracy, that of the third with the largest probability, and all scores."""
     model.eval()
     right, sure, all_scores = [], [], []
@@ -143,7 +150,9 @@ def evaluate(model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, sca
     return float(np.mean(right)), float(np.mean(np.array(right)[order[: len(order) // 3]])), all_scores
 
 
-def fit(train: list[dict[str, Any]], held: list[dict[str, Any]], epochs: int, seed: int = 0) -> tuple[Scorer, np.ndarray, np.ndarray]:
+def fit(
+    train: list[dict[str, Any]], held: list[dict[str, Any]], epochs: int, seed: int = 0
+) -> tuple[Scorer, np.ndarray, np.ndarray]:
     """Fit a scorer by the marginal likelihood of right candidates."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
@@ -174,7 +183,10 @@ def fit(train: list[dict[str, Any]], held: list[dict[str, Any]], epochs: int, se
             schedule.step()
             total += loss.item() * len(entries)
         accuracy, third, _ = evaluate(model, held, mean, scale)
-        print(f"epoch {epoch}: loss {total / len(usable):.3f}, held out {accuracy:.3f}, surest third {third:.3f}, {time.time() - started:.0f} s", flush=True)
+        print(
+            f"epoch {epoch}: loss {total / len(usable):.3f}, held out {accuracy:.3f}, surest third {third:.3f}, {time.time() - started:.0f} s",
+            flush=True,
+        )
     return model, mean, scale
 
 
@@ -257,7 +269,9 @@ def main() -> None:
 def report(entries: list[dict[str, Any]], scores: list[np.ndarray]) -> str:
     """Return the accuracy of scores, and that of the third with the largest probability."""
     best = [best_results(e, own) if len(own) else (0, 0.0) for e, own in zip(entries, scores, strict=True)]
-    right = np.array([bool(len(own)) and bool(e["right"][at]) for e, own, (at, _) in zip(entries, scores, best, strict=True)])
+    right = np.array(
+        [bool(len(own)) and bool(e["right"][at]) for e, own, (at, _) in zip(entries, scores, best, strict=True)]
+    )
     order = np.argsort([-mass for _, mass in best])
     return f"members together: {right.mean():.3f}, surest third {right[order[: len(order) // 3]].mean():.3f}"
 

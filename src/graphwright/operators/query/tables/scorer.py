@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphwright.models.embedded.runtime import weights_file
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.table_features import Features
+from graphwright.operators.query.tables.features import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,9 @@ class TableScorer:
             product += np.where(chosen >= 0, by_column[chosen], 0.0)
         hidden = np.maximum(np.column_stack((dense, product)) @ a["first"].T + a["first_bias"], 0)
         hidden = np.maximum(hidden @ a["second"].T + a["second_bias"], 0)
-        scores: NDArray[np.float32] = hidden @ a["last"][0] + a["last_bias"] + product + a["bias"][features.parts].sum(1)
+        scores: NDArray[np.float32] = (
+            hidden @ a["last"][0] + a["last_bias"] + product + a["bias"][features.parts].sum(1)
+        )
         return scores
 
     def probability(self, mass: float) -> float:
