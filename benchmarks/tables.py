@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-
 from benchmarks.denotations import correct
+
 from graphwright.graph.columns import TextColumn
 from graphwright.operators.query.execution import Result, execute
-from graphwright.operators.query.table_parser import TableQueryParser
-from graphwright.operators.query.table_scorer import TableScorer
+from graphwright.operators.query.tables.parser import TableQueryParser
+from graphwright.operators.query.tables.scorer import TableScorer
 from graphwright.search.facts import Facts
 
 
@@ -61,7 +61,11 @@ def answer_texts(result: Result, facts: Facts) -> list[str]:
         return facts.texts(result)
     if isinstance(result, bool):
         return ["yes" if result else "no"]
-    return [] if result is None else [f"{result:.6f}".rstrip("0").rstrip(".") if isinstance(result, float) else str(result)]
+    return (
+        []
+        if result is None
+        else [f"{result:.6f}".rstrip("0").rstrip(".") if isinstance(result, float) else str(result)]
+    )
 
 
 def read_questions(data: Path, split: str) -> list[dict[str, Any]]:
@@ -83,7 +87,11 @@ def main() -> None:
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--limit", type=int)
     args = parser.parse_args()
-    asked = [r for r in read_questions(args.data, "dev") if args.half == "both" or is_first_half(r["table"]) == (args.half == "first")]
+    asked = [
+        r
+        for r in read_questions(args.data, "dev")
+        if args.half == "both" or is_first_half(r["table"]) == (args.half == "first")
+    ]
     query_parser = TableQueryParser(scorer=TableScorer.load(args.weights))
     right, sure, seconds = [], [], []
     for row in asked[: args.limit]:
@@ -97,9 +105,11 @@ def main() -> None:
     order = np.argsort(-np.array(sure), kind="stable")
     held = np.array(right)[order]
     third = len(held) // 3
-    print(f"{len(right)} questions: accuracy {held.mean():.3f}; of the surest third {held[:third].mean():.3f}, "
-          f"mean probability {np.mean(sure):.3f}, of that third {np.array(sure)[order][:third].mean():.3f}; "
-          f"time p50 {np.percentile(seconds, 50) * 1000:.0f} ms, p95 {np.percentile(seconds, 95) * 1000:.0f} ms")
+    print(
+        f"{len(right)} questions: accuracy {held.mean():.3f}; of the surest third {held[:third].mean():.3f}, "
+        f"mean probability {np.mean(sure):.3f}, of that third {np.array(sure)[order][:third].mean():.3f}; "
+        f"time p50 {np.percentile(seconds, 50) * 1000:.0f} ms, p95 {np.percentile(seconds, 95) * 1000:.0f} ms"
+    )
 
 
 if __name__ == "__main__":

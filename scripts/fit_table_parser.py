@@ -1,6 +1,6 @@
 """Fit the scorer of queries over tables on questions with answers.
 
-    python scripts/fit_table_parser.py TRAIN.pkl… --dev DEV.pkl --out WEIGHTS.npz
+    python scripts/fit_table_parser.py TRAIN.pkl… --out WEIGHTS.npz
 
 The files are made by `scripts/table_data.py`. A candidate's score is a product of a vector of the question (its n-grams
 and its sentence vector) and one of the candidate (its parts and the names of its columns), plus a small network over
@@ -20,18 +20,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.tables import is_first_half
-from graphwright.operators.query.table_features import NGRAMS, PARTS
+from graphwright.operators.query.tables.features import NGRAMS, PARTS
 
-RANK, HIDDEN, SENTENCE = 48, 64, 384
+RATE = 2e-3
+RANK, HIDDEN, SENTENCE = 32, 64, 384
+LEAST_NGRAMS, LEAST_PARTS = 5, 8
 
 
 class Scorer(nn.Module):
-    """Scores of the candidates of some questions."""
+    """Scores of the candidates of some questions, as `TableScorer` computes them."""
 
     def __init__(self, features: int) -> None:
         super().__init__()
-        self.ngrams = nn.Embedding(NGRAMS, RANK)
+        self.ngrams = nn.Embedding(NGRAMS, RANK, padding_idx=0)
         self.parts = nn.Embedding(PARTS, RANK, padding_idx=0)
         self.bias = nn.Embedding(PARTS, 1, padding_idx=0)
         self.sentence = nn.Linear(SENTENCE, RANK, bias=False)
@@ -39,43 +40,71 @@ class Scorer(nn.Module):
         self.first = nn.Linear(features + 1, HIDDEN)
         self.second = nn.Linear(HIDDEN, HIDDEN)
         self.last = nn.Linear(HIDDEN, 1)
-        self.dropout = nn.Dropout(0.2)
+        self.hidden_dropout, self.question_dropout = nn.Dropout(0.2), nn.Dropout(0.3)
         for embedding in (self.ngrams, self.parts):
             nn.init.normal_(embedding.weight, 0, 0.05)
+            embedding.weight.data[0] = 0
         nn.init.zeros_(self.bias.weight)
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         """Return the score of each candidate."""
-        grams = self.dropout(self.ngrams(batch["ngrams"])) * batch["ngram_mask"][..., None]
-        question = grams.sum(1) / batch["ngram_mask"].sum(1, keepdim=True).sqrt() + self.sentence(batch["question"])
+        mask = batch["ngram_mask"]
+        if self.training:
+            mask = mask * (torch.rand_like(mask) > 0.3)
+        grams = (self.ngrams(batch["ngrams"]) * mask[..., None]).sum(1)
+        asked = grams / mask.sum(1, keepdim=True).clamp(min=1).sqrt()
+        question = self.question_dropout(asked + self.sentence(self.question_dropout(batch["question"])))
         made = self.parts(batch["parts"]).sum(1)
         for place, project in enumerate(self.headers):
             chosen = batch["headers"][:, place]
             made = made + project(batch["vectors"])[chosen] * (chosen >= 0)[:, None]
         product = (question[batch["of"]] * made).sum(1, keepdim=True)
         hidden = torch.relu(self.first(torch.cat([batch["dense"], product], 1)))
-        hidden = torch.relu(self.second(self.dropout(hidden)))
+        hidden = self.hidden_dropout(torch.relu(self.second(self.hidden_dropout(hidden))))
         return (self.last(hidden) + product + self.bias(batch["parts"]).sum(1))[:, 0]
 
 
-def batch_of(entries: list[dict[str, Any]], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray) -> dict[str, Tensor]:
+def frequent(entries: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which hashed n-grams, and which parts, enough training questions have; the others weigh nothing."""
+    ngrams, parts = np.zeros(NGRAMS, np.int64), np.zeros(PARTS, np.int64)
+    for entry in entries:
+        ngrams[np.unique(entry["ngrams"])] += 1
+        parts[np.unique(entry["parts"])] += 1
+    return ngrams >= LEAST_NGRAMS, parts >= LEAST_PARTS
+
+
+def without_rare(entries: list[dict[str, Any]], ngrams: np.ndarray, parts: np.ndarray) -> list[dict[str, Any]]:
+    """Return entries without rare n-grams and parts: both have the weight of number 0, which is none."""
+    return [
+        entry | {"ngrams": np.where(ngrams[entry["ngrams"]], entry["ngrams"], 0),
+                 "parts": np.where(parts[entry["parts"]], entry["parts"], 0)}
+        for entry in entries
+    ]  # fmt: skip
+
+
+def batch_of(
+    entries: list[dict[str, Any]], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray
+) -> dict[str, Tensor]:
     """Return the arrays of some questions' chosen candidates."""
     longest = max(len(e["ngrams"]) for e in entries)
     ngrams, mask = np.zeros((len(entries), longest), np.int64), np.zeros((len(entries), longest), np.float32)
     headers, vectors, start = [], [], 0
     for row, (entry, pick) in enumerate(zip(entries, picks, strict=True)):
-        ngrams[row, : len(entry["ngrams"])], mask[row, : len(entry["ngrams"])] = entry["ngrams"], 1
+        ngrams[row, : len(entry["ngrams"])], mask[row, : len(entry["ngrams"])] = entry["ngrams"], entry["ngrams"] > 0
         chosen = entry["headers"][pick].astype(np.int64)
         headers.append(np.where(chosen >= 0, chosen + start, -1))
         vectors.append(entry["vectors"])
         start += len(entry["vectors"])
     dense = np.concatenate([e["dense"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.float32)
     return {
-        "ngrams": torch.from_numpy(ngrams), "ngram_mask": torch.from_numpy(mask),
+        "ngrams": torch.from_numpy(ngrams),
+        "ngram_mask": torch.from_numpy(mask),
         "question": torch.from_numpy(np.array([e["question"] for e in entries], np.float32)),
         "vectors": torch.from_numpy(np.concatenate(vectors).astype(np.float32)),
         "headers": torch.from_numpy(np.concatenate(headers)),
-        "parts": torch.from_numpy(np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.int64)),
+        "parts": torch.from_numpy(
+            np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.int64)
+        ),
         "dense": torch.from_numpy((dense - mean) / scale),
         "of": torch.from_numpy(np.repeat(np.arange(len(entries)), [len(p) for p in picks])),
         "right": torch.from_numpy(np.concatenate([e["right"][p] for e, p in zip(entries, picks, strict=True)])),
@@ -98,7 +127,9 @@ def best_results(entry: dict[str, Any], scores: np.ndarray) -> tuple[int, float]
     return int(at[scores[at].argmax()]), float(mass[result])
 
 
-def evaluate(model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray) -> tuple[float, float, list[np.ndarray]]:
+def evaluate(
+    model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray
+) -> tuple[float, float, list[np.ndarray]]:
     """Return the accuracy, that of the third with the largest probability, and all scores."""
     model.eval()
     right, sure, all_scores = [], [], []
@@ -119,7 +150,9 @@ def evaluate(model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, sca
     return float(np.mean(right)), float(np.mean(np.array(right)[order[: len(order) // 3]])), all_scores
 
 
-def fit(train: list[dict[str, Any]], dev: list[dict[str, Any]], epochs: int, seed: int = 0) -> tuple[Scorer, np.ndarray, np.ndarray]:
+def fit(
+    train: list[dict[str, Any]], held: list[dict[str, Any]], epochs: int, seed: int = 0
+) -> tuple[Scorer, np.ndarray, np.ndarray]:
     """Fit a scorer by the marginal likelihood of right candidates."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
@@ -127,10 +160,10 @@ def fit(train: list[dict[str, Any]], dev: list[dict[str, Any]], epochs: int, see
     mean, scale = some.mean(0), some.std(0) + 1e-3
     usable = [e for e in train if e["right"].any() and not e["right"].all()]
     model = Scorer(len(mean))
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.1)
     size = 32
     steps = epochs * (len(usable) // size + 1)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=steps, pct_start=0.15)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps, pct_start=0.15)
     for epoch in range(epochs):
         model.train()
         started, total = time.time(), 0.0
@@ -149,12 +182,15 @@ def fit(train: list[dict[str, Any]], dev: list[dict[str, Any]], epochs: int, see
             optimiser.step()
             schedule.step()
             total += loss.item() * len(entries)
-        accuracy, third, _ = evaluate(model, dev, mean, scale)
-        print(f"epoch {epoch}: loss {total / len(usable):.3f}, dev {accuracy:.3f}, surest third {third:.3f}, {time.time() - started:.0f} s", flush=True)
+        accuracy, third, _ = evaluate(model, held, mean, scale)
+        print(
+            f"epoch {epoch}: loss {total / len(usable):.3f}, held out {accuracy:.3f}, surest third {third:.3f}, {time.time() - started:.0f} s",
+            flush=True,
+        )
     return model, mean, scale
 
 
-def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 250) -> np.ndarray:
+def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 120) -> np.ndarray:
     """Return the right candidates and some of the wrong ones."""
     others = np.flatnonzero(~right)
     if len(others) > wrong:
@@ -162,12 +198,12 @@ def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 250) -> np.
     return np.concatenate([np.flatnonzero(right)[:150], others])
 
 
-def calibration(model: Scorer, held: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray) -> tuple[float, float]:
+def calibration(entries: list[dict[str, Any]], scores: list[np.ndarray]) -> tuple[float, float]:
     """Return slope and intercept of a logistic model of whether the most probable result is right."""
     right, odds = [], []
-    for entry, scores in zip(held, evaluate(model, held, mean, scale)[2], strict=True):
-        if len(scores):
-            at, mass = best_results(entry, scores)
+    for entry, own in zip(entries, scores, strict=True):
+        if len(own):
+            at, mass = best_results(entry, own)
             right.append(float(entry["right"][at]))
             odds.append(np.log((mass + 1e-6) / (1 - mass + 1e-6)))
     weights = torch.zeros(2, requires_grad=True)
@@ -184,19 +220,15 @@ def calibration(model: Scorer, held: list[dict[str, Any]], mean: np.ndarray, sca
     return float(weights[0]), float(weights[1])
 
 
-def save(out: Path, model: Scorer, mean: np.ndarray, scale: np.ndarray, fitted: tuple[float, float], frequency: dict[str, float]) -> None:
-    """Write the weights as `TableScorer` reads them."""
+def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the weights of a member as `TableScorer` reads them; those of rare n-grams and parts are 0."""
     state = {name: value.numpy() for name, value in model.state_dict().items()}
-    half = {"ngrams": state["ngrams.weight"], "parts": state["parts.weight"], "sentence": state["sentence.weight"]}
-    half |= {f"header{i}": state[f"headers.{i}.weight"] for i in range(3)}
-    full = {"mean": mean, "scale": scale, "bias": state["bias.weight"][:, 0], "calibration": np.array(fitted)}
+    half = {"ngrams": state["ngrams.weight"] * kept[0][:, None], "parts": state["parts.weight"] * kept[1][:, None]}
+    half |= {"sentence": state["sentence.weight"]} | {f"header{i}": state[f"headers.{i}.weight"] for i in range(3)}
+    full = {"bias": state["bias.weight"][:, 0] * kept[1]}
     for name in ("first", "second", "last"):
         full[name], full[f"{name}_bias"] = state[f"{name}.weight"], state[f"{name}.bias"]
-    arrays = {n: a.astype(np.float16) for n, a in half.items()} | {n: a.astype(np.float32) for n, a in full.items()}
-    words = dict(sorted(frequency.items()))
-    np.savez_compressed(
-        out, words=np.array("\n".join(words)), frequency=np.array(list(words.values()), np.float32), **arrays
-    )  # fmt: skip
+    return {n: a.astype(np.float16) for n, a in half.items()} | {n: a.astype(np.float32) for n, a in full.items()}
 
 
 def read(paths: list[Path]) -> tuple[list[dict[str, Any]], dict[str, float]]:
@@ -206,21 +238,42 @@ def read(paths: list[Path]) -> tuple[list[dict[str, Any]], dict[str, float]]:
 
 
 def main() -> None:
-    """Fit on nine tenths of the training tables, calibrate on the others, and save."""
+    """Fit members on nine tenths of the training tables, calibrate their mean on the others, and save."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("train", type=Path, nargs="+")
-    parser.add_argument("--dev", type=Path, required=True, help="only the first half of its tables is looked at")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--members", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(1)
     entries, frequency = read(args.train)
-    dev = [entry for entry in read([args.dev])[0] if is_first_half(entry["table"])]
     held = [entry for entry in entries if crc32(entry["table"].encode()) % 10 == 3]
     train = [entry for entry in entries if crc32(entry["table"].encode()) % 10 != 3]
-    model, mean, scale = fit(train, dev, args.epochs, args.seed)
-    save(args.out, model, mean, scale, calibration(model, held, mean, scale), frequency)
+    kept = frequent(train)
+    train, held = without_rare(train, *kept), without_rare(held, *kept)
+    arrays: dict[str, np.ndarray] = {}
+    total = [np.zeros(len(entry["right"]), np.float32) for entry in held]
+    for member in range(args.members):
+        model, mean, scale = fit(train, held, args.epochs, member)
+        scores = evaluate(model, held, mean, scale)[2]
+        total = [one + other / args.members for one, other in zip(total, scores, strict=True)]
+        arrays |= {f"{member}/{name}": array for name, array in arrays_of(model, kept).items()}
+        arrays |= {"mean": mean.astype(np.float32), "scale": scale.astype(np.float32)}
+        arrays |= {"calibration": np.array(calibration(held, total), np.float32)}
+        words = dict(sorted(frequency.items()))
+        arrays |= {"words": np.array("\n".join(words)), "frequency": np.array(list(words.values()), np.float32)}
+        np.savez_compressed(args.out, **arrays)
+    print(report(held, total))
+
+
+def report(entries: list[dict[str, Any]], scores: list[np.ndarray]) -> str:
+    """Return the accuracy of scores, and that of the third with the largest probability."""
+    best = [best_results(e, own) if len(own) else (0, 0.0) for e, own in zip(entries, scores, strict=True)]
+    right = np.array(
+        [bool(len(own)) and bool(e["right"][at]) for e, own, (at, _) in zip(entries, scores, best, strict=True)]
+    )
+    order = np.argsort([-mass for _, mass in best])
+    return f"members together: {right.mean():.3f}, surest third {right[order[: len(order) // 3]].mean():.3f}"
 
 
 if __name__ == "__main__":

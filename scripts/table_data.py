@@ -18,14 +18,14 @@ from random import Random
 from typing import Any
 
 import numpy as np
-
-from benchmarks.tables import Rows, answer_texts, facts_of, read_questions, read_table
 from benchmarks.denotations import correct
+from benchmarks.tables import Rows, answer_texts, facts_of, read_questions, read_table
+
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.query.table_features import result_key
-from graphwright.operators.query.table_links import question_words
-from graphwright.operators.query.table_parser import TableQueryParser
-from graphwright.operators.query.table_scorer import TableScorer
+from graphwright.operators.query.tables.features import result_key
+from graphwright.operators.query.tables.question import question_words
+from graphwright.operators.query.tables.parser import TableQueryParser
+from graphwright.operators.query.tables.scorer import TableScorer
 
 _NAMELESS = ("rows", "table", "data", "sheet1", "records", "list")
 
@@ -51,7 +51,9 @@ def entry_of(row: dict[str, Any], tables: list[Rows], parser: TableQueryParser, 
         types = [f"{name} {at}" for at, name in enumerate(types)]
     facts = facts_of(dict(zip(types, tables, strict=True)))
     vector = parser.encoder.encode([row["question"]])[0]
-    parts: dict[str, list[Any]] = {name: [] for name in ("dense", "parts", "headers", "vectors", "right", "keys", "shapes")}
+    parts: dict[str, list[Any]] = {
+        name: [] for name in ("dense", "parts", "headers", "vectors", "right", "keys", "shapes")
+    }
     known: dict[Any, bool] = {}
     start = 0
     for number, found in enumerate(parser.candidates(row["question"], vector, facts, frequency)):
@@ -106,7 +108,9 @@ def main() -> None:
         pickle.dump({"entries": entries, "frequency": frequency}, file)
     reached = np.mean([entry["right"].any() for entry in entries])
     count = np.mean([len(entry["right"]) for entry in entries])
-    print(f"{len(entries)} questions, {count:.0f} candidates each, {reached:.1%} with a right one, {time.time() - started:.0f} s")
+    print(
+        f"{len(entries)} questions, {count:.0f} candidates each, {reached:.1%} with a right one, {time.time() - started:.0f} s"
+    )
 
 
 if __name__ == "__main__":

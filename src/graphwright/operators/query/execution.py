@@ -260,9 +260,9 @@ class Execution:
         value, comparison = condition.value, condition.comparison
         if comparison == "contains":
             return self._contains(pairs.ends, value)
-        if not condition.path and not isinstance(value, str) and comparison in (">", "<"):
-            if len(records := self._records(value)):
-                return pairs.ends > records[-1] if comparison == ">" else pairs.ends < records[0]
+        is_place = not condition.path and not isinstance(value, str) and comparison in (">", "<")
+        if is_place and len(records := self._records(value)):
+            return pairs.ends > records[-1] if comparison == ">" else pairs.ends < records[0]
         if comparison not in ("=", "!="):
             texts = [value] if isinstance(value, str) else decisive(self.facts.texts(self.things(value)), comparison)
             amounts, meets = Amounts.of(self.facts, pairs), np.zeros(len(pairs.ends), bool)

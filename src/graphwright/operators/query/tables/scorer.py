@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphwright.models.embedded.runtime import weights_file
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.table_features import Features
+from graphwright.operators.query.tables.features import Features
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,8 @@ class TableScorer:
     A score is the product of a vector of the question (the sum of its n-grams' over the square root of their number,
     and its sentence vector projected) with one of the candidate (the sum of its parts' and of its columns' names), plus
     a network of two layers over the dense features and this product, plus a bias of each part.
+
+    Scores are the means of `members` that were trained apart.
     """
 
     arrays: dict[str, NDArray[np.float32]]
@@ -41,17 +43,31 @@ class TableScorer:
 
         `question: float32[d]`: the vector of the question; `vectors: float32[columns + 1, d]`: of the columns' names.
         """
-        a = self.arrays
-        asked = a["ngrams"][features.ngrams].sum(0) / np.sqrt(max(1, len(features.ngrams))) + a["sentence"] @ question
+        dense = (features.dense - self.arrays["mean"]) / self.arrays["scale"]
+        scores = [self._member(member, dense, features, question, vectors) for member in range(self._members)]
+        return np.mean(scores, axis=0, dtype=np.float32)
+
+    @cached_property
+    def _members(self) -> int:
+        return sum(name.endswith("/ngrams") for name in self.arrays)
+
+    def _member(
+        self, member: int, dense: Floats, features: Features, question: Floats, vectors: Floats
+    ) -> NDArray[np.float32]:
+        a = {name.split("/")[1]: array for name, array in self.arrays.items() if name.startswith(f"{member}/")}
+        grams = a["ngrams"][features.ngrams]
+        known = max(1, np.count_nonzero(grams.any(1)))
+        asked = grams.sum(0) / np.sqrt(known) + a["sentence"] @ question
         product = (a["parts"] @ asked)[features.parts].sum(1)
         for place in range(3):
             chosen = features.headers[:, place]
             by_column = vectors @ (a[f"header{place}"].T @ asked)
             product += np.where(chosen >= 0, by_column[chosen], 0.0)
-        dense = np.column_stack(((features.dense - a["mean"]) / a["scale"], product))
-        hidden = np.maximum(dense @ a["first"].T + a["first_bias"], 0)
+        hidden = np.maximum(np.column_stack((dense, product)) @ a["first"].T + a["first_bias"], 0)
         hidden = np.maximum(hidden @ a["second"].T + a["second_bias"], 0)
-        scores: NDArray[np.float32] = hidden @ a["last"][0] + a["last_bias"] + product + a["bias"][features.parts].sum(1)
+        scores: NDArray[np.float32] = (
+            hidden @ a["last"][0] + a["last_bias"] + product + a["bias"][features.parts].sum(1)
+        )
         return scores
 
     def probability(self, mass: float) -> float:

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.table_candidates import Candidate
-from graphwright.operators.query.table_links import Links, Table, span_bits
+from graphwright.operators.query.tables.candidates import Candidate
+from graphwright.operators.query.tables.links import Links, Table
+from graphwright.operators.query.tables.question import span_bits
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 from graphwright.text.values import value_of
@@ -26,7 +27,7 @@ MOST_PARTS = 24
 """Hashed parts of a candidate, padded with 0."""
 _KINDS = ("cell", "part", "like", "number", ">", ">=", "<", "<=")
 
-_ORDERED = frozenset("max min sum mean alike extremes above below equal missing".split())
+_ORDERED = frozenset(["max", "min", "sum", "mean", "alike", "extremes", "above", "below", "equal", "missing"])
 
 
 class Features(NamedTuple):

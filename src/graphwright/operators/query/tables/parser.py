@@ -15,10 +15,11 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import ScoredQuery
-from graphwright.operators.query.table_candidates import Candidate, Enumeration
-from graphwright.operators.query.table_features import Features, QuestionFeatures, result_key
-from graphwright.operators.query.table_links import Table, TableIndex
-from graphwright.operators.query.table_scorer import TableScorer
+from graphwright.operators.query.tables.candidates import Candidate, Enumeration
+from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
+from graphwright.operators.query.tables.links import Table, TableIndex
+from graphwright.operators.query.tables.rows import RowSets
+from graphwright.operators.query.tables.scorer import TableScorer
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
 
@@ -74,7 +75,7 @@ class TableQueryParser:
         for number, links in index.links(question, frequency, self.tables).items():
             table = index.tables[number]
             vectors = self._header_vectors(table)
-            candidates = list(islice(Enumeration(table, links, execution), _MOST))
+            candidates = list(islice(Enumeration(RowSets(table, links, execution)), _MOST))
             features = QuestionFeatures(facts, table, links, vector, vectors, frequency).features(candidates)
             yield TableCandidates(candidates, features, vectors)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -14,22 +11,22 @@ from typing import NamedTuple
 import numpy as np
 
 from graphwright.graph.evidence import Ints
+from graphwright.operators.query.tables.question import (
+    Amount,
+    Word,
+    amounts_of,
+    likeness,
+    question_words,
+    span_bits,
+    trigrams,
+)
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
-from graphwright.text.values import DATE, NUMBER, TEXT, value_of
+from graphwright.text.values import DATE, NUMBER, TEXT
 
 _LONGEST = 10  # words of a span that is looked up as a cell
 _LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
 _RARE = 0.02  # share of training questions up to which a word alone may name part of a cell
-
-_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)", re.IGNORECASE)
-
-
-class Word(NamedTuple):
-    """A word of a question in normal form, and the number of the token between spaces that it stands in."""
-
-    text: str
-    token: int
 
 
 class Cell(NamedTuple):
@@ -81,16 +78,6 @@ class Link(NamedTuple):
     share: float
 
 
-class Amount(NamedTuple):
-    """A number or date that a question names: its words [start, end) and its text."""
-
-    start: int
-    end: int
-    text: str
-    is_date: bool
-    amount: float
-
-
 @dataclass(frozen=True)
 class Links:
     """What a question names of one table."""
@@ -102,60 +89,6 @@ class Links:
     """Of each column: how much of its name the question says (0 to 1), and the words that do, as bits."""
     type: tuple[float, int] = (0.0, 0)
     """The same of the name of its type."""
-
-
-def question_words(question: str) -> tuple[Word, ...]:
-    """Return the words of a question with the tokens that they stand in."""
-    return tuple(Word(word, at) for at, token in enumerate(question.split()) for word in name_words(token))
-
-
-def amounts_of(question: str, words: Sequence[Word]) -> list[Amount]:
-    """Return the numbers and dates of a question, the longest at each place.
-
-    >>> [amount.text for amount in amounts_of("after May 3, 1999 or 4?", question_words("after May 3, 1999 or 4?"))]
-    ['May 3, 1999', '4']
-    """
-    tokens = question.split()
-    found: list[Amount] = []
-    at = 0
-    while at < len(tokens):
-        for end in range(min(at + 4, len(tokens)), at, -1):
-            text = " ".join(tokens[at:end]).strip(".,?!;:\"'()[]")
-            text = _plain_number(text)
-            value = value_of(text)
-            span = [i for i, word in enumerate(words) if at <= word.token < end]
-            if value is not None and span and (end == at + 1 or value.kind == "date"):
-                found.append(Amount(span[0], span[-1] + 1, text, value.kind == "date", value.amount))
-                at = end - 1
-                break
-        at += 1
-    return found
-
-
-def _plain_number(text: str) -> str:
-    """Return a number in digits if a text is an ordinal in digits, or a number that Unicode names.
-
-    >>> _plain_number("3rd"), _plain_number("Seven"), _plain_number("twelve"), _plain_number("May 3rd")
-    ('3', '7', '12', 'May 3rd')
-    """
-    if match := _ORDINAL.fullmatch(text):
-        return match[1]
-    if text.isalpha() and text.isascii():
-        for kind in ("DIGIT", "PARENTHESIZED NUMBER"):
-            with suppress(KeyError):
-                return f"{unicodedata.numeric(unicodedata.lookup(f'{kind} {text.upper()}')):.0f}"
-    return text
-
-
-def trigrams(word: str) -> frozenset[str]:
-    """Return the runs of three letters of a word, its ends marked."""
-    padded = f"^{word}$"
-    return frozenset(padded[i : i + 3] for i in range(len(padded) - 2))
-
-
-def likeness(first: frozenset[str], second: frozenset[str]) -> float:
-    """Return the Dice coefficient of two sets."""
-    return 2 * len(first & second) / max(1, len(first) + len(second))
 
 
 class TableIndex:
@@ -173,9 +106,7 @@ class TableIndex:
         triples = np.stack((field_type, records.name, records.text))[:, whole]
         distinct, counts = np.unique(triples, axis=1, return_counts=True)
         rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
-        self.tables = tuple(
-            _table(facts, number, int(rows[number]), triples) for number in range(len(records.types))
-        )
+        self.tables = tuple(_table(facts, number, int(rows[number]), triples) for number in range(len(records.types)))
         places = [{c.name: i for i, c in enumerate(table.columns)} for table in self.tables]
         for (table, name, text), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
             column = places[table][records.names[name]]
@@ -202,9 +133,7 @@ class TableIndex:
         chosen = self._chosen(words, linked, frequency, most)
         return {t: self._links(t, words, linked[t], amounts) for t in chosen}
 
-    def _links(
-        self, table: int, words: tuple[Word, ...], cells: Sequence[Link], amounts: tuple[Amount, ...]
-    ) -> Links:
+    def _links(self, table: int, words: tuple[Word, ...], cells: Sequence[Link], amounts: tuple[Amount, ...]) -> Links:
         named = self._named(words, name_words(self.tables[table].type))
         return Links(words, tuple(cells), amounts, self._headers(table, words), named)
 
@@ -258,24 +187,14 @@ class TableIndex:
     def _parts(
         self, texts: list[str], start: int, reach: int, frequency: dict[str, float], seen: set[tuple[int, int, str]]
     ) -> Iterator[tuple[int, Link]]:
-        """Yield links of the longest span at a place that stands within cells."""
-        forms = self._forms_of.get(texts[start], set())
-        kind, span, end = "part", texts[start], start + 1
-        if not forms and len(span) > 3 and frequency.get(span, 0.0) <= _RARE:
-            grams = trigrams(span)
-            best = max(((likeness(grams, of), word) for word, of in self._words), default=(0.0, ""))
-            if best[0] >= _LIKE:
-                kind, span = "like", best[1]
-                forms = self._forms_of[span]
-        elif forms:
-            while end < len(texts):
-                longer = f"{span} {texts[end]}"
-                within = {form for form in forms if f" {longer} " in f" {form} "}
-                if not within:
-                    break
-                forms, span, end = within, longer, end + 1
-        if end == start + 1 and (frequency.get(texts[start], 0.0) > _RARE or start < reach):
+        """Yield links of the longest span at a place that stands within cells, or of a word like one of theirs."""
+        word, is_rare = texts[start], frequency.get(texts[start], 0.0) <= _RARE
+        span, end, forms = self._longest(texts, start)
+        if end == start + 1 and not (is_rare and start >= reach):
             return
+        kind = "part" if word in self._forms_of else "like"
+        if kind == "like":
+            span, forms = self._similar(word)
         counts: dict[tuple[int, int], int] = defaultdict(int)
         for form in forms:
             for cell in self._by_form[form] if form != span or kind == "like" else ():
@@ -285,13 +204,25 @@ class TableIndex:
                 seen.add((table, column, span))
                 yield table, self._link(start, end, Cell(table, column, span, count), kind, span)
 
+    def _longest(self, texts: list[str], start: int) -> tuple[str, int, set[str]]:
+        """Return the longest span from a word that stands within cells, its end, and the forms of these cells."""
+        span, end, forms = texts[start], start + 1, self._forms_of.get(texts[start], set())
+        while forms and end < len(texts):
+            longer = f"{span} {texts[end]}"
+            within = {form for form in forms if f" {longer} " in f" {form} "}
+            if not within:
+                break
+            span, end, forms = longer, end + 1, within
+        return span, end, forms
+
+    def _similar(self, word: str) -> tuple[str, set[str]]:
+        """Return the word of cells that is most like a word, with the forms of its cells; none if none is."""
+        grams = trigrams(word)
+        best = max(((likeness(grams, of), near) for near, of in self._words), default=(0.0, ""))
+        return (best[1], self._forms_of[best[1]]) if len(word) > 3 and best[0] >= _LIKE else ("", set())
+
     def _link(self, start: int, end: int, cell: Cell, kind: str, text: str) -> Link:
         return Link(start, end, cell.column, kind, text, cell.count / max(1, self.tables[cell.table].rows))
-
-
-def span_bits(start: int, end: int) -> int:
-    """Return the words [start, end) as bits."""
-    return (1 << end) - (1 << start)
 
 
 def _table(facts: Facts, number: int, rows: int, triples: Ints) -> Table:

@@ -1,0 +1,1 @@
+"""Parsing of questions over tables: links, candidates, features, scorer, parser."""

@@ -1,0 +1,208 @@
+"""Queries over one table that a question may ask, enumerated from what it names (Pasupat and Liang 2015)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from graphwright.operators.query.execution import Result
+from graphwright.operators.query.query import (
+    Aggregate,
+    Compare,
+    Comparison,
+    Count,
+    Counted,
+    Difference,
+    Exists,
+    Follow,
+    Frequent,
+    Query,
+    Step,
+    Where,
+)
+from graphwright.operators.query.tables.links import Column
+from graphwright.operators.query.tables.question import span_bits
+from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
+
+_FUNCTIONS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
+_ENDS: tuple[Literal["min", "max"], ...] = ("max", "min")
+_COUNTED: tuple[Comparison, ...] = ("=", *ORDERS)
+_RELATIVE: tuple[tuple[Comparison, str], ...] = ((">", "above"), ("<", "below"), ("=", "equal"))
+
+
+class Candidate(NamedTuple):
+    """A query with what it gives and what it is made of.
+
+    `operators`: the steps that it takes, outermost first. `answer`, `order`: the columns that it gives and orders by,
+    -1 for none. `bits`: the words of the question that it explains by cells and amounts.
+    """
+
+    query: Query
+    result: Result
+    operators: tuple[str, ...]
+    answer: int
+    order: int
+    given: tuple[Given, ...]
+    bits: int
+
+
+@dataclass(eq=False)
+class Enumeration:
+    """The candidates of one question over one table, in order of their size."""
+
+    sets: RowSets
+    answers: int = 14
+    """Columns that are asked for at most."""
+
+    @property
+    def _columns(self) -> list[tuple[int, Column]]:
+        return list(enumerate(self.sets.table.columns))[: self.answers]
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """Yield candidates that give something."""
+        pairs = list(self.sets.pairs())
+        united = list(self.sets.united())
+        beyond = list(self.sets.beyond())
+        ordered = list(self.sets.extremes([self.sets.all, *self.sets.single[:8], *united, *pairs[:4], *beyond[:4]]))
+        top = list(self.sets.counted_extremes())
+        around = list(self.sets.neighbours(ordered))
+        others = [*self.sets.excluded(), *self.sets.alike(), *self.sets.missing(), *beyond]
+        yield from self._all_rows()
+        for rows in (*self.sets.single, *pairs, *united):
+            yield from self._values(rows)
+            yield from self._counts(rows)
+            yield from self._sums(rows)
+        for rows in top:
+            yield from self._sums(rows)
+        for rows in (*ordered, *top, *around, *others, *self.sets.seconds()):
+            yield from self._values(rows)
+        for rows in others:
+            yield from self._counts(rows)
+        yield from self._frequent([self.sets.all, *self.sets.single[:8], *united])
+        yield from self._differences()
+        yield from self._often()
+        yield from self._whether_more()
+        for rows in pairs:
+            yield self._candidate(Exists(rows.query), ("exists",), rows)
+
+    def _candidate(self, query: Query, operators: tuple[str, ...], rows: Rows, answer: int = -1) -> Candidate:
+        result = self.sets.execution.result(query)
+        return Candidate(query, result, (*operators, *rows.operators), answer, rows.order, rows.given, rows.bits)
+
+    def _all_rows(self) -> Iterator[Candidate]:
+        yield from self._counts(self.sets.all)
+        yield from self._sums(self.sets.all)
+        for column, named in self._columns:
+            if named.distinct < 0.9:
+                query = Follow(self.sets.all.query, self.sets.path(column)[0])
+                yield self._candidate(query, ("list",), self.sets.all, column)
+                yield self._candidate(Count(query), ("count", "distinct"), self.sets.all, column)
+
+    def _values(self, rows: Rows) -> Iterator[Candidate]:
+        """Yield the cells of some rows in each column."""
+        single = {part.column for part in rows.given if part.kind == "cell"} if len(rows.given) == 1 else set()
+        direct = rows.operators[0] in ("is",)
+        for column in range(min(len(self.sets.table.columns), self.answers)):
+            if direct and column in single:
+                continue
+            made = self._candidate(Follow(rows.query, self.sets.path(column)[0]), ("value",), rows, column)
+            if isinstance(made.result, np.ndarray) and len(made.result):
+                yield made
+
+    def _counts(self, rows: Rows) -> Iterator[Candidate]:
+        yield self._candidate(Count(rows.query), ("count",), rows)
+        if rows.count < 2 or rows is self.sets.all:
+            return
+        for column, (score, _) in enumerate(self.sets.links.headers):
+            if score >= 0.5 and self.sets.table.columns[column].distinct < 0.95:
+                query = Count(Follow(rows.query, self.sets.path(column)[0]))
+                yield self._candidate(query, ("count", "distinct"), rows, column)
+
+    def _sums(self, rows: Rows) -> Iterator[Candidate]:
+        if rows.count < 2:
+            return
+        for column in self.sets.orderable():
+            if self.sets.table.columns[column].numbers < 0.3:
+                continue
+            for function in _FUNCTIONS:
+                query = Aggregate(function, rows.query, self.sets.path(column))
+                made = self._candidate(query, (function,), rows, column)
+                if made.result is not None:
+                    yield made
+
+    def _frequent(self, sets: list[Rows]) -> Iterator[Candidate]:
+        for rows in sets:
+            if rows.count < 3 and "or" not in rows.operators:
+                continue
+            for column, named in self._columns:
+                if named.distinct > 0.95:
+                    continue
+                for largest in (True, False) if rows is self.sets.all or "or" in rows.operators else (True,):
+                    query = Frequent(rows.query, self.sets.path(column)[0], largest)
+                    made = self._candidate(query, ("frequent" if largest else "rare",), rows, column)
+                    if isinstance(made.result, np.ndarray) and 0 < len(made.result) <= 2:
+                        yield made
+
+    def _differences(self) -> Iterator[Candidate]:
+        """Yield differences of the values or numbers of two linked sets of rows, and of a column's extremes."""
+        cells = [rows for rows in self.sets.single if rows.operators[0] in ("is", "has")][:10]
+        for first, second in combinations(cells, 2):
+            if first.bits & second.bits:
+                continue
+            both = Rows(
+                first.query, 2, ("or", *first.operators), first.given + second.given, -1, first.bits | second.bits
+            )
+            if first.given[0].column == second.given[0].column:
+                query: Query = Difference(Count(first.query), Count(second.query))
+                yield self._candidate(query, ("difference", "count"), both)
+            if first.count > 1 or second.count > 1:
+                continue
+            for column in self.sets.orderable():
+                path = self.sets.path(column)[0]
+                query = Difference(Follow(first.query, path), Follow(second.query, path))
+                made = self._candidate(query, ("difference", "value"), both, column)
+                if made.result is not None:
+                    yield made
+        for column in self.sets.orderable():
+            largest, smallest = (Aggregate(f, self.sets.all.query, self.sets.path(column)) for f in _ENDS)
+            made = self._candidate(Difference(largest, smallest), ("difference", "extremes"), self.sets.all, column)
+            if made.result is not None:
+                yield made
+
+    def _often(self) -> Iterator[Candidate]:
+        """Yield the cells that as many rows have as the question says, and their number."""
+        for amount in self.sets.links.amounts:
+            if amount.is_date or not 1 <= amount.amount < self.sets.table.rows or amount.amount % 1:
+                continue
+            bits = span_bits(amount.start, amount.end)
+            rows = Rows(self.sets.all.query, self.sets.table.rows, ("often",), (), -1, bits)
+            for column, named in self._columns:
+                if named.distinct > 0.9:
+                    continue
+                path = self.sets.path(column)[0]
+                for comparison in _COUNTED:
+                    condition = Counted((Step(path.relation, True),), comparison, int(amount.amount))
+                    query = Where(Follow(self.sets.all.query, path), condition)
+                    made = self._candidate(query, ("value", comparison), rows, column)
+                    if isinstance(made.result, np.ndarray) and len(made.result):
+                        yield made
+                        yield self._candidate(Count(query), ("count", comparison), rows, column)
+
+    def _whether_more(self) -> Iterator[Candidate]:
+        """Yield whether one linked row has more, less or as much of a column as another."""
+        rows = self.sets.linked(8, 1)
+        for first, second in combinations(rows, 2):
+            if first.bits & second.bits or first.given[0].column != second.given[0].column:
+                continue
+            one, other = (first, second) if first.bits < second.bits else (second, first)
+            for column in self.sets.orderable():
+                for comparison, operator in _RELATIVE:
+                    path = self.sets.path(column)
+                    condition = Compare(path, comparison, Follow(other.query, path[0]))
+                    query = Exists(Where(one.query, condition))
+                    both = Rows(one.query, 1, one.operators, one.given + other.given, column, one.bits | other.bits)
+                    yield self._candidate(query, ("exists", operator), both)

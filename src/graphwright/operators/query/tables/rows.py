@@ -1,0 +1,253 @@
+"""Sets of the rows of a table that a question may mean, from what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import NamedTuple
+
+from graphwright.operators.query.execution import Execution
+from graphwright.operators.query.query import (
+    Compare,
+    Comparison,
+    Either,
+    Except,
+    Extreme,
+    Follow,
+    Has,
+    Neighbour,
+    OfType,
+    Path,
+    Step,
+    Things,
+    Where,
+)
+from graphwright.operators.query.tables.links import Links, Table
+from graphwright.operators.query.tables.question import span_bits
+from graphwright.text.values import TEXT
+
+ORDERS: tuple[Comparison, ...] = (">", ">=", "<", "<=")
+_BEYOND: tuple[tuple[Comparison, str, str], ...] = ((">", "above", "after"), ("<", "below", "before"))
+_EQUAL_OR_ORDERED: tuple[Comparison, ...] = ("=", *ORDERS)
+_CONDITIONS = 14
+_COMPARISONS = 24
+_PAIRS = 24
+_UNIONS = 6
+
+
+class Given(NamedTuple):
+    """A condition of a query: its column, what links it to the question, and how well."""
+
+    column: int
+    kind: str
+    bits: int
+    share: float
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A set of rows: its query, number of rows, and what it is made of, as a Candidate has it."""
+
+    query: Things
+    count: int
+    operators: tuple[str, ...]
+    given: tuple[Given, ...] = ()
+    order: int = -1
+    bits: int = 0
+
+
+@dataclass(eq=False)
+class RowSets:
+    """The sets of rows of one table that a question may mean, in order of their size."""
+
+    table: Table
+    links: Links
+    execution: Execution
+    all: Rows = field(init=False)
+    single: list[Rows] = field(init=False)
+    """Those of one condition."""
+
+    def __post_init__(self) -> None:
+        self.all = Rows(OfType(self.table.type), self.table.rows, ("all",))
+        self.single = list(self._conditions())
+
+    def _rows(
+        self, query: Things, operators: tuple[str, ...], given: tuple[Given, ...] = (), order: int = -1, bits: int = 0
+    ) -> Rows | None:
+        count = len(self.execution.things(query))
+        for part in given:
+            bits |= part.bits
+        return Rows(query, count, operators, given, order, bits) if count else None
+
+    def _where(self, rows: Rows, condition: Compare, operator: str, given: Given) -> Rows | None:
+        operators = (operator, *(() if rows is self.all else rows.operators))
+        return self._rows(Where(rows.query, condition), operators, (*rows.given, given))
+
+    def path(self, column: int) -> Path:
+        """Return the path to the cells of a column."""
+        return (Step(self.table.columns[column].name),)
+
+    def _conditions(self) -> Iterator[Rows]:
+        """Yield the rows of each linked cell, then those that compare with an amount of the question."""
+        rank = {"cell": 0, "number": 1, "part": 2, "like": 3}
+        links = sorted(self.links.cells, key=lambda link: (link.start - link.end, rank[link.kind], link.share))
+        known: set[tuple[int, int, int]] = set()
+        for link in links[:_CONDITIONS]:
+            condition = Compare(self.path(link.column), "=" if link.kind == "cell" else "contains", link.text)
+            given = Given(link.column, link.kind, span_bits(link.start, link.end), link.share, link.text)
+            if rows := self._where(self.all, condition, "is" if link.kind == "cell" else "has", given):
+                known.add((link.column, link.start, link.end))
+                yield rows
+        yield from self._compared(known)
+
+    def _compared(self, known: set[tuple[int, int, int]]) -> Iterator[Rows]:
+        left = _COMPARISONS
+        for amount in self.links.amounts:
+            bits = span_bits(amount.start, amount.end)
+            for column, named in enumerate(self.table.columns):
+                if left <= 0 or (named.kind == TEXT and max(named.numbers, named.dates) < 0.2):
+                    continue
+                for comparison in _EQUAL_OR_ORDERED:
+                    if comparison == "=" and (column, amount.start, amount.end) in known:
+                        continue
+                    condition = Compare(self.path(column), comparison, amount.text)
+                    given = Given(column, "number" if comparison == "=" else comparison, bits, 0.0, amount.text)
+                    operator = "is" if comparison == "=" else comparison
+                    rows = self._where(self.all, condition, operator, given)
+                    if rows and (rows.count < self.table.rows or comparison == "="):
+                        left -= 1
+                        yield rows
+
+    def pairs(self) -> Iterator[Rows]:
+        """Yield the rows that meet two conditions which different words of the question state."""
+        made = 0
+        for first, second in combinations(self.single[:24], 2):
+            if first.bits & second.bits or made >= 24:
+                continue
+            one, other = first.given[0], second.given[0]
+            if one.column == other.column and not {one.kind, other.kind} & set(ORDERS):
+                continue
+            assert isinstance(second.query, Where)
+            query = Where(first.query, second.query.condition)
+            rows = self._rows(query, ("and", *first.operators, *second.operators), (one, other))
+            if rows and rows.count < min(first.count, second.count):
+                made += 1
+                yield rows
+
+    def united(self) -> Iterator[Rows]:
+        """Yield the rows of two linked cells of one column."""
+        cells = [rows for rows in self.single if rows.operators[0] in ("is", "has")]
+        made = 0
+        for first, second in combinations(cells, 2):
+            one, other = first.given[0], second.given[0]
+            if one.column != other.column or first.bits & second.bits or made >= 6:
+                continue
+            if rows := self._rows(Either(first.query, second.query), ("or", *first.operators), (one, other)):
+                made += 1
+                yield rows
+
+    def orderable(self) -> list[int]:
+        """Return the columns of numbers or dates."""
+        return [i for i, column in enumerate(self.table.columns) if max(column.numbers, column.dates) >= 0.3]
+
+    def extremes(self, sets: list[Rows]) -> Iterator[Rows]:
+        """Yield the rows with the largest or smallest value of a column, and the first and last rows."""
+        for rows in sets:
+            if rows.count < 2:
+                continue
+            for largest in (True, False):
+                end = "last" if largest else "first"
+                if chosen := self._ordered(rows, (), largest, 1, (end,), -1):
+                    yield chosen
+                for column in self.orderable():
+                    operator = "max" if largest else "min"
+                    if chosen := self._ordered(rows, self.path(column), largest, 1, (operator,), column):
+                        yield chosen
+
+    def counted_extremes(self) -> Iterator[Rows]:
+        """Yield as many rows from an end of an order as the question says."""
+        for amount in self.links.amounts:
+            if amount.is_date or not 1 < amount.amount < self.table.rows or amount.amount % 1:
+                continue
+            bits, count = span_bits(amount.start, amount.end), int(amount.amount)
+            for largest in (True, False):
+                for column in (-1, *self.orderable()):
+                    path = self.path(column) if column >= 0 else ()
+                    operator = ("max" if largest else "min") if column >= 0 else ("last" if largest else "first")
+                    if chosen := self._ordered(self.all, path, largest, count, ("top", operator), column, bits):
+                        yield chosen
+
+    def _ordered(
+        self, rows: Rows, path: Path, largest: bool, count: int, operators: tuple[str, ...], order: int,
+        bits: int = 0,
+    ) -> Rows | None:  # fmt: skip
+        query = Extreme(rows.query, path, largest, count)
+        chosen = self._rows(query, (*operators, *rows.operators), rows.given, order, bits | rows.bits)
+        return chosen if chosen and chosen.count < rows.count else None
+
+    def linked(self, most: int, rows: int) -> list[Rows]:
+        """Return sets of at most `rows` rows that have a linked cell."""
+        single = self.single[:most]
+        return [r for r in single if r.operators[0] in ("is", "has") and r.count <= rows]
+
+    def beyond(self) -> Iterator[Rows]:
+        """Yield the rows whose value of a column is above or below that of a linked row, or that stand after it."""
+        for rows in self.linked(5, 1):
+            for column in (-1, *self.orderable()):
+                for comparison, *operators in _BEYOND:
+                    path = self.path(column) if column >= 0 else ()
+                    value = Follow(rows.query, path[0]) if path else rows.query
+                    condition, operator = Compare(path, comparison, value), operators[column < 0]
+                    query = Where(self.all.query, condition)
+                    if made := self._rows(query, (operator, *rows.operators), rows.given, column):
+                        yield made
+
+    def missing(self) -> Iterator[Rows]:
+        """Yield the rows that lack a cell of a column."""
+        for column, (said, bits) in enumerate(self.links.headers):
+            if said >= 0.5:
+                query = Where(self.all.query, Has(self.path(column), negated=True))
+                if made := self._rows(query, ("missing",), (), column, bits):
+                    yield made
+
+    def seconds(self) -> Iterator[Rows]:
+        """Yield the rows that are second in an order."""
+        for column in (-1, *self.orderable()):
+            path = self.path(column) if column >= 0 else ()
+            for largest in (True, False):
+                first, both = (Extreme(self.all.query, path, largest, count) for count in (1, 2))
+                operator = ("max" if largest else "min") if column >= 0 else ("last" if largest else "first")
+                if made := self._rows(Except(both, first), ("second", operator, "all"), (), column):
+                    yield made
+
+    def neighbours(self, ordered: list[Rows]) -> Iterator[Rows]:
+        """Yield the rows after and before linked rows, and after and before those at an end of an order."""
+        extremes = [rows for rows in ordered if rows.operators[1:] == ("all",) and rows.count == 1]
+        for rows in (*self.single[:10], *extremes):
+            if rows.operators[0] in ("is", "has", "max", "min", "first", "last") and rows.count <= 2:
+                for offset in (1, -1):
+                    operator = "next" if offset > 0 else "previous"
+                    query = Neighbour(rows.query, offset)
+                    if made := self._rows(query, (operator, *rows.operators), rows.given, rows.order):
+                        yield made
+
+    def excluded(self) -> Iterator[Rows]:
+        """Yield the rows without a linked cell."""
+        for rows in self.single[:8]:
+            if rows.operators[0] in ("is", "has"):
+                query = Except(self.all.query, rows.query)
+                if made := self._rows(query, ("not", *rows.operators), rows.given):
+                    yield made
+
+    def alike(self) -> Iterator[Rows]:
+        """Yield the other rows with the same cell of a column as a linked row."""
+        for rows in self.linked(8, 2):
+            for column, named in enumerate(self.table.columns):
+                if column == rows.given[0].column or named.distinct > 0.9:
+                    continue
+                same = Compare(self.path(column), "=", Follow(rows.query, self.path(column)[0]))
+                query = Except(Where(self.all.query, same), rows.query)
+                if made := self._rows(query, ("alike", *rows.operators), rows.given, column):
+                    yield made
