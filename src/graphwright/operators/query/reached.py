@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,15 @@ from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, typed_value
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+"""Comparisons of numbers of things."""
 _SHARE = 16  # of the facts of a relation; to read the values of fewer takes less time than those of all
 _YEARS = (1, 9999)  # numbers that a date is compared with as years
 
@@ -176,16 +186,17 @@ class Amounts(NamedTuple):
         return meets
 
 
-def decisive(texts: Sequence[str], comparison: Comparison) -> list[str]:
-    """Return, of values that any may be compared with, those that decide: of each kind the easiest to pass.
+def decisive(texts: Sequence[str], comparison: Comparison) -> str:
+    """Return, of values that each is to be compared with, the one that decides; "" if they are not of one kind.
 
-    >>> decisive(["12", "7", "Graz"], ">"), decisive(["12", "7"], "<")
-    (['7'], ['12'])
+    >>> decisive(["12", "7", "9"], ">"), decisive(["12", "7"], "<"), decisive(["12", "Graz"], "<")
+    ('12', '7', '')
     """
     values = typed_values(texts)
+    if not texts or values.kind[0] == TEXT or (values.kind != values.kind[0]).any():
+        return ""
     keys = {">": values.high, ">=": values.low, "<": -values.low, "<=": -values.high}[comparison]
-    chosen = [np.flatnonzero(values.kind == kind) for kind in (NUMBER, DATE)]
-    return [texts[at[np.lexsort((values.low[at], keys[at]))[0]]] for at in chosen if len(at)]
+    return texts[int(np.lexsort((values.low, keys))[-1])]
 
 
 @lru_cache(1024)
