@@ -10,6 +10,7 @@ from typing import Any
 
 from graphwright.data.decoding import clean, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.objects import object_file, object_row, passage_with_object
@@ -58,7 +59,11 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     """
     options = options or ReadOptions()
     value = json_value(path) if suffix_of(path) == ".json" else None
-    if (whole := _whole(value, name, options)) is not None:
+    try:
+        whole = _whole(value, name, options)
+    except UnreadableError as error:
+        whole = Skipped(str(path), str(error), True)
+    if whole is not None:
         yield 0, whole
         return
     fields = (*TEXT_FIELDS, *options.text_columns)
@@ -68,7 +73,7 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     broken: list[tuple[int, Skipped]] = []
     documents = 0
     for number, record in records:
-        row = rows.document(number, record) if isinstance(record, dict) else record
+        row = rows.read(number, record)
         if isinstance(row, str):
             # A record without a text is not a passage; a line that is not a record may have been one.
             broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
@@ -97,7 +102,7 @@ def _kind(name: str) -> str:
     return Path(name.removesuffix(".gz")).stem
 
 
-def _whole(value: Any, name: str, options: ReadOptions) -> Document | None:
+def _whole(value: Any, name: str, options: ReadOptions) -> Document | Skipped | None:
     """Return a `.json` file of one object, or of the messages of a chat, as a document; None for rows."""
     stem = _kind(name)
     part = chat_of(value)
@@ -105,9 +110,17 @@ def _whole(value: Any, name: str, options: ReadOptions) -> Document | None:
         part = object_file(value, stem)
     if part is None or not part.text:
         return None
-    metadata = {**_metadata(value if isinstance(value, dict) else {}), **part.metadata}
-    title = part.title or _title(value, _SENTENCE_TITLE_FIELDS) or stem
-    return Document(name, part.text, title, metadata, file=True, places=part.places, records=part.records)
+    fields = value if isinstance(value, dict) else {}
+    return Document(
+        id=name,
+        text=part.text,
+        title=part.title or _title(fields, _SENTENCE_TITLE_FIELDS) or stem,
+        metadata=_metadata(fields),
+        file=True,
+        headings=part.headings,
+        places=part.places,
+        records=part.records,
+    )
 
 
 def _holds_rows(value: Record, names: Sequence[str]) -> bool:
@@ -133,6 +146,13 @@ class _Rows:
     options: ReadOptions
     plain_ids: bool
     nested: bool
+
+    def read(self, number: int, record: dict[str, Any] | str) -> Document | str:
+        """Return the document of a record, or the reason why it is none; such a reason stays as it is."""
+        try:
+            return self.document(number, record) if isinstance(record, dict) else record
+        except UnreadableError as error:  # of a row with millions of values
+            return str(error)
 
     def document(self, number: int, record: dict[str, Any]) -> Document | str:
         """Return the document of a record, or the reason why it is none."""
