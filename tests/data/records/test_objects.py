@@ -34,7 +34,7 @@ def facts(document: Document, kind: str) -> list[list[tuple[str, str]]]:
 def test_read_documents_object_without_text_is_document_with_all_its_values(tmp_path: Path) -> None:
     [document] = read(tmp_path, "order.json", ORDER)
     assert document.text == (
-        "id: 7\ncustomer.name: Anna\ncustomer.address.city: Graz\n"
+        "id: 7.\ncustomer.name: Anna.\ncustomer.address.city: Graz.\n"
         "lines: sku: A; pieces: 2.\nlines: sku: B; pieces: 1; marks: red, old."
     )
     assert facts(document, "order") == [[("id", "7"), ("customer.name", "Anna"), ("customer.address.city", "Graz")]]
