@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 
-_FLOWING = ("page", "line", "time")  # kinds of places that a sentence may cross
+_FLOWING = ("page", "line")  # kinds of places that a sentence may cross
 _PAGES = b'["page"'  # begins the stored form of places that are pages
 
 

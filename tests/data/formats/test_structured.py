@@ -36,7 +36,7 @@ def facts(document: Document) -> list[tuple[str, list[tuple[str, str]]]]:
 @pytest.mark.parametrize("name", FILES)
 def test_read_documents_every_notation_of_an_object_gives_same(tmp_path: Path, name: str) -> None:
     document = read(tmp_path, name, FILES[name])
-    assert document.text == "catalogue.year: 2024\npumps: name: Kettil; litres: 45.\npumps: name: Ostwerk; litres: 60."
+    assert document.text == "catalogue.year: 2024.\npumps: name: Kettil; litres: 45.\npumps: name: Ostwerk; litres: 60."
     assert facts(document) == [
         ("pumps", [("catalogue.year", "2024")]),
         ("pumps", [("name", "Kettil"), ("litres", "45")]),
@@ -61,7 +61,7 @@ def test_read_documents_file_that_cannot_be_parsed_stays_text(tmp_path: Path, na
 
 def test_read_documents_yaml_tags_and_merged_keys_are_read(tmp_path: Path) -> None:
     document = read(tmp_path, "c.yaml", "a: &x {k: 1}\nb:\n  <<: *x\n  ref: !Ref z\n")
-    assert document.text == "a.k: 1\nb.k: 1\nb.ref: z"
+    assert document.text == "a.k: 1.\nb.k: 1.\nb.ref: z."
 
 
 def test_read_documents_xml_attributes_and_elements_are_fields(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.data.document import Document
+from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
+from graphwright.data.records import objects
 from graphwright.data.records.objects import object_file
 
 ORDER = {
@@ -33,7 +34,7 @@ def facts(document: Document, kind: str) -> list[list[tuple[str, str]]]:
 def test_read_documents_object_without_text_is_document_with_all_its_values(tmp_path: Path) -> None:
     [document] = read(tmp_path, "order.json", ORDER)
     assert document.text == (
-        "id: 7\ncustomer.name: Anna\ncustomer.address.city: Graz\n"
+        "id: 7.\ncustomer.name: Anna.\ncustomer.address.city: Graz.\n"
         "lines: sku: A; pieces: 2.\nlines: sku: B; pieces: 1; marks: red, old."
     )
     assert facts(document, "order") == [[("id", "7"), ("customer.name", "Anna"), ("customer.address.city", "Graz")]]
@@ -62,6 +63,15 @@ def test_object_file_mapping_of_ids_gives_a_record_for_each() -> None:
     part = object_file({"users": {f"u{i}": {"name": f"N{i}", "age": i} for i in range(3)}}, "team")
     assert part is not None and part.text.splitlines()[0] == "users: id: u0; name: N0; age: 0."
     assert [record.type for record in part.records] == ["users"] * 3
+
+
+def test_read_documents_object_of_too_many_values_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "_MAX_VALUES", 3)
+    (tmp_path / "a.json").write_text(json.dumps(ORDER))
+    (tmp_path / "b.jsonl").write_text(json.dumps(ORDER) + '\n{"text": "x"}\n')
+    skipped: list[Skipped] = []
+    assert [document.text for document in read_documents([tmp_path], skipped.append)] == ["x"]
+    assert [part.reason for part in skipped] == ["more than 3 values; split it"] * 2
 
 
 @pytest.mark.parametrize("depth", [45, 300])

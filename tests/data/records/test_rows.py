@@ -168,7 +168,7 @@ def test_read_rows_records_without_text_become_sentences(tmp_path: Path) -> None
     assert isinstance(first, Document) and isinstance(second, Document) and second.id == "p.json#2"
     [settings] = of(tmp_path, "package.json", json.dumps(record))
     assert isinstance(settings, Document) and (settings.id, settings.file) == ("package.json", True)
-    assert settings.text.splitlines()[2:4] == ["tags: red, tall", "size.h: 3"]
+    assert settings.text.splitlines()[2:4] == ["tags: red, tall.", "size.h: 3."]
 
 
 FAQ = "No,Question,Answer,Year\n1,Why?,Because.,2024\n2,How?,So.,2023\n"

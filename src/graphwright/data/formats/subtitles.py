@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT): their cues joined to sentences, with the times as places."""
+"""Subtitles (SubRip, WebVTT): their cues joined to sentences, with the times at which they begin as places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
-from graphwright.data.records.turns import Part, Turn, turns_text
+from graphwright.data.records.turns import Turn, turns_text
 
 _CLOCK = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_CLOCK}[ \t]*-->[ \t]*{_CLOCK}(?:[ \t].*)?")
@@ -19,7 +19,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
 _SPEAKER = re.compile(r"(?:>>|-)?[ \t]*(?:\[([^\[\]]{1,40})\]:?|([^\W\d_a-z][^:\n.!?,;]{0,39}):)(?=\s)[ \t]*")
 _STOPS = tuple(".!?…。！？।؟\"'”»)")
 _DASHES = ("- ", "– ", "— ", "‐")  # before what another speaker says
-_MAX_PARTS = 12  # cues of a turn without the end of a sentence
+_MAX_CUES = 12  # cues of a turn without the end of a sentence
 _MAX_PAUSE = 5.0  # seconds between cues of one sentence
 
 
@@ -121,15 +121,14 @@ def _ends(group: list[_Cue], cue: _Cue) -> bool:
     return (
         cue.text.startswith(_DASHES)
         or last.text.endswith(_STOPS)
-        or len(group) >= _MAX_PARTS
+        or len(group) >= _MAX_CUES
         or cue.begin > last.end + _MAX_PAUSE
     )
 
 
 def _turn(group: list[_Cue]) -> Turn:
     texts = [group[0].text.lstrip("-–—‐ "), *(cue.text for cue in group[1:])]
-    parts = tuple(Part(_clock(cue.begin), text) for cue, text in zip(group, texts, strict=True))
-    return Turn(group[0].speaker, parts[0].time, " ".join(texts), parts=parts)
+    return Turn(group[0].speaker, _clock(group[0].begin), " ".join(texts))
 
 
 def _clock(seconds: float) -> str:

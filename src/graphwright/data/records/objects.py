@@ -156,7 +156,7 @@ class ObjectWriter:
                 text += _before(cell, line[len(spans) - 1] if spans else None)
                 spans.append((len(text), len(text) + len(cell.text)))
                 text += cell.text
-            starts.append(self.builder.line(text if each or text[-1] in ".!?" else f"{text}."))
+            starts.append(self.builder.line(text if text[-1] in ".!?" else f"{text}."))
             shifted = ((starts[-1] + start, starts[-1] + end) for start, end in spans)
             fields += [Field(cell.path, cell.text, *span) for cell, span in zip(line, shifted, strict=True)]
         return (starts or [self.builder.size])[0], tuple(fields)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import clean, suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
@@ -25,7 +26,7 @@ from graphwright.data.records.read import (
 )
 from graphwright.data.records.record import Field
 from graphwright.data.records.record import Record as FileRecord
-from graphwright.data.records.table import Note, Row, TableTypes, row_record
+from graphwright.data.records.table import Note, TableTypes, row_record
 from graphwright.errors import DataError
 
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
@@ -60,7 +61,11 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     """
     options = options or ReadOptions()
     value = json_value(path) if suffix_of(path) == ".json" else None
-    if (whole := _whole(value, name, options)) is not None:
+    try:
+        whole = _whole(value, name, options)
+    except UnreadableError as error:
+        whole = Skipped(str(path), str(error), True)
+    if whole is not None:
         yield 0, whole
         return
     tabular = suffix_of(path) in (".csv", ".tsv")
@@ -71,14 +76,8 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     )
     broken: list[tuple[int, Skipped]] = []
     documents = 0
-    types = TableTypes()
     for number, record in records:
-        if isinstance(record, Note):
-            yield number, Document(f"{name}#{number}", clean(record.text), whole=True)
-            continue
-        row = rows.document(number, record) if isinstance(record, dict) else record
-        if isinstance(row, Document) and isinstance(record, TableRecord):
-            row = _with_record(row, record, types.of(record.row.head, _kind(name)))
+        row = rows.read(number, record)
         if isinstance(row, str):
             # A record without a text is not a passage; a line that is not a record may have been one.
             broken.append((number, Skipped(f"{path}:{number}", row, not isinstance(record, dict))))
@@ -107,7 +106,7 @@ def _kind(name: str) -> str:
     return Path(name.removesuffix(".gz")).stem
 
 
-def _whole(value: Any, name: str, options: ReadOptions) -> Document | None:
+def _whole(value: Any, name: str, options: ReadOptions) -> Document | Skipped | None:
     """Return a `.json` file of one object, or of the messages of a chat, as a document; None for rows."""
     stem = _kind(name)
     part = chat_of(value)
@@ -115,9 +114,17 @@ def _whole(value: Any, name: str, options: ReadOptions) -> Document | None:
         part = object_file(value, stem)
     if part is None or not part.text:
         return None
-    metadata = {**_metadata(value if isinstance(value, dict) else {}), **part.metadata}
-    title = part.title or _title(value, _SENTENCE_TITLE_FIELDS) or stem
-    return Document(name, part.text, title, metadata, file=True, places=part.places, records=part.records)
+    fields = value if isinstance(value, dict) else {}
+    return Document(
+        id=name,
+        text=part.text,
+        title=part.title or _title(fields, _SENTENCE_TITLE_FIELDS) or stem,
+        metadata=_metadata(fields),
+        file=True,
+        headings=part.headings,
+        places=part.places,
+        records=part.records,
+    )
 
 
 def _holds_rows(value: Record, names: Sequence[str]) -> bool:
@@ -165,6 +172,19 @@ class _Rows:
     options: ReadOptions
     plain_ids: bool
     nested: bool
+    types: TableTypes = field(default_factory=TableTypes)
+
+    def read(self, number: int, record: dict[str, Any] | Note | str) -> Document | str:
+        """Return the document of a record or note, or the reason why it is none; such a reason stays as it is."""
+        if isinstance(record, Note):
+            return Document(f"{self.name}#{number}", clean(record.text), whole=True)
+        try:
+            row = self.document(number, record) if isinstance(record, dict) else record
+        except UnreadableError as error:  # of a row with millions of values
+            return str(error)
+        if isinstance(row, Document) and isinstance(record, TableRecord):
+            return _with_record(row, record, self.types.of(record.row.head, _kind(self.name)))
+        return row
 
     def document(self, number: int, record: dict[str, Any]) -> Document | str:
         """Return the document of a record, or the reason why it is none."""

@@ -15,17 +15,10 @@ from graphwright.text.sentences import sentence_spans
 _MAX_LINE = 600  # characters of a turn after one name; the name stands again before what follows
 
 
-class Part(NamedTuple):
-    """A part of a turn with a time of its own, such as a cue of subtitles."""
-
-    time: str
-    text: str
-
-
 class Turn(NamedTuple):
     """A turn: its speaker, its date and time or its time from the beginning, and its text; without both, other text.
 
-    `id` and `reply_to` join a message with the one that it answers. `parts`: of subtitles the cues of the turn.
+    `id` and `reply_to` join a message with the one that it answers.
     """
 
     speaker: str
@@ -33,14 +26,12 @@ class Turn(NamedTuple):
     text: str
     id: str = ""
     reply_to: str = ""
-    parts: tuple[Part, ...] = ()
 
 
 def turns_text(turns: Iterable[Turn], kind: Literal["", "time"] = "", title: str = "") -> Extracted:
     """Return turns as lines, "Anna (09:12): …", below a heading for each day, with a record for each turn.
 
-    The places of the text, of a `kind`, are the times: of each turn, or ("time") of each part of it, which a sentence
-    may cross.
+    The places of the text, of a `kind`, are the times of the turns.
 
     >>> part = turns_text([Turn("Anna", "2024-05-01 09:12:07", "It is high."), Turn("Bert", "", "Yes.")])
     >>> part.text, part.places.of(14, 20)
@@ -84,19 +75,12 @@ class _Writer:
             self.records.append(Record(MESSAGE, fields, start, end))
 
     def _lines(self, turn: Turn, text: str, label: str) -> int:
-        """Write the lines of a turn and their places; return where they begin."""
-        parts, begins = turn.parts or (Part(turn.time, text),), [0]
-        for part in parts:
-            begins.append(begins[-1] + len(" ".join(clean(part.text).split())) + 1)
-        first = -1
-        for begin, end in _pieces(text):
-            start = self.builder.line(label + text[begin:end])
-            first = start if first < 0 else first
-            for part, at in zip(parts, begins, strict=False):
-                if begin <= at < end and part.time:
-                    self.starts.append(start if at <= begin else start + len(label) + at - begin)
-                    self.labels.append(part.time)
-        return first
+        """Write the lines of a turn and its place; return where they begin."""
+        starts = [self.builder.line(label + text[begin:end]) for begin, end in _pieces(text)]
+        if turn.time:
+            self.starts.append(starts[0])
+            self.labels.append(turn.time)
+        return starts[0]
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:

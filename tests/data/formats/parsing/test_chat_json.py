@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from graphwright.data.documents import read_documents
 from graphwright.data.formats.parsing.chat_json import chat_of
 
 SLACK = [
@@ -68,6 +71,14 @@ def test_chat_of_slack_names_people_and_removes_marks() -> None:
     assert first["text"] == "Falcon moves to 12 January, @Marek Toth see the plan & wait."
     assert (first["speaker"], first["time"]) == ("Ines Dahl", "2025-12-31 17:00")
     assert (second["reply to"], second["text"]) == (first["id"], "Done. <plan.pdf>")
+
+
+@pytest.mark.parametrize(("value", "title"), [(SLACK, "day"), (DISCORD, "gate")], ids=["slack", "discord"])
+def test_read_documents_export_of_chat_is_one_document(tmp_path: Path, value: Any, title: str) -> None:
+    (tmp_path / "day.json").write_text(json.dumps(value), encoding="utf-8")
+    [document] = read_documents([tmp_path], print)
+    assert (document.id, document.title, document.file) == ("day.json", title, True)
+    assert len(document.records) == 2 and document.places is not None and len(document.headings) == 1
 
 
 @pytest.mark.parametrize(
