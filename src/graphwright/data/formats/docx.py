@@ -1,4 +1,4 @@
-"""Word documents: headings, paragraphs, lists, tables and notes, by python-docx."""
+"""Word documents: headings, paragraphs, lists with their numbers, tables and notes, by python-docx."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.docx_numbering import Numbering
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.xml import outermost
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
@@ -28,7 +29,8 @@ def read(file: File) -> Iterator[Extracted]:
     with office_package(file) as source:
         package: Any = Package.open(source)
     part = package.main_document_part
-    document = _Document(parse_xml(part.blob), _outline(part, RELATIONSHIP_TYPE.STYLES), TextBuilder("page"))
+    numbering, styles = (_part(part, kind) for kind in (RELATIONSHIP_TYPE.NUMBERING, RELATIONSHIP_TYPE.STYLES))
+    document = _Document(parse_xml(part.blob), _outline(styles), Numbering(numbering, styles), TextBuilder("page"))
     for kind in ("footnote", "endnote"):
         relation = getattr(RELATIONSHIP_TYPE, f"{kind.upper()}S")
         if notes := [rel for rel in part.rels.values() if rel.reltype == relation and not rel.is_external]:
@@ -39,14 +41,19 @@ def read(file: File) -> Iterator[Extracted]:
     yield document.builder.extracted(properties.title or document.title, metadata=metadata)
 
 
-def _outline(part: Any, relation: str) -> dict[str, int]:
-    """Return the heading level of each style that has one, 0 for the title; styles inherit it."""
+def _part(part: Any, relation: str) -> Any:
+    """Return the root of a part that the main part refers to, None for none."""
     from docx.oxml import parse_xml
 
-    styles = next((rel.target_part.blob for rel in part.rels.values() if rel.reltype == relation), None)
+    blob = next((rel.target_part.blob for rel in part.rels.values() if rel.reltype == relation), None)
+    return None if blob is None else parse_xml(blob)
+
+
+def _outline(styles: Any) -> dict[str, int]:
+    """Return the heading level of each style that has one, 0 for the title; styles inherit it."""
     levels: dict[str, int] = {}
     based: dict[str, str] = {}
-    for style in () if styles is None else parse_xml(styles).iter(f"{_W}style"):
+    for style in () if styles is None else styles.iter(f"{_W}style"):
         identity, name = style.get(f"{_W}styleId", ""), _value(style.find(f"{_W}name"))
         match, outline = _LEVEL.match(name), _value(style.find(f"{_W}pPr/{_W}outlineLvl"))
         based[identity] = _value(style.find(f"{_W}basedOn"))
@@ -96,8 +103,8 @@ def _shown(paragraph: Any) -> Iterator[Any]:
 class _Document:
     """Builder of the text of a document's body."""
 
-    def __init__(self, root: Any, levels: dict[str, int], builder: TextBuilder) -> None:
-        self.root, self.levels, self.builder = root, levels, builder
+    def __init__(self, root: Any, levels: dict[str, int], numbering: Numbering, builder: TextBuilder) -> None:
+        self.root, self.levels, self.numbering, self.builder = root, levels, numbering, builder
         self.notes: dict[tuple[str, str], str] = {}
         self.title = ""
         # Word records the page breaks of its last layout; other programs do not.
@@ -147,10 +154,14 @@ class _Document:
         style = _value(node.find(f"{_W}pPr/{_W}pStyle"))
         outline = _value(node.find(f"{_W}pPr/{_W}outlineLvl"))
         level = int(outline) + 1 if outline.isdigit() and int(outline) < 9 else self.levels.get(style)
+        label = self.numbering.label(node) if text.strip() else ""
+        numbered = f"{label} {text.strip()}" if label not in ("", "-") else text
         if level == 0:
             self.title = self.title or " ".join(text.split())
         if level is not None:
-            self.builder.heading(text, max(level, 1))
+            self.builder.heading(numbered, max(level, 1))
+        elif numbered is not text:
+            self.builder.line(numbered)
         elif node.find(f"{_W}pPr/{_W}numPr") is None and not style.lower().startswith("list"):
             self.builder.block(text)
         elif text.strip():

@@ -1,0 +1,97 @@
+"""Numbers that Word counts before paragraphs: 4.2, (b), iii."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_MAX_LEVELS = 9
+
+
+class _Level(NamedTuple):
+    """A level of a list: the form of its numbers, its text ("%1.%2" for 4.2), and its first number."""
+
+    form: str
+    text: str
+    first: int
+
+
+class Numbering:
+    """Counters of the lists of a document; `numbering` and `styles` are the roots of its parts, None for none."""
+
+    def __init__(self, numbering: Any, styles: Any) -> None:
+        abstract: dict[str, dict[int, _Level]] = {}
+        self.lists: dict[str, str] = {}
+        for node in () if numbering is None else numbering.iterchildren(f"{_W}abstractNum"):
+            abstract[node.get(f"{_W}abstractNumId", "")] = dict(map(_level, node.iterchildren(f"{_W}lvl")))
+        for node in () if numbering is None else numbering.iterchildren(f"{_W}num"):
+            self.lists[node.get(f"{_W}numId", "")] = _value(node.find(f"{_W}abstractNumId"))
+        self.levels = abstract
+        self.counts: dict[str, list[int]] = {}
+        found = () if styles is None else styles.iter(f"{_W}style")
+        self.styles = {style.get(f"{_W}styleId", ""): style for style in found}
+
+    def label(self, paragraph: Any) -> str:
+        """Count a paragraph; return its number as shown, "-" for a bullet, "" for a paragraph of no list."""
+        number, level = self._place(paragraph)
+        name = self.lists.get(number, "")
+        levels = self.levels.get(name, {})
+        if level not in levels:
+            return ""
+        counts = self.counts.setdefault(name, [0] * _MAX_LEVELS)
+        counts[level] = counts[level] + 1 if counts[level] else levels[level].first
+        counts[level + 1 :] = [0] * (_MAX_LEVELS - level - 1)
+        if levels[level].form == "bullet":
+            return "-"
+
+        def shown(match: re.Match[str]) -> str:
+            at = int(match[1]) - 1
+            known = levels.get(at)
+            return "" if known is None else _written(counts[at] or known.first, known.form)
+
+        return re.sub(r"%([1-9])", shown, levels[level].text).strip()
+
+    def _place(self, paragraph: Any) -> tuple[str, int]:
+        """Return the list and the level of a paragraph, by itself or by its style and those that it is based on."""
+        number = level = ""
+        node, seen = paragraph, set[str]()
+        while node is not None:
+            place = node.find(f"{_W}pPr/{_W}numPr")
+            if place is not None:
+                number = number or _value(place.find(f"{_W}numId"))
+                level = level or _value(place.find(f"{_W}ilvl"))
+            parent = _value(node.find(f"{_W}pPr/{_W}pStyle" if node is paragraph else f"{_W}basedOn"))
+            node = None if number or parent in seen else self.styles.get(parent)
+            seen.add(parent)
+        return number, int(level) if level.isdigit() else 0
+
+
+def _level(node: Any) -> tuple[int, _Level]:
+    level, first = node.get(f"{_W}ilvl", ""), _value(node.find(f"{_W}start"))
+    form, text = _value(node.find(f"{_W}numFmt")), _value(node.find(f"{_W}lvlText"))
+    at = int(level) if level.isdigit() and int(level) < _MAX_LEVELS else 0
+    return at, _Level(form, text, int(first) if first.isdigit() else 1)
+
+
+def _value(node: Any) -> str:
+    return "" if node is None else node.get(f"{_W}val", "")
+
+
+def _written(number: int, form: str) -> str:
+    """Return a number in a form of Word.
+
+    >>> _written(4, "decimal"), _written(28, "lowerLetter"), _written(14, "upperRoman"), _written(4, "decimalZero")
+    ('4', 'bb', 'XIV', '04')
+    """
+    written = f"{number:02}" if form == "decimalZero" else str(number)
+    if form.endswith("Letter"):
+        written = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form.endswith("Roman"):
+        written, rest = "", number
+        for value, letters in _ROMAN:
+            written += letters * (rest // value)
+            rest %= value
+    return written.upper() if form.startswith("upper") else written
