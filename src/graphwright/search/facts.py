@@ -209,14 +209,14 @@ class Facts:
         return things[(things >= self.first_record) & (things < self.first_value)] - self.first_record
 
     def row(self, thing: int) -> dict[str, str]:
-        """Return the texts of a record by field, of a field that it has several times the first; empty for others."""
+        """Return the texts of a record by field, several of one field joined by commas; empty for others."""
         if self.records is None or not self.first_record <= thing < self.first_value:
             return {}
         first, last = np.searchsorted(self.records.record, (thing - self.first_record, thing - self.first_record + 1))
-        row: dict[str, str] = {}
+        row: dict[str, list[str]] = {}
         for name, text in zip(self.records.name[first:last], self.records.text[first:last], strict=True):
-            row.setdefault(self.records.names[int(name)], self.records.texts[int(text)])
-        return row
+            row.setdefault(self.records.names[int(name)], []).append(self.records.texts[int(text)])
+        return {name: ", ".join(texts) for name, texts in row.items()}
 
     def text(self, thing: int) -> str:
         """Return a thing's name: of a node or value its text, of a record its first field."""

@@ -63,7 +63,7 @@ class Execution:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._known: dict[Things, Ints] = {}
+        self.known: dict[Things, Ints] = {}
 
     def result(self, query: Query) -> Result:
         """Return what a query gives."""
@@ -79,9 +79,9 @@ class Execution:
 
     def things(self, query: Things) -> Ints:
         """Return the ascending ids of a set of things."""
-        if query not in self._known:
-            self._known[query] = self._things(query)
-        return self._known[query]
+        if query not in self.known:
+            self.known[query] = self._things(query)
+        return self.known[query]
 
     @singledispatchmethod
     def _things(self, query: Things) -> Ints:
