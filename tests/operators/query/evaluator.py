@@ -149,10 +149,21 @@ class World:
                 return not any(self._equal(end, value) for end in ends)
             case q.Compare(_, "=", value):
                 return any(self._equal(end, value) for end in ends)
-            case q.Compare(_, comparison, value):
-                texts = [value] if isinstance(value, str) else [self.text(other) for other in self.things(value)]
-                return any(_lies(self.text(end), comparison, text) for end in ends for text in texts)
+            case q.Compare():
+                return any(self._lies(end, condition) for end in ends)
         raise TypeError(condition)
+
+    def _lies(self, end: Thing, condition: q.Compare) -> bool:
+        comparison, value = condition.comparison, condition.value
+        if isinstance(value, str):
+            return _lies(self.text(end), comparison, value)
+        things = self.things(value)
+        rows = [thing[1] for thing in things if thing[0] == "record"]
+        if comparison == "contains":
+            return any(_lies(self.text(end), comparison, self.text(thing)) for thing in things)
+        if comparison in "<>" and rows and not condition.path:
+            return end[0] == "record" and (end[1] > max(rows) if comparison == ">" else end[1] < min(rows))
+        return bool(things) and all(_lies(self.text(end), comparison, self.text(thing)) for thing in things)
 
     def _equal(self, thing: Thing, value: str | q.Things) -> bool:
         if not isinstance(value, str):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from functools import cached_property, singledispatchmethod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -37,7 +35,16 @@ from graphwright.operators.query.query import (
     Things,
     Where,
 )
-from graphwright.operators.query.reached import Amounts, Bools, Reached, decisive, pair_counts, reached, value_kind
+from graphwright.operators.query.reached import (
+    COMPARED,
+    Amounts,
+    Bools,
+    Reached,
+    decisive,
+    pair_counts,
+    reached,
+    value_kind,
+)
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
 from graphwright.text.values import DATE, TEXT
@@ -240,10 +247,10 @@ class Execution:
         pairs = self.meeting(query, condition)
         if isinstance(condition, Counted):
             ids, counts = pair_counts(pairs.starts, pairs.ends, len(self.facts))
-            if not _COMPARED[condition.comparison](0, condition.number):
-                holding: Ints = ids[_COMPARED[condition.comparison](counts, condition.number)]
+            if not COMPARED[condition.comparison](0, condition.number):
+                holding: Ints = ids[COMPARED[condition.comparison](counts, condition.number)]
                 return holding
-            failing = ids[~_COMPARED[condition.comparison](counts, condition.number)]
+            failing = ids[~COMPARED[condition.comparison](counts, condition.number)]
             return np.setdiff1d(self.things(query), failing, assume_unique=True)
         meeting = sorted_distinct(pairs.starts)
         if is_negative(condition):
@@ -261,15 +268,23 @@ class Execution:
         if comparison == "contains":
             return self._contains(pairs.ends, value)
         if comparison not in ("=", "!="):
-            texts = [value] if isinstance(value, str) else decisive(self.facts.texts(self.things(value)), comparison)
-            amounts, meets = Amounts.of(self.facts, pairs), np.zeros(len(pairs.ends), bool)
-            for text in texts:
-                meets |= amounts.compared(comparison, text)
-            return meets
+            return self._ordered(pairs, comparison, value, is_place=not condition.path)
         if not isinstance(value, str):
             return np.isin(pairs.ends, self.things(value))
         named: Bools = np.isin(pairs.ends, self.facts.find(value))
         return named if value_kind(value) == TEXT else named | Amounts.of(self.facts, pairs).compared("=", value)
+
+    def _ordered(self, pairs: Reached, comparison: Comparison, value: str | Things, is_place: bool) -> Bools:
+        """Return which ends compare so with a value, or with each of a set; `is_place`: records by their places."""
+        if isinstance(value, str):
+            return Amounts.of(self.facts, pairs).compared(comparison, value)
+        records = self._records(value)
+        if is_place and len(records) and comparison in (">", "<"):
+            is_record = (pairs.ends >= self.facts.first_record) & (pairs.ends < self.facts.first_value)
+            beyond: Bools = pairs.ends > records[-1] if comparison == ">" else pairs.ends < records[0]
+            return is_record & beyond
+        text = decisive(self.facts.texts(self.things(value)), comparison)
+        return Amounts.of(self.facts, pairs).compared(comparison, text) if text else np.zeros(len(pairs.ends), bool)
 
     def _contains(self, ends: Ints, value: str | Things) -> Bools:
         """Return which things have a text in their name, or one of the names of a set."""
@@ -284,13 +299,3 @@ class Execution:
 def is_negative(condition: Condition) -> bool:
     """Return whether a condition holds for things of which nothing is known."""
     return condition.negated if isinstance(condition, Has) else getattr(condition, "comparison", "") == "!="
-
-
-_COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+import operator
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +14,19 @@ from graphwright.graph.evidence import Ints
 from graphwright.operators.query.query import Comparison, Path, Step
 from graphwright.search.facts import Facts
 from graphwright.text.numbers import conversion
-from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
+from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, typed_values
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+"""Comparisons of numbers of things."""
 _SHARE = 16  # of the facts of a relation; to read the values of fewer takes less time than those of all
 _YEARS = (1, 9999)  # numbers that a date is compared with as years
 
@@ -145,7 +156,7 @@ class Amounts(NamedTuple):
 
     def compared(self, comparison: Comparison, text: str) -> Bools:
         """Return which values compare so with a text; with "!=" those that are equal, as with "="."""
-        wanted = typed_values([text])
+        wanted = _wanted(text)
         kind, low, high = int(wanted.kind[0]), float(wanted.low[0]), float(wanted.high[0])
         unit = wanted.units[wanted.unit[0]]
         factors = np.array([np.nan if (f := conversion(unit, other)) is None else f for other in self.units])[self.unit]
@@ -175,18 +186,24 @@ class Amounts(NamedTuple):
         return meets
 
 
-def decisive(texts: Sequence[str], comparison: Comparison) -> list[str]:
-    """Return, of values that any may be compared with, those that decide: of each kind the easiest to pass.
+def decisive(texts: Sequence[str], comparison: Comparison) -> str:
+    """Return, of values that each is to be compared with, the one that decides; "" if they are not of one kind.
 
-    >>> decisive(["12", "7", "Graz"], ">"), decisive(["12", "7"], "<")
-    (['7'], ['12'])
+    >>> decisive(["12", "7", "9"], ">"), decisive(["12", "7"], "<"), decisive(["12", "Graz"], "<")
+    ('12', '7', '')
     """
     values = typed_values(texts)
+    if not texts or values.kind[0] == TEXT or (values.kind != values.kind[0]).any():
+        return ""
     keys = {">": values.high, ">=": values.low, "<": -values.low, "<=": -values.high}[comparison]
-    chosen = [np.flatnonzero(values.kind == kind) for kind in (NUMBER, DATE)]
-    return [texts[at[np.lexsort((values.low[at], keys[at]))[0]]] for at in chosen if len(at)]
+    return texts[int(np.lexsort((values.low, keys))[-1])]
+
+
+@lru_cache(1024)
+def _wanted(text: str) -> TypedValues:
+    return typed_values([text])
 
 
 def value_kind(text: str) -> int:
     """Return the kind of a value: TEXT, NUMBER or DATE."""
-    return int(typed_values([text]).kind[0])
+    return int(_wanted(text).kind[0])

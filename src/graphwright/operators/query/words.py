@@ -181,4 +181,5 @@ def _value(condition: Compare) -> str:
     value = condition.value
     if isinstance(value, str):
         return value
-    return words(value) if isinstance(value, Named) else f"one of {_set(value)}"
+    every = "one of" if condition.comparison in ("=", "!=", "contains") else "each of"
+    return words(value) if isinstance(value, Named) else f"{every} {_set(value)}"
