@@ -109,7 +109,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "answers are judged by their sentences and citations": ("generate.citations:without_markers text.words:WORD"),
         "judges and writers ask models by prompts of their own": (
-            "models.protocols:Floats prompts.replies:Sentence prompts.templates:checksum prompts.templates:data_line "
+            "models.protocols:Floats prompts.limits:Sentence prompts.templates:checksum prompts.templates:data_line "
             "prompts.templates:messages"
         ),
         "methods of a plan are names, operators or functions": "methods.method:Builder methods.method:Method",
