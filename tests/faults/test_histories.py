@@ -55,7 +55,7 @@ records = st.lists(
         st.sampled_from(["rivers", "mail"]),
         st.lists(fields, max_size=3).map(tuple),
         st.integers(0, 9),
-        st.integers(9, 20),
+        st.integers(9, 11),
     ),
     max_size=3,
 ).map(tuple)
