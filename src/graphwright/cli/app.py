@@ -121,7 +121,7 @@ def query(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute over tables, records and the graph: count, sum, compare or list, exactly."""
+    """Compute exact results over records and the graph."""
     from graphwright.cli.querying import show_query, show_schema
 
     if text is None:

@@ -142,3 +142,14 @@ def test_query_of_statements_cites_the_sentence(tmp_path: Path) -> None:
         (cited,) = index.query('"Graz".~[was born in]').citations
         assert (cited.document, cited.text) == ("a", "Anna Berger was born in Graz.")
         assert cited.path == ("Anna Berger", "was born in", "Graz")
+
+
+def test_query_of_an_imported_graph_with_documents_cites_the_rows(tmp_path: Path) -> None:
+    graph = Graph.from_triples([("Ida", "born in", "Graz"), ("Udo", "born in", "Linz")])
+    with Index.from_graph(tmp_path / "index", graph, encoder=HashEncoder(8)) as index:
+        index.add([tickets_table(4)])
+        result = index.query('tickets where owner.[born in] = "Graz"')
+        assert result.names == ("T1", "T3")
+        rows = [cited for cited in result.citations if cited.document == "tickets.csv"]
+        assert [cited.text for cited in rows] == ["T1 | open | Ida", "T3 | closed | Ida"]
+        assert index.query('next(tickets where id = "T1")').names == ("T2",)

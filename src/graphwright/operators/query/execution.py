@@ -45,6 +45,7 @@ from graphwright.operators.query.reached import (
     reached,
     value_kind,
 )
+from graphwright.operators.query.record_order import neighbours, record_sequence
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
 from graphwright.text.values import DATE, TEXT
@@ -156,29 +157,11 @@ class Execution:
 
     @_things.register
     def _(self, query: Neighbour) -> Ints:
-        order, group = self._sequence
-        place = np.full(len(self.facts), -1)
-        place[order] = np.arange(len(order))
-        at = place[self._records(query.things)]
-        at = at[at >= 0]
-        there = at + query.offset
-        inside = (there >= 0) & (there < len(order))
-        at, there = at[inside], there[inside]
-        return np.sort(order[there[group[at] == group[there]]])
+        return neighbours(self.facts, self._sequence, self._records(query.things), query.offset)
 
     @cached_property
     def _sequence(self) -> tuple[Ints, Ints]:
-        """The records that are no copies, those of a type in a document together, and the group of each."""
-        records, passages = self.facts.records, self.facts.columns.passages
-        if records is None:
-            return _NONE, _NONE
-        kept = np.flatnonzero(~records.is_copy)
-        types = records.type[kept].astype(np.int64)
-        if passages is not None:
-            chunks = np.searchsorted(passages.nodes, records.chunk[kept])
-            types += len(records.types) * passages.document[chunks].astype(np.int64)
-        order = np.argsort(types, kind="stable")
-        return self.facts.first_record + kept[order], types[order]
+        return record_sequence(self.facts)
 
     def _records(self, query: Things) -> Ints:
         things = self.things(query)
@@ -237,8 +220,11 @@ class Execution:
             number = Amounts.of_number(float(result))
             if not isinstance(query, Aggregate):
                 return number
-            like = self.amounts(query.things, query.path)[1].chosen(np.arange(1))
-            return like._replace(low=number.low, high=number.high)
+            return (
+                self.amounts(query.things, query.path)[1]
+                .chosen(np.arange(1))
+                ._replace(low=number.low, high=number.high)
+            )
         amounts = Amounts.of(self.facts, self.reached(query, ()))
         return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
 
