@@ -50,6 +50,7 @@ def test_answer_of_several_versions_is_of_the_newest_and_names_the_others(index:
     [
         ("What was the daily meal allowance in 2024?", {"travel-policy-2024.md"}),
         ("What was the meal allowance in January 2023?", {"travel-policy-2023.md"}),
+        ("What was the meal allowance on 3 May 2023?", {"travel-policy-2023.md"}),
         (
             "How did the daily meal allowance in euros change from 2023 to 2025?",
             {"travel-policy-2023.md", "travel-policy-2025.md"},
@@ -72,6 +73,13 @@ def test_answer_as_of_date_is_of_the_newest_version_until_then(index: Index) -> 
     answer = index.ask("What is the daily meal allowance?", filter={"as_of": "2024-06-30"}).answer
     assert answer is not None and answer.citations[0].document == "travel-policy-2024.md"
     assert answer.text.endswith("Other versions: 2023-01-15.")
+
+
+@pytest.mark.parametrize(("date", "newest"), [("2024", "2024"), ("2024-01", "2024"), ("2024-01-14", "2023")])
+def test_retrieve_as_of_period_includes_all_of_it(index: Index, date: str, newest: str) -> None:
+    passages = index.retrieve("What is the daily meal allowance?", filter={"as_of": date}).passages
+    assert passages is not None
+    assert max(passage.document for passage in passages) == f"travel-policy-{newest}.md"
 
 
 def test_language_model_is_shown_the_newest_version_only(index: Index) -> None:

@@ -152,7 +152,7 @@ def test_documents_need_no_id_and_path_string_raises(tmp_path: Path, monkeypatch
         ({"within": "x"}, "did you mean 'filter'"),
         ({"depth": 3}, "multihop has no argument 'depth'"),
         ({"top_k": 0}, "top_k is 0; it must be a whole number, at least 1"),
-        ({"filter": {"docs": ["a"]}}, "a mapping with documents, folder, metadata"),
+        ({"filter": {"docs": ["a"]}}, "a mapping with as_of, documents, folder, metadata"),
         ({"llm": 5}, "5 is no language model"),
     ],
 )

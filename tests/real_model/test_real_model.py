@@ -26,9 +26,11 @@ from graphwright.extract.llm import GenerativeExtractor
 from graphwright.models import OpenAILLM
 from graphwright.models.protocols import Cancellation
 from graphwright.models.settings import SETTINGS
-from graphwright.operators import ConstrainedDecoding
+from graphwright.operators import ConstrainedDecoding, LLMQueryParser
+from graphwright.operators.query.checks import check
 from graphwright.operators.run import Run
 from graphwright.prompts.replies import REPLIES
+from graphwright.search.facts import Facts
 
 pytestmark = pytest.mark.real_model
 MODEL = "smollm2"
@@ -91,6 +93,15 @@ def test_every_schema_is_accepted_and_every_reply_that_ends_fits_it(llm: OpenAIL
             ended += reply.usage.calls == 1
     assert not brief._learned, "a schema was refused"
     assert ended
+
+
+def test_query_of_model_fits_schema_and_has_names_of_the_facts(llm: OpenAILLM) -> None:
+    facts = Facts.of_rows([{"town": town, "river": river} for town, river in TOWNS.items()], "towns")
+    parser = LLMQueryParser(replace(llm, max_tokens=2_000))
+    state = parser(start("How many towns lie on the Danube?", Graph(facts.columns)))
+    (step,) = state.trace
+    assert step.usage.llm_calls <= 2 and "the model's reply did not fit the schema" not in step.notes
+    assert step.failed or state.query is None or check(state.query.query, facts) is not None
 
 
 def test_stream_arrives_in_parts_and_is_reply(llm: OpenAILLM) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -11,8 +11,7 @@ import numpy as np
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.search.versions import Version, Versions, versions_of
-from graphwright.text.values import value_of
+from graphwright.search.versions import Version, Versions, periods, versions_of
 
 _DATE_WORDS = 4  # of a date in a question
 
@@ -21,7 +20,7 @@ _DATE_WORDS = 4  # of a date in a question
 class NewestVersions(Operator):
     """Leave out passages of versions of a document of which a newer version has a passage too.
 
-    Versions that the question names, by a date that contains theirs or by their id, are kept instead of newer ones.
+    Versions that the question names are kept instead of newer ones: by their id, or by a date at which they are valid.
     """
 
     needs = ("passages",)
@@ -65,25 +64,28 @@ def _older(documents: set[str], versions: Versions, question: str) -> set[str]:
     older = set[str]()
     for group in {versions.of[document] for document in documents if document in versions.of}:
         competing = [version for version in group if version.document in documents]
-        kept = [version for version in competing if _is_named(version, question)] or competing[-1:]
-        older.update(version.document for version in competing if version not in kept)
+        kept = [version for version in competing if version.document in question]
+        kept += [version for period in _dates(question) for version in _valid(competing, *period)]
+        older.update(version.document for version in competing if version not in (kept or competing[-1:]))
     return older
 
 
-def _is_named(version: Version, question: str) -> bool:
-    return version.document in question or any(
-        first <= version.first and version.last <= last for first, last in _dates(question)
-    )
+def _valid(versions: Sequence[Version], first: float, last: float) -> Sequence[Version]:
+    """Return the versions of a period, in years: those that are dated in it, else the last one before it."""
+    within = [version for version in versions if first <= version.first and version.last <= last]
+    return within or [version for version in versions if version.first < last][-1:]
 
 
 def _dates(question: str) -> Iterator[tuple[float, float]]:
-    """Yield the first and the last day, in years, of each date in a question, periods longer than it included."""
+    """Yield the beginning and the end, in years, of each date in a question, of the longest from each word on."""
     words = [word.strip(".,;:?!()\"'") for word in question.split()]
-    for size in range(1, _DATE_WORDS + 1):
-        for at in range(len(words) - size + 1):
-            value = value_of(" ".join(words[at : at + size]))
-            if value is not None and value.kind == "date":
-                yield value.amount, value.amount + value.precision
+    at = 0
+    while at < len(words):
+        parts = [" ".join(words[at:end]) for end in range(min(at + _DATE_WORDS, len(words)), at, -1)]
+        dates = [(len(parts) - n, *period) for n, text in enumerate(parts) for period in periods([text])]
+        size, first, last = next((date for date in dates if not np.isnan(date[1])), (1, np.nan, np.nan))
+        yield first, last
+        at += size
 
 
 def _sentences(documents: Iterable[str], versions: Versions) -> Iterator[str]:
