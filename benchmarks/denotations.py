@@ -1,4 +1,4 @@
-"""Comparison of answers as the official evaluator of WikiTableQuestions does it: text in normal form, number or date."""
+"""Comparison of answers as the evaluator of WikiTableQuestions does it: texts in normal form, numbers or dates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from graphwright.text.values import Value, value_of
 
-_QUOTES = str.maketrans({"‘": "'", "’": "'", "´": "'", "`": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "‒": "-", "–": "-", "—": "-", "−": "-"})  # fmt: skip
+_QUOTES = str.maketrans("‘’´`“”‐‑‒–—−", "''''\"\"------")
 
 
 @lru_cache(100_000)

@@ -61,11 +61,9 @@ def answer_texts(result: Result, facts: Facts) -> list[str]:
         return facts.texts(result)
     if isinstance(result, bool):
         return ["yes" if result else "no"]
-    return (
-        []
-        if result is None
-        else [f"{result:.6f}".rstrip("0").rstrip(".") if isinstance(result, float) else str(result)]
-    )
+    if isinstance(result, float):
+        return [f"{result:.6f}".rstrip("0").rstrip(".")]
+    return [] if result is None else [str(result)]
 
 
 def read_questions(data: Path, split: str) -> list[dict[str, Any]]:
@@ -87,29 +85,30 @@ def main() -> None:
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--limit", type=int)
     args = parser.parse_args()
-    asked = [
-        r
-        for r in read_questions(args.data, "dev")
-        if args.half == "both" or is_first_half(r["table"]) == (args.half == "first")
-    ]
+    questions = read_questions(args.data, "dev")
+    halves = {"first": (True,), "second": (False,), "both": (True, False)}[args.half]
+    asked = [row for row in questions if is_first_half(row["table"]) in halves][: args.limit]
     query_parser = TableQueryParser(scorer=TableScorer.load(args.weights))
-    right, sure, seconds = [], [], []
-    for row in asked[: args.limit]:
-        facts = facts_of({"rows": read_table(args.data / row["table"])})
-        started = time.perf_counter()
-        queries = query_parser.parse(row["question"], facts)
-        seconds.append(time.perf_counter() - started)
-        answers = answer_texts(execute(queries[0].query, facts), facts) if queries else []
-        right.append(correct(answers, row["answers"]))
-        sure.append(queries[0].probability if queries else 0.0)
-    order = np.argsort(-np.array(sure), kind="stable")
-    held = np.array(right)[order]
-    third = len(held) // 3
+    answers = [answered(query_parser, args.data, row) for row in asked]
+    right, probability, seconds = (np.array(column) for column in zip(*answers, strict=True))
+    order = np.argsort(-probability, kind="stable")[: len(asked) // 3]
     print(
-        f"{len(right)} questions: accuracy {held.mean():.3f}; of the surest third {held[:third].mean():.3f}, "
-        f"mean probability {np.mean(sure):.3f}, of that third {np.array(sure)[order][:third].mean():.3f}; "
-        f"time p50 {np.percentile(seconds, 50) * 1000:.0f} ms, p95 {np.percentile(seconds, 95) * 1000:.0f} ms"
+        f"{len(asked)} questions: accuracy {right.mean():.3f}, mean probability {probability.mean():.3f}; of the "
+        f"surest third {right[order].mean():.3f}, {probability[order].mean():.3f}; "
+        f"processor time p50 {np.percentile(seconds, 50) * 1000:.0f} ms, p95 {np.percentile(seconds, 95) * 1000:.0f} ms"
     )
+
+
+def answered(parser: TableQueryParser, data: Path, row: dict[str, Any]) -> tuple[bool, float, float]:
+    """Return whether the best query gives the answer, its probability, and the seconds of processor time."""
+    facts = facts_of({"rows": read_table(data / row["table"])})
+    started = time.process_time()
+    queries = parser.parse(row["question"], facts)
+    seconds = time.process_time() - started
+    if not queries:
+        return False, 0.0, seconds
+    best = queries[0]
+    return correct(answer_texts(execute(best.query, facts), facts), row["answers"]), best.probability, seconds
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import argparse
 import pickle
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -25,6 +25,9 @@ from graphwright.operators.query.tables.features import NGRAMS, PARTS
 RATE = 2e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
 LEAST_NGRAMS, LEAST_PARTS = 5, 8
+
+
+Entry: TypeAlias = dict[str, Any]
 
 
 class Scorer(nn.Module):
@@ -64,7 +67,7 @@ class Scorer(nn.Module):
         return (self.last(hidden) + product + self.bias(batch["parts"]).sum(1))[:, 0]
 
 
-def frequent(entries: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
+def frequent(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray]:
     """Return which hashed n-grams, and which parts, enough training questions have; the others weigh nothing."""
     ngrams, parts = np.zeros(NGRAMS, np.int64), np.zeros(PARTS, np.int64)
     for entry in entries:
@@ -73,7 +76,7 @@ def frequent(entries: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
     return ngrams >= LEAST_NGRAMS, parts >= LEAST_PARTS
 
 
-def without_rare(entries: list[dict[str, Any]], ngrams: np.ndarray, parts: np.ndarray) -> list[dict[str, Any]]:
+def without_rare(entries: list[Entry], ngrams: np.ndarray, parts: np.ndarray) -> list[Entry]:
     """Return entries without rare n-grams and parts: both have the weight of number 0, which is none."""
     return [
         entry | {"ngrams": np.where(ngrams[entry["ngrams"]], entry["ngrams"], 0),
@@ -82,9 +85,7 @@ def without_rare(entries: list[dict[str, Any]], ngrams: np.ndarray, parts: np.nd
     ]  # fmt: skip
 
 
-def batch_of(
-    entries: list[dict[str, Any]], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray
-) -> dict[str, Tensor]:
+def batch_of(entries: list[Entry], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray) -> dict[str, Tensor]:
     """Return the arrays of some questions' chosen candidates."""
     longest = max(len(e["ngrams"]) for e in entries)
     ngrams, mask = np.zeros((len(entries), longest), np.int64), np.zeros((len(entries), longest), np.float32)
@@ -95,6 +96,7 @@ def batch_of(
         headers.append(np.where(chosen >= 0, chosen + start, -1))
         vectors.append(entry["vectors"])
         start += len(entry["vectors"])
+    parts = np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)])
     dense = np.concatenate([e["dense"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.float32)
     return {
         "ngrams": torch.from_numpy(ngrams),
@@ -102,9 +104,7 @@ def batch_of(
         "question": torch.from_numpy(np.array([e["question"] for e in entries], np.float32)),
         "vectors": torch.from_numpy(np.concatenate(vectors).astype(np.float32)),
         "headers": torch.from_numpy(np.concatenate(headers)),
-        "parts": torch.from_numpy(
-            np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.int64)
-        ),
+        "parts": torch.from_numpy(parts.astype(np.int64)),
         "dense": torch.from_numpy((dense - mean) / scale),
         "of": torch.from_numpy(np.repeat(np.arange(len(entries)), [len(p) for p in picks])),
         "right": torch.from_numpy(np.concatenate([e["right"][p] for e, p in zip(entries, picks, strict=True)])),
@@ -118,7 +118,7 @@ def segment_logsumexp(scores: Tensor, of: Tensor, count: int) -> Tensor:
     return torch.log(total + 1e-30) + top
 
 
-def best_results(entry: dict[str, Any], scores: np.ndarray) -> tuple[int, float]:
+def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, float]:
     """Return the candidate of the most probable result, and the result's probability."""
     odds = np.exp(scores - scores.max())
     mass = np.bincount(entry["results"], odds) / odds.sum()
@@ -127,32 +127,20 @@ def best_results(entry: dict[str, Any], scores: np.ndarray) -> tuple[int, float]
     return int(at[scores[at].argmax()]), float(mass[result])
 
 
-def evaluate(
-    model: Scorer, entries: list[dict[str, Any]], mean: np.ndarray, scale: np.ndarray
-) -> tuple[float, float, list[np.ndarray]]:
-    """Return the accuracy, that of the third with the largest probability, and all scores."""
+def all_scores(model: Scorer, entries: list[Entry], mean: np.ndarray, scale: np.ndarray) -> list[np.ndarray]:
+    """Return the scores of all candidates of each question."""
     model.eval()
-    right, sure, all_scores = [], [], []
-    with torch.no_grad():
-        for start in range(0, len(entries), 32):
-            part = [e for e in entries[start : start + 32]]
-            full = [e for e in part if len(e["right"])]
-            scores = model(batch_of(full, [np.arange(len(e["right"])) for e in full], mean, scale)).numpy()
-            pieces = iter(np.split(scores, np.cumsum([len(e["right"]) for e in full])[:-1]))
-            for entry in part:
-                if not len(entry["right"]):
-                    right.append(False), sure.append(0.0), all_scores.append(np.zeros(0))
-                    continue
-                own = next(pieces)
-                at, mass = best_results(entry, own)
-                right.append(bool(entry["right"][at])), sure.append(mass), all_scores.append(own)
-    order = np.argsort(-np.array(sure))
-    return float(np.mean(right)), float(np.mean(np.array(right)[order[: len(order) // 3]])), all_scores
+    scores: list[np.ndarray] = []
+    for start in range(0, len(entries), 32):
+        part = entries[start : start + 32]
+        with torch.no_grad():
+            batch = batch_of(part, [np.arange(len(entry["right"])) for entry in part], mean, scale)
+            ends = np.cumsum([len(entry["right"]) for entry in part])[:-1]
+            scores += np.split(model(batch).numpy(), ends)
+    return scores
 
 
-def fit(
-    train: list[dict[str, Any]], held: list[dict[str, Any]], epochs: int, seed: int = 0
-) -> tuple[Scorer, np.ndarray, np.ndarray]:
+def fit(train: list[Entry], held: list[Entry], epochs: int, seed: int) -> tuple[Scorer, np.ndarray, np.ndarray]:
     """Fit a scorer by the marginal likelihood of right candidates."""
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
@@ -182,11 +170,8 @@ def fit(
             optimiser.step()
             schedule.step()
             total += loss.item() * len(entries)
-        accuracy, third, _ = evaluate(model, held, mean, scale)
-        print(
-            f"epoch {epoch}: loss {total / len(usable):.3f}, held out {accuracy:.3f}, surest third {third:.3f}, {time.time() - started:.0f} s",
-            flush=True,
-        )
+        figures = report(held, all_scores(model, held, mean, scale))
+        print(f"epoch {epoch}: loss {total / len(usable):.3f}, {figures}, {time.time() - started:.0f} s", flush=True)
     return model, mean, scale
 
 
@@ -198,7 +183,7 @@ def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 120) -> np.
     return np.concatenate([np.flatnonzero(right)[:150], others])
 
 
-def calibration(entries: list[dict[str, Any]], scores: list[np.ndarray]) -> tuple[float, float]:
+def calibration(entries: list[Entry], scores: list[np.ndarray]) -> tuple[float, float]:
     """Return slope and intercept of a logistic model of whether the most probable result is right."""
     right, odds = [], []
     for entry, own in zip(entries, scores, strict=True):
@@ -217,7 +202,8 @@ def calibration(entries: list[dict[str, Any]], scores: list[np.ndarray]) -> tupl
         return value
 
     optimiser.step(loss)
-    return float(weights[0]), float(weights[1])
+    slope, intercept = weights.tolist()
+    return slope, intercept
 
 
 def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
@@ -231,7 +217,7 @@ def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, n
     return {n: a.astype(np.float16) for n, a in half.items()} | {n: a.astype(np.float32) for n, a in full.items()}
 
 
-def read(paths: list[Path]) -> tuple[list[dict[str, Any]], dict[str, float]]:
+def read(paths: list[Path]) -> tuple[list[Entry], dict[str, float]]:
     """Return the entries of files, and the frequency of words in training questions."""
     files = [pickle.loads(path.read_bytes()) for path in paths]
     return [entry for file in files for entry in file["entries"]], files[0]["frequency"]
@@ -255,25 +241,23 @@ def main() -> None:
     total = [np.zeros(len(entry["right"]), np.float32) for entry in held]
     for member in range(args.members):
         model, mean, scale = fit(train, held, args.epochs, member)
-        scores = evaluate(model, held, mean, scale)[2]
-        total = [one + other / args.members for one, other in zip(total, scores, strict=True)]
+        scores = all_scores(model, held, mean, scale)
+        total = [(one * member + other) / (member + 1) for one, other in zip(total, scores, strict=True)]
         arrays |= {f"{member}/{name}": array for name, array in arrays_of(model, kept).items()}
         arrays |= {"mean": mean.astype(np.float32), "scale": scale.astype(np.float32)}
         arrays |= {"calibration": np.array(calibration(held, total), np.float32)}
         words = dict(sorted(frequency.items()))
         arrays |= {"words": np.array("\n".join(words)), "frequency": np.array(list(words.values()), np.float32)}
         np.savez_compressed(args.out, **arrays)
-    print(report(held, total))
+    print("together:", report(held, total))
 
 
-def report(entries: list[dict[str, Any]], scores: list[np.ndarray]) -> str:
+def report(entries: list[Entry], scores: list[np.ndarray]) -> str:
     """Return the accuracy of scores, and that of the third with the largest probability."""
     best = [best_results(e, own) if len(own) else (0, 0.0) for e, own in zip(entries, scores, strict=True)]
-    right = np.array(
-        [bool(len(own)) and bool(e["right"][at]) for e, own, (at, _) in zip(entries, scores, best, strict=True)]
-    )
+    right = np.array([at < len(e["right"]) and bool(e["right"][at]) for e, (at, _) in zip(entries, best, strict=True)])
     order = np.argsort([-mass for _, mass in best])
-    return f"members together: {right.mean():.3f}, surest third {right[order[: len(order) // 3]].mean():.3f}"
+    return f"accuracy {right.mean():.3f}, surest third {right[order[: len(order) // 3]].mean():.3f}"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import pickle
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,8 +23,8 @@ from benchmarks.tables import Rows, answer_texts, facts_of, read_questions, read
 
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.tables.features import result_key
-from graphwright.operators.query.tables.question import question_words
 from graphwright.operators.query.tables.parser import TableQueryParser
+from graphwright.operators.query.tables.question import question_words
 from graphwright.operators.query.tables.scorer import TableScorer
 
 _NAMELESS = ("rows", "table", "data", "sheet1", "records", "list")
@@ -44,16 +44,16 @@ def type_name(table: Rows, draw: Random) -> str:
     return names[0].lower() + draw.choice(("", "s")) if names and draw.random() < 0.6 else draw.choice(_NAMELESS)
 
 
-def entry_of(row: dict[str, Any], tables: list[Rows], parser: TableQueryParser, frequency: dict[str, float], draw: Random) -> dict[str, Any]:  # fmt: skip
+def entry_of(
+    row: dict[str, Any], tables: list[Rows], parser: TableQueryParser, frequency: dict[str, float], draw: Random
+) -> dict[str, Any]:
     """Return the candidates of a question over some tables, of which the first has the answer."""
     types = [type_name(table, draw) for table in tables]
     if len(set(types)) < len(types):
         types = [f"{name} {at}" for at, name in enumerate(types)]
     facts = facts_of(dict(zip(types, tables, strict=True)))
     vector = parser.encoder.encode([row["question"]])[0]
-    parts: dict[str, list[Any]] = {
-        name: [] for name in ("dense", "parts", "headers", "vectors", "right", "keys", "shapes")
-    }
+    parts: dict[str, list[Any]] = defaultdict(list)
     known: dict[Any, bool] = {}
     start = 0
     for number, found in enumerate(parser.candidates(row["question"], vector, facts, frequency)):
@@ -63,21 +63,19 @@ def entry_of(row: dict[str, Any], tables: list[Rows], parser: TableQueryParser, 
                 known[key] = number == 0 and correct(answer_texts(candidate.result, facts), row["answers"])
             parts["right"].append(known[key])
             parts["keys"].append(key[1])
-            parts["shapes"].append(" ".join(candidate.operators))
         headers = found.features.headers
         parts["headers"].append(np.where(headers >= 0, headers + start, -1).astype(np.int16))
         start += len(found.vectors)
-        grams = found.features.ngrams
         parts["dense"].append(found.features.dense.astype(np.float16))
         parts["parts"].append(found.features.parts)
         parts["vectors"].append(found.vectors.astype(np.float16))
-        parts.setdefault("ngrams", []).append(np.broadcast_to(grams.astype(np.int32), grams.shape))
+        parts["ngrams"].append(found.features.ngrams)
     numbers: dict[Any, int] = {}
     results = np.array([numbers.setdefault(key, len(numbers)) for key in parts["keys"]], np.int32)
     made = {name: np.concatenate(parts[name]) for name in ("dense", "parts", "headers", "vectors")}
     return made | {
         "id": row["id"], "table": row["table"], "results": results, "right": np.array(parts["right"], bool),
-        "ngrams": parts["ngrams"][0], "question": vector.astype(np.float16), "shapes": parts["shapes"],
+        "ngrams": parts["ngrams"][0], "question": vector.astype(np.float16),
     }  # fmt: skip
 
 
@@ -108,9 +106,8 @@ def main() -> None:
         pickle.dump({"entries": entries, "frequency": frequency}, file)
     reached = np.mean([entry["right"].any() for entry in entries])
     count = np.mean([len(entry["right"]) for entry in entries])
-    print(
-        f"{len(entries)} questions, {count:.0f} candidates each, {reached:.1%} with a right one, {time.time() - started:.0f} s"
-    )
+    seconds = time.time() - started
+    print(f"{len(entries)} questions, {count:.0f} candidates each, {reached:.1%} with a right one, {seconds:.0f} s")
 
 
 if __name__ == "__main__":
