@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +91,12 @@ def _with_record(document: Document, record: TableRecord, kind: str) -> Document
 
     A row with nothing but an id, a title and a text is a passage without one.
     """
-    row = record.only(record)
-    sentence, fields = row.sentence()
+    sentence, fields = record.sentence
     if sentence != document.text:
         fields = tuple(_said(field, document.text) for field in fields if len(field.text) <= _MAX_FIELD)
         if all(name.lower() in (*_ID_FIELDS, *_TITLE_FIELDS, *TEXT_FIELDS) for name in record):
             fields = ()
-    records = (row_record(kind, row, fields, 0, len(document.text)),) if fields else ()
+    records = (row_record(kind, record.row, fields, 0, len(document.text)),) if fields else ()
     return replace(document, records=records)
 
 
@@ -182,11 +182,10 @@ class _Rows:
     def _sentence(self, number: int, record: dict[str, Any], columns: Sequence[str]) -> Document | str:
         """Return a row as a sentence of some columns; all are its metadata."""
         if isinstance(record, TableRecord):
-            row = record.only(columns)
+            text = record.only(columns)
         else:
             names, cells = [clean(str(column)).strip() for column in columns], [_cell(record[name]) for name in columns]
-            row = Row(number, Head(tuple(names)), list(map(cell_text, cells)))
-        text, _ = row.sentence()
+            text, _ = Row(number, Head(tuple(names)), list(map(cell_text, cells))).sentence()
         if not text and any(isinstance(value, dict | list) for value in record.values()):
             return f"no value that is a text or a number; it has {field_names(record)}"
         # Ids may repeat in a table, so a column of ids is used only if the options name it.
@@ -214,8 +213,14 @@ def _field(record: Record, names: Sequence[str]) -> str:
     """Return the record's own key for the first of these names that it has, in any case; else an empty string."""
     if name := first_field(record, names):
         return name
-    lowered = {str(key).strip().lower(): key for key in record}
+    lowered = _lowered(tuple(record))
     return first_field(record, [lowered[name.lower()] for name in names if name.lower() in lowered])
+
+
+@lru_cache(maxsize=64)
+def _lowered(keys: tuple[str, ...]) -> dict[str, str]:
+    """Return keys by their lower case; those of the rows of a file are mostly the same."""
+    return {str(key).strip().lower(): key for key in keys}
 
 
 def _title(record: Record, names: Sequence[str]) -> str:
