@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain, groupby, islice
 from pathlib import Path
 from statistics import median
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 from graphwright.data.decoding import lines, suffix_of
 from graphwright.data.records.grid import CellRow, cell_text
 from graphwright.data.records.header import are_pairs, header_evidence
+from graphwright.data.records.record import Field
 from graphwright.data.records.table import SAMPLE, Note, Row, Table
 from graphwright.errors import DataError
 
@@ -40,11 +42,17 @@ class TableRecord(dict[str, Any]):
         super().__init__(zip(names, row.cells, strict=False))
         self.row = row
 
-    def only(self, names: Iterable[str]) -> Row:
-        """Return the row with the cells of some columns, each in one line."""
-        columns = [self.row.head.field(column) in names for column in range(len(self.row.cells))]
-        cells = [cell_text(text) if chosen else "" for text, chosen in zip(self.row.cells, columns, strict=True)]
-        return self.row._replace(cells=cells)
+    @cached_property
+    def sentence(self) -> tuple[str, tuple[Field, ...]]:
+        """The row as a sentence, and its fields."""
+        return self.row._replace(cells=list(map(cell_text, self.values()))).sentence()
+
+    def only(self, names: Sequence[str]) -> str:
+        """Return the cells of some columns as a sentence."""
+        if len(names) == len(self):
+            return self.sentence[0]
+        cells = [cell_text(text) if name in names else "" for name, text in self.items()]
+        return self.row._replace(cells=cells).sentence()[0]
 
 
 def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,12 @@ def _with_record(document: Document, record: TableRecord, kind: str) -> Document
 
     A row with nothing but an id, a title and a text is a passage without one.
     """
-    row = record.only(record)
-    sentence, fields = row.sentence()
+    sentence, fields = record.sentence
     if sentence != document.text:
         fields = tuple(_said(field, document.text) for field in fields if len(field.text) <= _MAX_FIELD)
         if all(name.lower() in (*_ID_FIELDS, *_TITLE_FIELDS, *TEXT_FIELDS) for name in record):
             fields = ()
-    records = (row_record(kind, row, fields, 0, len(document.text)),) if fields else ()
+    records = (row_record(kind, record.row, fields, 0, len(document.text)),) if fields else ()
     return replace(document, records=records)
 
 
@@ -240,7 +240,7 @@ class _Rows:
         """Return a row as a sentence of some columns; all are its metadata."""
         records: tuple[FileRecord, ...] = ()
         if isinstance(record, TableRecord):
-            text, _ = record.only(columns).sentence()
+            text = record.only(columns)
         else:
             part = object_row({column: record[column] for column in columns}, _kind(self.name))
             text, records = part.text, part.records
@@ -276,8 +276,14 @@ def _field(record: Record, names: Sequence[str]) -> str:
     """Return the record's own key for the first of these names that it has, in any case; else an empty string."""
     if name := first_field(record, names):
         return name
-    lowered = {str(key).strip().lower(): key for key in record}
+    lowered = _lowered(tuple(record))
     return first_field(record, [lowered[name.lower()] for name in names if name.lower() in lowered])
+
+
+@lru_cache(maxsize=64)
+def _lowered(keys: tuple[str, ...]) -> dict[str, str]:
+    """Return keys by their lower case; those of the rows of a file are mostly the same."""
+    return {str(key).strip().lower(): key for key in keys}
 
 
 def _title(record: Record, names: Sequence[str]) -> str:

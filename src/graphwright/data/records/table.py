@@ -35,13 +35,10 @@ class Head(NamedTuple):
     start: int = 0
     title: str = ""
 
-    def name(self, column: int) -> str:
-        """Return the name of a column of the grid, "" for none."""
-        return self.names[column] if column < len(self.names) else ""
-
     def field(self, column: int) -> str:
         """Return the name of the fields of a column of the grid."""
-        return self.name(column) or f"column {column - self.start + 1}"
+        name = self.names[column] if column < len(self.names) else ""
+        return name or f"column {column - self.start + 1}"
 
 
 class Note(NamedTuple):
@@ -76,30 +73,30 @@ class Row(NamedTuple):
         >>> Row(0, Head(()), ["Mur", "464"]).sentence()[0]
         'Mur | 464'
         """
-        is_named = any(self.head.names)
+        names, is_named = self.head.names, any(self.head.names)
         parts: list[str] = []
         fields: list[Field] = []
         size = 0
         for column, text in enumerate(self.cells):
             if text:
-                name = self.head.name(column)
+                name = names[column] if column < len(names) else ""
                 before = ("; " if is_named else " | ") * bool(parts) + (f"{name}: " if name else "")
                 start = size + len(before)
                 size = start + len(text)
                 parts += before, text
-                fields.append(Field(self.head.field(column), text, start, size))
+                fields.append(Field(name or self.head.field(column), text, start, size))
         end = "." if is_named and parts and parts[-1][-1] not in ".!?" else ""
         return "".join((*parts, end)), tuple(fields)
 
 
 def moved(fields: Iterable[Field], start: int) -> tuple[Field, ...]:
     """Return the fields of a text that begins at character `start` of another."""
-    return tuple(field._replace(start=field.start + start, end=field.end + start) for field in fields)
+    return tuple(Field(name, text, first + start, end + start) for name, text, first, end in fields)
 
 
 def row_record(type: str, row: Row, fields: Iterable[Field], start: int, end: int) -> Record:
     """Return the record of a row whose sentence is the characters `start` to `end` of a document."""
-    return Record(type, moved(fields, start), start, end, row.is_copy)
+    return Record(type, moved(fields, start) if start else tuple(fields), start, end, row.is_copy)
 
 
 class TableTypes:
