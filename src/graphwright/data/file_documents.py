@@ -17,7 +17,7 @@ from graphwright.data.formats.registry import format_of
 from graphwright.data.links import resolved
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.clauses import clause_records
-from graphwright.data.records.record import DOCUMENT, MAIL
+from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.data.records.versions import document_record
 from graphwright.errors import DataError
@@ -118,14 +118,16 @@ class FileReader:
 def with_records(document: Document) -> Document:
     """Return the document of a file, or of a part of one, with records of its clauses and of the document itself.
 
-    Source code has no clauses; a mail and a part of a file are no documents of their own.
+    Source code, mails and chats have no clauses; a mail and a part of a file are no documents of their own.
     """
     records, headings = document.records, document.headings
     given = [record for record in records if record.type == DOCUMENT]
     others = tuple(record for record in records if record.type != DOCUMENT)
-    if not others and (document.places is None or document.places.kind != "line"):
-        others, headings = clause_records(document.text, headings)
-    if document.file and all(record.type != MAIL for record in others):
+    types = {record.type for record in others}
+    if not types & {MAIL, MESSAGE} and (document.places is None or document.places.kind != "line"):
+        numbered, headings = clause_records(document.text, headings)
+        others = tuple(sorted((*others, *numbered), key=lambda record: record.start))
+    if document.file and MAIL not in types:
         fields = given[0].fields if given else ()
         whole = document_record(document.id, document.title, document.metadata, document.text, fields)
         others = (whole, *others)

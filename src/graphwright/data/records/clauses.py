@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
@@ -73,7 +74,8 @@ def clauses(text: str) -> list[Clause]:
         if mark.number:
             kinds.setdefault(mark.kind, []).append(mark)
     chains = [chain for same in kinds.values() for chain in _chains(same)]
-    main = {mark.start for chain in chains if _stands(chain, marks) for mark in chain}
+    subs = [mark.start for mark in marks if not mark.number]
+    main = {mark.start for chain in chains if _stands(chain, subs) for mark in chain}
     result: list[Clause] = []
     last: _Mark | None = None
     for mark in marks:
@@ -144,14 +146,14 @@ def _step(last: _Mark, mark: _Mark) -> float:
     return 0.5 * (mark.clear and (len(b) > 1 or bool(mark.kind) or b[depth] - a[depth] <= _MAX_GAP))
 
 
-def _stands(chain: Sequence[_Mark], marks: Sequence[_Mark]) -> bool:
-    """Return whether these are clauses rather than items of a list or captions."""
+def _stands(chain: Sequence[_Mark], subs: Sequence[int]) -> bool:
+    """Return whether these are clauses rather than items of a list or captions; `subs`: where labels like (b) are."""
     if len(chain) < _MIN_CLAUSES:
         return False
     kind, first, last = chain[0].kind, chain[0].start, chain[-1].start
     if kind in ("§", "第") or kind.startswith("art") or any(len(mark.number) > 1 or mark.subs for mark in chain):
         return True
-    has_subs = any(not mark.number and first < mark.start < last for mark in marks)
+    has_subs = bisect_left(subs, first) < bisect_left(subs, last)
     return has_subs or (last - first) / (len(chain) - 1) >= _MIN_SECTION
 
 

@@ -27,7 +27,7 @@ _CLOCK = re.compile(r"\d{1,2}[:.]\d\d")
 _YEAR = re.compile(r"\b(?:19|20)\d\d")
 _QUOTED_NAME = re.compile(r'"([^"]{1,80})"[\s<(\[]*$')
 _MAX_ATTRIBUTION = 3  # lines
-_MIN_HEADERS = 3  # of a block
+_MIN_HEADERS, _MAX_HEADERS = 3, 20  # of a block
 _OPENING = 80  # letters and digits by which two texts are the same
 
 
@@ -132,7 +132,8 @@ def _header_block(lines: Sequence[_Line], at: int) -> int:
         return 0
     end = first
     values: list[str] = []
-    while end < len(lines) and lines[end].depth == depth and (match := _HEADER.fullmatch(lines[end].text)):
+    last = min(len(lines), first + _MAX_HEADERS)
+    while end < last and lines[end].depth == depth and (match := _HEADER.fullmatch(lines[end].text)):
         values.append(match["value"] or "")
         end += 1
     if len(values) < _MIN_HEADERS or _is_time(values[0]) or not any(map(_is_time, values[1:])):

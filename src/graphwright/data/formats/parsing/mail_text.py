@@ -83,19 +83,15 @@ class MailWriter:
         if not part.text or (is_known and not self.between):
             return
         self.builder.blank()
-        start = self.builder.block("\n".join(line.strip() for line in part.intro)) if part.intro else -1
+        intro = "\n".join(line.strip() for line in part.intro)
+        start = self.builder.block(intro)
         first = self.builder.block(part.text)
-        start, end = first if start < 0 else start, self.builder.size
+        start, end = start if intro else first, self.builder.size
         named = (("from", source.author), ("date", source.date), ("subject", source.subject))
-        fields = [Field(name, value, *self._span(value, start, first)) for name, value in named if value]
+        fields = [Field(name, value, *_span(intro, value, start)) for name, value in named if value]
         if fields or is_known:
             copy = is_known or goes_on
             self.records.append(Record(MAIL, (*fields, *_text(part.text, first, end)), start, end, copy))
-
-    def _span(self, value: str, start: int, end: int) -> tuple[int, int]:
-        """Return where an introduction says a value."""
-        at = self.builder.text.find(value, start, end)
-        return (at, at + len(value)) if at >= 0 else (start, start)
 
     def _is_known(self, part: Part) -> bool:
         """Return whether a quotation is of a mail that is read with this one, or that another of these quotes."""
@@ -103,6 +99,12 @@ class MailWriter:
         text = opening(part.text)
         is_read = answered in self.known.ids or text in self.known.openings
         return is_read or self.known.quoted.get(text, self.place) != self.place
+
+
+def _span(intro: str, value: str, start: int) -> tuple[int, int]:
+    """Return where an introduction that begins at `start` says a value."""
+    at = intro.find(value)
+    return (start + at, start + at + len(value)) if at >= 0 else (start, start)
 
 
 def _text(text: str, start: int, end: int) -> list[Field]:
