@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 from tests.evaluate.small_run import row
@@ -131,7 +132,9 @@ class TimedLLM:
     def filled(self, kind: Any) -> Any:
         if hasattr(kind, "model_fields"):
             return {name: self.filled(of.annotation) for name, of in kind.model_fields.items()}
-        if get_origin(kind) is Annotated:
+        if get_origin(kind) is Literal:
+            return get_args(kind)[0]
+        if get_origin(kind) in (Annotated, UnionType):
             return self.filled(get_args(kind)[0])
         if get_origin(kind) is list:
             return [self.filled(get_args(kind)[0])]
