@@ -19,7 +19,7 @@ from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
 from graphwright.operators.query.tables.links import Table, TableIndex
 from graphwright.operators.query.tables.rows import RowSets
-from graphwright.operators.query.tables.scorer import TableScorer
+from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
 
@@ -94,6 +94,11 @@ class TableQueryParser:
         of_result: dict[bytes | float | str | None, list[int]] = defaultdict(list)
         for at, candidate in enumerate(candidates):
             of_result[result_key(candidate)].append(at)
-        totals = sorted(((float(mass[rows].sum()), rows) for rows in of_result.values()), key=lambda each: -each[0])
-        best = [(total, max(rows, key=lambda at: scores[at])) for total, rows in totals[: self.limit]]
-        return [ScoredQuery(candidates[at].query, total, self.scorer.probability(total)) for total, at in best]
+        totals = np.array([mass[rows].sum() for rows in of_result.values()])
+        ranked: list[ScoredQuery] = []
+        for result in np.argsort(-totals, kind="stable")[: self.limit].tolist():
+            best = max(list(of_result.values())[result], key=lambda at: scores[at])
+            evidence = evidence_of(totals, result, float(mass[best]), len(candidates))
+            query = candidates[best].query
+            ranked.append(ScoredQuery(query, float(totals[result]), self.scorer.probability(evidence)))
+        return ranked

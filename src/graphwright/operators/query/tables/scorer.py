@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -70,11 +72,22 @@ class TableScorer:
         )
         return scores
 
-    def probability(self, mass: float) -> float:
-        """Return the calibrated probability that a result is right, from its share of the probability mass."""
-        slope, intercept = self.arrays["calibration"].tolist()
-        odds = np.log((mass + 1e-6) / (1 - mass + 1e-6))
-        return float(1 / (1 + np.exp(-(slope * odds + intercept))))
+    def probability(self, evidence: Sequence[float]) -> float:
+        """Return the calibrated probability that a result is right, from its `evidence_of`."""
+        weights = self.arrays["calibration"]
+        return float(1 / (1 + np.exp(-(weights[:-1] @ np.array(evidence) + weights[-1]))))
+
+
+def evidence_of(mass: Floats, result: int, best: float, count: int) -> tuple[float, ...]:
+    """Return what tells whether a result is right, from the shares of the results in the probability mass.
+
+    These are its log-odds, the share of its best candidate (`best`) in it, the largest share of another result, the
+    logarithm of the number of candidates, and the entropy of the shares.
+    """
+    own, some = float(mass[result]), mass[mass > 0]
+    rival = float(np.delete(mass, result).max(initial=0.0))
+    odds = math.log((own + 1e-6) / (1 - own + 1e-6))
+    return odds, best / max(own, 1e-12), rival, math.log(count), -float(np.sum(some * np.log(some)))
 
 
 @cache
