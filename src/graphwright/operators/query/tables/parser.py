@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.errors import OptionError
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
@@ -60,6 +61,11 @@ class TableQueryParser:
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries that a question may ask, best first; none where there are no records."""
         vector = self.encoder.encode([question])[0]
+        if len(vector) != self.scorer.dimension:
+            raise OptionError(
+                f"{self.encoder!r} gives vectors of {len(vector)} numbers, the weights of the parser are for "
+                f"{self.scorer.dimension}. Use the embedded encoder, MiniLM()."
+            )
         found = list(self.candidates(question, vector, facts, self.scorer.frequency))
         if not any(each.candidates for each in found):
             return []

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.errors import ModelError
 from graphwright.models.embedded.runtime import weights_file
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.features import Features
@@ -39,6 +41,11 @@ class TableScorer:
         """The share of training questions that have each word."""
         words: list[str] = str(self.arrays["words"]).split("\n")
         return dict(zip(words, self.arrays["frequency"].tolist(), strict=True))
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors of questions and names; 0 without weights."""
+        return self.arrays["0/sentence"].shape[1] if self._members else 0
 
     def scores(self, features: Features, question: Floats, vectors: Floats) -> NDArray[np.float32]:
         """Return the score of each of n candidates: float32[n].
@@ -96,6 +103,9 @@ def _shipped() -> TableScorer:
 
 
 def _loaded(path: Path) -> TableScorer:
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, BadZipFile) as exc:
+        raise ModelError(f"TableScorer: {path} cannot be read: {exc!r}. Give a file of fit_table_parser.py.") from exc
     return TableScorer({n: a.astype(np.float32) if a.dtype == np.float16 else a for n, a in arrays.items()})
