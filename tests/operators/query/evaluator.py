@@ -149,10 +149,19 @@ class World:
                 return not any(self._equal(end, value) for end in ends)
             case q.Compare(_, "=", value):
                 return any(self._equal(end, value) for end in ends)
+            case q.Compare((), ">" | "<" as comparison, value) if not isinstance(value, str) and self._records(value):
+                return any(end[0] == "record" and self._stands(end, comparison, self._records(value)) for end in ends)
             case q.Compare(_, comparison, value):
                 texts = [value] if isinstance(value, str) else [self.text(other) for other in self.things(value)]
                 return any(_lies(self.text(end), comparison, text) for end in ends for text in texts)
         raise TypeError(condition)
+
+    def _records(self, query: q.Things) -> list[int]:
+        return [number for kind, number in self.things(query) if kind == "record"]
+
+    @staticmethod
+    def _stands(record: Thing, comparison: str, others: list[int]) -> bool:
+        return any(_compare(comparison, record[1], other) for other in others)
 
     def _equal(self, thing: Thing, value: str | q.Things) -> bool:
         if not isinstance(value, str):

@@ -12,7 +12,7 @@ from tests.operators.query.queries import queries, things
 
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.notation import notation
-from graphwright.operators.query.query import Query
+from graphwright.operators.query.query import Compare, OfType, Query, Step, Where
 from graphwright.search.facts import Facts
 
 _EXAMPLES = 1000 if os.environ.get("CI") else 150
@@ -52,3 +52,11 @@ def _plain(result: Any, facts: Facts, world: World) -> Any:
 def test_execute_random_query_agrees_with_the_evaluator(world: World, query: Query) -> None:
     facts = world.facts()
     assert world.result(query) == _plain(execute(query, facts), facts, world), notation(query)
+
+
+@pytest.mark.parametrize(("comparison", "cities"), [(">", ["Linz", "Wels"]), ("<", [])])
+def test_execute_comparison_with_a_record_is_by_place(comparison: str, cities: list[str]) -> None:
+    facts = Facts.of_rows([{"city": "Graz"}, {"city": "Linz"}, {"city": "Wels"}], "cities")
+    first = Where(OfType("cities"), Compare((Step("city"),), "=", "Graz"))
+    result = execute(Where(OfType("cities"), Compare((), comparison, first)), facts)  # type: ignore[arg-type]
+    assert facts.texts(result) == cities  # type: ignore[arg-type]

@@ -251,9 +251,10 @@ class Execution:
         value, comparison = condition.value, condition.comparison
         if comparison == "contains":
             return self._contains(pairs.ends, value)
-        is_place = not condition.path and not isinstance(value, str) and comparison in (">", "<")
-        if is_place and len(records := self._records(value)):
-            return pairs.ends > records[-1] if comparison == ">" else pairs.ends < records[0]
+        if not (condition.path or isinstance(value, str)) and comparison in (">", "<"):
+            records = self._records(value)
+            if len(records):
+                return self._stand(pairs.ends, comparison, records)
         if comparison not in ("=", "!="):
             texts = [value] if isinstance(value, str) else decisive(self.facts.texts(self.things(value)), comparison)
             amounts, meets = Amounts.of(self.facts, pairs), np.zeros(len(pairs.ends), bool)
@@ -264,6 +265,11 @@ class Execution:
             return np.isin(pairs.ends, self.things(value))
         named: Bools = np.isin(pairs.ends, self.facts.find(value))
         return named if value_kind(value) == TEXT else named | Amounts.of(self.facts, pairs).compared("=", value)
+
+    def _stand(self, ends: Ints, comparison: Comparison, records: Ints) -> Bools:
+        """Return which things are records that stand after (before) one of some records."""
+        held: Bools = ends > records[0] if comparison == ">" else ends < records[-1]
+        return held & (ends >= self.facts.first_record) & (ends < self.facts.first_value)
 
     def _contains(self, ends: Ints, value: str | Things) -> Bools:
         """Return which things have a text in their name, or one of the names of a set."""
