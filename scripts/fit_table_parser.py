@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from graphwright.operators.query.tables.features import NGRAMS, PARTS
+from graphwright.operators.query.tables.scorer import evidence_of
 
 RATE = 2e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
@@ -118,13 +119,15 @@ def segment_logsumexp(scores: Tensor, of: Tensor, count: int) -> Tensor:
     return torch.log(total + 1e-30) + top
 
 
-def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, float]:
-    """Return the candidate of the most probable result, and the result's probability."""
+def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, float, tuple[float, ...]]:
+    """Return the best candidate of the most probable result, the result's probability, and evidence for it."""
     odds = np.exp(scores - scores.max())
-    mass = np.bincount(entry["results"], odds) / odds.sum()
+    odds /= odds.sum()
+    mass = np.bincount(entry["results"], odds)
     result = int(mass.argmax())
     at = np.flatnonzero(entry["results"] == result)
-    return int(at[scores[at].argmax()]), float(mass[result])
+    best = int(at[scores[at].argmax()])
+    return best, float(mass[result]), evidence_of(mass, result, float(odds[best]), len(scores))
 
 
 def all_scores(model: Scorer, entries: list[Entry], mean: np.ndarray, scale: np.ndarray) -> list[np.ndarray]:
@@ -183,27 +186,29 @@ def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 120) -> np.
     return np.concatenate([np.flatnonzero(right)[:150], others])
 
 
-def calibration(entries: list[Entry], scores: list[np.ndarray]) -> tuple[float, float]:
-    """Return slope and intercept of a logistic model of whether the most probable result is right."""
-    right, odds = [], []
+def calibration(entries: list[Entry], scores: list[np.ndarray]) -> np.ndarray:
+    """Return the weights of a logistic model of whether the most probable result is right, the intercept last."""
+    right, evidence = [], []
     for entry, own in zip(entries, scores, strict=True):
         if len(own):
-            at, mass = best_results(entry, own)
+            at, _, found = best_results(entry, own)
             right.append(float(entry["right"][at]))
-            odds.append(np.log((mass + 1e-6) / (1 - mass + 1e-6)))
-    weights = torch.zeros(2, requires_grad=True)
-    x, y = torch.tensor(np.array(odds, np.float32)), torch.tensor(right)
-    optimiser = torch.optim.LBFGS([weights], max_iter=100)
+            evidence.append(found)
+    x, y = torch.tensor(np.array(evidence, np.float32)), torch.tensor(right)
+    mean, scale = x.mean(0), x.std(0) + 1e-6
+    weights = torch.zeros(x.shape[1] + 1, requires_grad=True)
+    optimiser = torch.optim.LBFGS([weights], max_iter=200)
 
     def loss() -> Tensor:
         optimiser.zero_grad()
-        value = nn.functional.binary_cross_entropy_with_logits(weights[0] * x + weights[1], y)
+        logits = ((x - mean) / scale) @ weights[:-1] + weights[-1]
+        value = nn.functional.binary_cross_entropy_with_logits(logits, y) + 5 / len(y) * (weights[:-1] ** 2).sum()
         value.backward()
         return value
 
     optimiser.step(loss)
-    slope, intercept = weights.tolist()
-    return slope, intercept
+    slopes = weights.detach()[:-1] / scale
+    return torch.cat([slopes, weights.detach()[-1:] - (slopes * mean).sum()]).numpy()
 
 
 def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
@@ -245,7 +250,7 @@ def main() -> None:
         total = [(one * member + other) / (member + 1) for one, other in zip(total, scores, strict=True)]
         arrays |= {f"{member}/{name}": array for name, array in arrays_of(model, kept).items()}
         arrays |= {"mean": mean.astype(np.float32), "scale": scale.astype(np.float32)}
-        arrays |= {"calibration": np.array(calibration(held, total), np.float32)}
+        arrays |= {"calibration": calibration(held, total)}
         words = dict(sorted(frequency.items()))
         arrays |= {"words": np.array("\n".join(words)), "frequency": np.array(list(words.values()), np.float32)}
         np.savez_compressed(args.out, **arrays)
@@ -254,9 +259,9 @@ def main() -> None:
 
 def report(entries: list[Entry], scores: list[np.ndarray]) -> str:
     """Return the accuracy of scores, and that of the third with the largest probability."""
-    best = [best_results(e, own) if len(own) else (0, 0.0) for e, own in zip(entries, scores, strict=True)]
-    right = np.array([at < len(e["right"]) and bool(e["right"][at]) for e, (at, _) in zip(entries, best, strict=True)])
-    order = np.argsort([-mass for _, mass in best])
+    best = [best_results(e, own) if len(own) else (0, 0.0, ()) for e, own in zip(entries, scores, strict=True)]
+    right = np.array([at < len(e["right"]) and bool(e["right"][at]) for e, (at, *_) in zip(entries, best, strict=True)])
+    order = np.argsort([-mass for _, mass, _ in best])
     return f"accuracy {right.mean():.3f}, surest third {right[order[: len(order) // 3]].mean():.3f}"
 
 

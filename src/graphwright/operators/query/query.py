@@ -122,8 +122,8 @@ class Compare:
     """The condition that a value at the end of a path compares so with a value, or with one of a set of things.
 
     With "=" and "!=" a text is compared by its normal form, a date by whether one contains the other; "!=": no value is
-    equal, a missing one included. Other comparisons hold for values of the same kind only, with a set of things if they
-    hold for each. An empty path compares the thing itself; ">" and "<" with records: their places in the document.
+    equal, a missing one included. Other comparisons hold for values of the same kind only. An empty path compares the
+    thing itself: records with records, by ">" and "<", by the order in which they stand.
     """
 
     path: Path

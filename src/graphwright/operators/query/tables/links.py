@@ -30,12 +30,12 @@ _RARE = 0.02  # share of training questions up to which a word alone may name pa
 
 
 class Cell(NamedTuple):
-    """A distinct text of a column: the number of its table and column, its text, and how many rows have it."""
+    """A distinct text of a column: the number of its table and column, its text, and the number of rows that have it."""
 
     table: int
     column: int
     text: str
-    count: int
+    rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class TableIndex:
             return
         field_type = records.type[records.record].astype(np.int64)
         whole = ~records.is_copy[records.record]
-        triples = np.stack((field_type, records.name, records.text))[:, whole]
+        triples = np.stack((field_type, records.name, records.text)).astype(np.int64)[:, whole]
         distinct, counts = np.unique(triples, axis=1, return_counts=True)
         rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
         self.tables = tuple(_table(facts, number, int(rows[number]), triples) for number in range(len(records.types)))
@@ -198,7 +198,7 @@ class TableIndex:
         counts: dict[tuple[int, int], int] = defaultdict(int)
         for form in forms:
             for cell in self._by_form[form] if form != span or kind == "like" else ():
-                counts[cell.table, cell.column] += cell.count
+                counts[cell.table, cell.column] += cell.rows
         for (table, column), count in counts.items():
             if (table, column, span) not in seen:
                 seen.add((table, column, span))
@@ -222,7 +222,7 @@ class TableIndex:
         return (best[1], self._forms_of[best[1]]) if len(word) > 3 and best[0] >= _LIKE else ("", set())
 
     def _link(self, start: int, end: int, cell: Cell, kind: str, text: str) -> Link:
-        return Link(start, end, cell.column, kind, text, cell.count / max(1, self.tables[cell.table].rows))
+        return Link(start, end, cell.column, kind, text, cell.rows / max(1, self.tables[cell.table].rows))
 
 
 def _table(facts: Facts, number: int, rows: int, triples: Ints) -> Table:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.errors import OptionError
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
@@ -19,7 +20,7 @@ from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
 from graphwright.operators.query.tables.links import Table, TableIndex
 from graphwright.operators.query.tables.rows import RowSets
-from graphwright.operators.query.tables.scorer import TableScorer
+from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
 
@@ -60,6 +61,11 @@ class TableQueryParser:
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries that a question may ask, best first; none where there are no records."""
         vector = self.encoder.encode([question])[0]
+        if len(vector) != self.scorer.dimension:
+            raise OptionError(
+                f"{self.encoder!r} gives vectors of {len(vector)} numbers, the weights of the parser are for "
+                f"{self.scorer.dimension}. Use the embedded encoder, MiniLM()."
+            )
         found = list(self.candidates(question, vector, facts, self.scorer.frequency))
         if not any(each.candidates for each in found):
             return []
@@ -94,6 +100,11 @@ class TableQueryParser:
         of_result: dict[bytes | float | str | None, list[int]] = defaultdict(list)
         for at, candidate in enumerate(candidates):
             of_result[result_key(candidate)].append(at)
-        totals = sorted(((float(mass[rows].sum()), rows) for rows in of_result.values()), key=lambda each: -each[0])
-        best = [(total, max(rows, key=lambda at: scores[at])) for total, rows in totals[: self.limit]]
-        return [ScoredQuery(candidates[at].query, total, self.scorer.probability(total)) for total, at in best]
+        totals = np.array([mass[rows].sum() for rows in of_result.values()])
+        ranked: list[ScoredQuery] = []
+        for result in np.argsort(-totals, kind="stable")[: self.limit].tolist():
+            best = max(list(of_result.values())[result], key=lambda at: scores[at])
+            evidence = evidence_of(totals, result, float(mass[best]), len(candidates))
+            query = candidates[best].query
+            ranked.append(ScoredQuery(query, float(totals[result]), self.scorer.probability(evidence)))
+        return ranked

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.errors import ModelError
 from graphwright.models.embedded.runtime import weights_file
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.features import Features
@@ -37,6 +41,11 @@ class TableScorer:
         """The share of training questions that have each word."""
         words: list[str] = str(self.arrays["words"]).split("\n")
         return dict(zip(words, self.arrays["frequency"].tolist(), strict=True))
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors of questions and names; 0 without weights."""
+        return self.arrays["0/sentence"].shape[1] if self._members else 0
 
     def scores(self, features: Features, question: Floats, vectors: Floats) -> NDArray[np.float32]:
         """Return the score of each of n candidates: float32[n].
@@ -70,11 +79,22 @@ class TableScorer:
         )
         return scores
 
-    def probability(self, mass: float) -> float:
-        """Return the calibrated probability that a result is right, from its share of the probability mass."""
-        slope, intercept = self.arrays["calibration"].tolist()
-        odds = np.log((mass + 1e-6) / (1 - mass + 1e-6))
-        return float(1 / (1 + np.exp(-(slope * odds + intercept))))
+    def probability(self, evidence: Sequence[float]) -> float:
+        """Return the calibrated probability that a result is right, from its `evidence_of`."""
+        weights = self.arrays["calibration"]
+        return float(1 / (1 + np.exp(-(weights[:-1] @ np.array(evidence) + weights[-1]))))
+
+
+def evidence_of(mass: Floats, result: int, best: float, count: int) -> tuple[float, ...]:
+    """Return what tells whether a result is right, from the shares of the results in the probability mass.
+
+    These are its log-odds, the share of its best candidate (`best`) in it, the largest share of another result, the
+    logarithm of the number of candidates, and the entropy of the shares.
+    """
+    own, some = float(mass[result]), mass[mass > 0]
+    rival = float(np.delete(mass, result).max(initial=0.0))
+    odds = math.log((own + 1e-6) / (1 - own + 1e-6))
+    return odds, best / max(own, 1e-12), rival, math.log(count), -float(np.sum(some * np.log(some)))
 
 
 @cache
@@ -83,6 +103,9 @@ def _shipped() -> TableScorer:
 
 
 def _loaded(path: Path) -> TableScorer:
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, BadZipFile) as exc:
+        raise ModelError(f"TableScorer: {path} cannot be read: {exc!r}. Give a file of fit_table_parser.py.") from exc
     return TableScorer({n: a.astype(np.float32) if a.dtype == np.float16 else a for n, a in arrays.items()})

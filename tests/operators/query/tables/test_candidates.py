@@ -1,0 +1,69 @@
+"""Candidates: each gives what its query gives, and the query asked for is among them."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.operators.query.tables.tickets import ticket_facts
+
+from graphwright.operators.query.execution import Execution, execute
+from graphwright.operators.query.query import (
+    Aggregate,
+    Compare,
+    Count,
+    Difference,
+    Extreme,
+    Follow,
+    Neighbour,
+    OfType,
+    Query,
+    Step,
+    Where,
+)
+from graphwright.operators.query.tables.candidates import Candidate, Enumeration
+from graphwright.operators.query.tables.links import TableIndex
+from graphwright.operators.query.tables.rows import RowSets
+from graphwright.search.facts import Facts
+
+_WORDS = ("how", "many", "tickets", "open", "of", "ada", "or", "ben", "before", "t-002", "hours", "most", "12", "2026")
+
+
+def candidates(question: str, facts: Facts) -> list[Candidate]:
+    """Return the candidates of a question over all tables."""
+    index, execution = TableIndex(facts), Execution(facts)
+    linked = index.links(question, {})
+    return [c for t, links in linked.items() for c in Enumeration(RowSets(index.tables[t], links, execution))]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=8).map(" ".join))
+def test_candidates_random_question_each_gives_what_its_query_gives(question: str) -> None:
+    facts = ticket_facts()
+    for candidate in candidates(question, facts)[::7]:
+        assert np.array_equal(candidate.result, execute(candidate.query, facts))  # type: ignore[arg-type]
+
+
+def _where(column: str, value: str, comparison: str = "=") -> Where:
+    return Where(OfType("tickets"), Compare((Step(column),), comparison, value))  # type: ignore[arg-type]
+
+
+_ASKED: list[tuple[str, Callable[[], Query]]] = [
+    ("how many tickets are open", lambda: Count(_where("status", "open"))),
+    ("ticket with most hours", lambda: Follow(Extreme(OfType("tickets"), (Step("hours"),)), Step("ticket"))),
+    ("hours of Ada in total", lambda: Aggregate("sum", _where("owner", "Ada"), (Step("hours"),))),
+    ("tickets over 15 hours", lambda: Count(_where("hours", "15", ">"))),
+    ("ticket after T-002", lambda: Follow(Neighbour(_where("ticket", "T-002"), 1), Step("ticket"))),
+    (
+        "hours of T-001 and T-002",
+        lambda: Difference(
+            Follow(_where("ticket", "T-001"), Step("hours")), Follow(_where("ticket", "T-002"), Step("hours"))
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "query"), _ASKED)
+def test_candidates_plain_question_has_its_query(question: str, query: Callable[[], Query]) -> None:
+    assert query() in {candidate.query for candidate in candidates(question, ticket_facts())}

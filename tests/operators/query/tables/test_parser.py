@@ -1,0 +1,54 @@
+"""The parser of questions over tables: it chooses the table, scores and abstains by probability."""
+
+import pytest
+from tests.operators.query.tables.tickets import ticket_facts
+
+from graphwright.errors import OptionError
+from graphwright.models.fake import HashEncoder
+from graphwright.operators.query.execution import execute
+from graphwright.operators.query.parser import QueryParser
+from graphwright.operators.query.tables.parser import TableQueryParser
+from graphwright.search.facts import Facts
+
+PARSER: QueryParser = TableQueryParser()
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many tickets are open?", 3),
+        ("Which ticket took the most hours?", ["T-002"]),
+        ("When did Cleo start?", ["2018-01-10"]),
+        ("Who has a higher salary, Ada or Ben?", ["Ada"]),
+        ("How many employees work in Support?", 2),
+    ],
+)
+def test_parse_question_over_one_of_two_tables_gives_the_answer(question: str, answer: object) -> None:
+    facts = ticket_facts()
+    result = execute(PARSER.parse(question, facts)[0].query, facts)
+    assert (result if isinstance(result, int) else facts.texts(result)) == answer  # type: ignore[arg-type]
+
+
+def test_parse_queries_are_in_order_of_their_scores() -> None:
+    queries = PARSER.parse("Which ticket of Ben took the most hours?", ticket_facts())
+    scores = [query.score for query in queries]
+    assert scores == sorted(scores, reverse=True)
+    assert len({query.query for query in queries}) == len(queries) == 10
+    assert all(0 <= query.probability <= 1 for query in queries)
+
+
+def test_parse_question_that_no_table_answers_has_a_low_probability() -> None:
+    assert PARSER.parse("What is the capital of France?", ticket_facts())[0].probability < 0.3
+
+
+def test_parse_facts_without_records_gives_none() -> None:
+    assert PARSER.parse("How many?", Facts.of_rows([])) == []
+
+
+def test_parse_question_without_words_gives_no_error() -> None:
+    assert PARSER.parse("?", ticket_facts())[0].probability < 0.9
+
+
+def test_parse_encoder_of_another_dimension_is_an_error() -> None:
+    with pytest.raises(OptionError, match="384"):
+        TableQueryParser(HashEncoder(64)).parse("How many tickets are open?", ticket_facts())

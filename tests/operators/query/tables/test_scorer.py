@@ -1,0 +1,39 @@
+"""The scorer: its formula, and the evidence for a result."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphwright.errors import ModelError
+from graphwright.operators.query.tables.features import MOST_PARTS, Features
+from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
+
+
+def test_evidence_of_two_equal_results_is_even() -> None:
+    odds, share, rival, count, entropy = evidence_of(np.array([0.5, 0.5]), 0, 0.25, 10)
+    assert (odds, share, rival) == (pytest.approx(0, abs=1e-5), 0.5, 0.5)
+    assert (count, entropy) == (math.log(10), pytest.approx(math.log(2)))
+
+
+def test_scores_of_shipped_weights_are_their_members_mean() -> None:
+    scorer = TableScorer.load()
+    draw = np.random.default_rng(0)
+    dense = draw.normal(size=(5, len(scorer.arrays["mean"]))).astype(np.float32)
+    parts = draw.integers(0, 4096, (5, MOST_PARTS)).astype(np.int16)
+    features = Features(dense, parts, np.array([7, 99], np.int32), np.array([[0, -1, 1]] * 5, np.int16))
+    question, vectors = draw.normal(size=384).astype(np.float32), draw.normal(size=(3, 384)).astype(np.float32)
+    members = sorted({name.split("/")[0] for name in scorer.arrays if "/" in name})
+    shared = {name: array for name, array in scorer.arrays.items() if "/" not in name}
+    alone = [
+        TableScorer(shared | {name.replace(f"{m}/", "0/"): a for name, a in scorer.arrays.items() if f"{m}/" in name})
+        for m in members
+    ]
+    expected = np.mean([each.scores(features, question, vectors) for each in alone], axis=0)
+    np.testing.assert_allclose(scorer.scores(features, question, vectors), expected, rtol=1e-5)
+
+
+def test_load_missing_file_is_a_model_error(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="missing"):
+        TableScorer.load(tmp_path / "missing.npz")
