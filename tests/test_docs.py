@@ -309,6 +309,7 @@ def test_page_names_are_public(page: Path) -> None:
         learn,
         models,
         evaluate,
+        importlib.import_module("graphwright.data"),
         importlib.import_module("graphwright.extract"),
         importlib.import_module("graphwright.search"),
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from graphwright import Document, Index
 from graphwright.data.records.record import Field, Record
+from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph, Kind
 from graphwright.models import HashEncoder
 from graphwright.search.facts import Facts
@@ -100,3 +103,29 @@ def test_cell_names_node_of_imported_graph(tmp_path: Path) -> None:
         city, capital = facts.relation("city"), facts.relation("capital of")
         assert city.objects.tolist() == capital.subjects.tolist()
         assert facts.texts(city.objects) == ["Wien"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record("cities", (Field("city", 5),), 0, 4),  # type: ignore[arg-type]
+        Record("cities", (Field("city", "Graz", 0, 99),), 0, 4),
+        Record("cities", (), 3, 2),
+        ("cities", (), 0, 1),
+    ],
+)
+def test_record_outside_text_or_of_other_type_is_refused(record: Record, tmp_path: Path) -> None:
+    with Index.create(tmp_path / "index", encoder=HashEncoder(8)) as index:
+        with pytest.raises(OptionError, match=r"a record of the document 'a' is .*cities.*; give Record"):
+            index.add([Document("a", "Graz", records=(record,))])
+        assert index.documents == 0
+
+
+def test_verify_names_damaged_records(tmp_path: Path) -> None:
+    made(tmp_path / "index").close()
+    with sqlite3.connect(tmp_path / "index" / "index.sqlite") as db:
+        stored = bytearray(db.execute("SELECT records FROM documents WHERE id = 'a'").fetchone()[0])
+        stored[-9] ^= 1
+        db.execute("UPDATE documents SET records = ? WHERE id = 'a'", (bytes(stored),))
+    with Index.open(tmp_path / "index", encoder=HashEncoder(8)) as index:
+        assert "the records of document 'a' are damaged" in index.verify()[0].problem

@@ -51,7 +51,11 @@ cells = st.sampled_from(["Graz", "Alma Brecht", "the Mur", "12 km", "May 2024", 
 fields = st.builds(Field, st.sampled_from(["city", "length"]), cells, st.just(0), st.just(4))
 records = st.lists(
     st.builds(
-        Record, st.sampled_from(["rivers", "mail"]), st.lists(fields, max_size=3).map(tuple), *[st.integers(0, 20)] * 2
+        Record,
+        st.sampled_from(["rivers", "mail"]),
+        st.lists(fields, max_size=3).map(tuple),
+        st.integers(0, 9),
+        st.integers(9, 11),
     ),
     max_size=3,
 ).map(tuple)

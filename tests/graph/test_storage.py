@@ -1,5 +1,6 @@
 """Graphs on disk: equal when opened, and errors that name damaged files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 from graphwright.errors import StoreError
 from graphwright.graph import storage
+from graphwright.graph.graph import Graph
 from graphwright.graph.storage import block_file, load_array, load_graph, save_array, save_graph
+from graphwright.search.facts import Facts
 from graphwright.testing import GRAPHS, corpus_index
 
 
@@ -62,4 +65,27 @@ def test_other_format_raises(tmp_path: Path) -> None:
     path = tmp_path / "g" / "graph.json"
     path.write_text(path.read_text().replace('"format": 3', '"format": 99'))
     with pytest.raises(StoreError, match="format 99"):
+        load_graph(tmp_path / "g")
+
+
+RECORDS = Facts.of_rows([{"city": "Graz", "river": "Mur"}, {"city": "Wien"}], "cities").columns
+
+
+def test_stored_records_reopen_equal(tmp_path: Path) -> None:
+    save_graph(Graph(RECORDS), tmp_path / "g")
+    again = load_graph(tmp_path / "g").columns
+    assert again.records is not None and RECORDS.records is not None and again.checksum == RECORDS.checksum
+    for old, new in zip(RECORDS.records.arrays(), again.records.arrays(), strict=True):
+        assert np.array_equal(old, new)
+
+
+@pytest.mark.parametrize("name", ["type", "record", "text", "form_text", "node"])
+@pytest.mark.parametrize("harm", ["short", "outside"])
+def test_damaged_records_raise_named_error(name: str, harm: str, tmp_path: Path) -> None:
+    assert RECORDS.records is not None
+    values = np.asarray(getattr(RECORDS.records, name))
+    wrong = values[:-1] if harm == "short" else np.append(values[:-1], np.int32(99))
+    records = replace(RECORDS.records, **{name: wrong.astype(np.int32)})
+    save_graph(Graph(replace(RECORDS, records=records)), tmp_path / "g")
+    with pytest.raises(StoreError, match="build the index again"):
         load_graph(tmp_path / "g")

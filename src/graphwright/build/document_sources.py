@@ -16,6 +16,7 @@ from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import read_documents
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.read import links_of
+from graphwright.data.records.record import Field, Record
 from graphwright.data.records.rows import has_rows
 from graphwright.errors import DataError, OptionError
 from graphwright.store.changes import Changes
@@ -131,10 +132,29 @@ def storable(document: Document) -> Document:
             raise OptionError(f"the {name} of the document {document.id!r} is {part!r}; it must be {rule}.")
     if isinstance(document.links, str) or not all(isinstance(link, str) for link in document.links):
         raise OptionError(f"the links of the document {document.id!r} are {document.links!r}; give a tuple of ids.")
+    if wrong := next((record for record in document.records if not _is_record(record, len(document.text))), None):
+        raise OptionError(
+            f"a record of the document {document.id!r} is {str(wrong)[:200]}; give Record(type, fields, start, end) "
+            f"with texts in its fields and spans inside the text."
+        )
     metadata = {_valid(str(name)): _valid(metadata_text(value)) for name, value in document.metadata.items()}
     name, text, title = map(_valid, parts.values())
     links = tuple(sorted(set(map(_valid, document.links)) - {name, ""}))
-    return replace(document, id=name, text=text, title=title, metadata=metadata, links=links)
+    records = tuple(document.records)
+    return replace(document, id=name, text=text, title=title, metadata=metadata, links=links, records=records)
+
+
+def _is_record(record: object, length: int) -> bool:
+    """Return whether a value is a record of a text of this length."""
+    if not isinstance(record, Record) or not isinstance(record.type, str):
+        return False
+    return 0 <= record.start <= record.end <= length and all(
+        isinstance(field, Field)
+        and isinstance(field.name, str)
+        and isinstance(field.text, str)
+        and 0 <= field.start <= field.end <= length
+        for field in record.fields
+    )
 
 
 def _valid(text: str) -> str:

@@ -27,6 +27,7 @@ from graphwright.cli.options import (
     AsJson,
     AskModelOptions,
     BaseUrl,
+    FilterOptions,
     IndexFolder,
     Method,
     QueryOptions,
@@ -104,6 +105,29 @@ def retrieve(
     from graphwright.cli import asking
 
     asking.retrieve(index, question, query)
+
+
+@app.command()
+@expanded
+def query(
+    index: IndexFolder,
+    filter: FilterOptions,
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            help='Query, such as: count(tickets where status = "open") (default: list the types and relations).',
+            metavar="QUERY",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute over tables, records and the graph: count, sum, compare or list, exactly."""
+    from graphwright.cli.querying import show_query, show_schema
+
+    if text is None:
+        show_schema(index, as_json=as_json)
+    else:
+        show_query(index, text, filter.filter(), as_json=as_json)
 
 
 app.command()(remove)

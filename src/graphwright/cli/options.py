@@ -362,7 +362,29 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
-class QueryOptions:
+class FilterOptions:
+    """The documents to search."""
+
+    document: Annotated[list[str] | None, "Search only the document with this id. Repeatable."] = None
+    folder: Annotated[str | None, "Search only documents whose id lies in this folder."] = None
+    where: Annotated[
+        list[str] | None,
+        "Search only documents with this metadata: NAME=VALUE, NAME=LOW..HIGH, or with >=, >, <=, < for numbers and "
+        "dates. Repeatable.",
+    ] = None
+
+    def filter(self) -> Filter | None:
+        """Return the filter of --document, --folder and --where; None if none is given."""
+        from graphwright.search import Filter
+
+        if self.document is None and self.folder is None and not self.where:
+            return None
+        metadata = _conditions(self.where or ())
+        return Filter(self.document, self.folder, metadata)
+
+
+@dataclass(frozen=True)
+class QueryOptions(FilterOptions):
     """A method, its number of passages, and the documents to search."""
 
     method: Method = None
@@ -371,13 +393,6 @@ class QueryOptions:
         list[str] | None, "Name of a node that the question is about, instead of linking. Repeatable."
     ] = None
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")] = None
-    document: Annotated[list[str] | None, "Search only the document with this id. Repeatable."] = None
-    folder: Annotated[str | None, "Search only documents whose id lies in this folder."] = None
-    where: Annotated[
-        list[str] | None,
-        "Search only documents with this metadata: NAME=VALUE, NAME=LOW..HIGH, or with >=, >, <=, < for numbers and "
-        "dates. Repeatable.",
-    ] = None
     retriever: Annotated[Path | None, "Trained retriever for --method reg; see 'graphwright train'."] = None
     encoder: Annotated[
         str | None, "Encoder that scores triples and paths in methods that take one, as lego-12: sbert:FOLDER."
@@ -395,7 +410,7 @@ class QueryOptions:
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""
         if self.retriever is not None and self._named != "reg":
             raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
-        options = {"top_k": self.top_k, "filter": self._filter(), "retriever": self.retriever, "encoder": self.encoder}
+        options = {"top_k": self.top_k, "filter": self.filter(), "retriever": self.retriever, "encoder": self.encoder}
         options[self._second_model()] = self.cross_encoder
         return {name: value for name, value in options.items() if value is not None}
 
@@ -411,15 +426,6 @@ class QueryOptions:
 
         method = METHODS.get(self._named)
         return "judge" if method is not None and "judge" in method.options else "cross_encoder"
-
-    def _filter(self) -> Filter | None:
-        """Return the filter of --document, --folder and --where; None if none is given."""
-        from graphwright.search import Filter
-
-        if self.document is None and self.folder is None and not self.where:
-            return None
-        metadata = _conditions(self.where or ())
-        return Filter(self.document, self.folder, metadata)
 
 
 _CONDITION = re.compile(r"([^<>=]+?)\s*(>=|<=|=|>|<)\s*(.*)", re.DOTALL)

@@ -15,5 +15,7 @@ from .question_sets.questions import read_questions as read_questions
 from .read_options import ReadOptions as ReadOptions
 from .records.openie import OpenieRecord as OpenieRecord
 from .records.openie import read_openie as read_openie
+from .records.record import Field as Field
+from .records.record import Record as Record
 from .web import fetch as fetch
 from .web import is_url as is_url

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
+from graphwright.operators.citation import cite
 from graphwright.operators.state import Citation, State
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
@@ -229,16 +230,8 @@ def citation(state: State, node: int, start: int, end: int) -> Citation:
     Its path is the steps that the passage carries, empty where it carries none. On a graph without passages the
     citation has the name of the node as its chunk and no document, and its offsets count in the node's own text.
     """
-    graph = state.graph
-    text = graph.passage(node)[start:end]
-    passage = graph.passages.of(node) if graph.passages is not None else None
-    path = () if state.passages is None else step_names(graph, state.passages.steps(node))
-    if passage is None:
-        return Citation("", graph.names[node], start, end, text, path)
-    first, last = passage.start + start, passage.start + end
-    places = graph.passages.places_of(graph.passages.row(node)) if graph.passages is not None else None
-    location = "" if places is None else places.of(first, last)
-    return Citation(passage.document, passage.id, first, last, text, path, location)
+    path = () if state.passages is None else step_names(state.graph, state.passages.steps(node))
+    return cite(state.graph, node, start, end, path)
 
 
 def numbered(state: State, spans: Iterable[tuple[int, int, int]]) -> tuple[tuple[Citation, ...], list[int]]:

@@ -14,8 +14,12 @@ from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
 from graphwright.models.deadline import Deadline
 from graphwright.operators.operator import Operator
+from graphwright.operators.query.query import Query
+from graphwright.operators.query.result import QueryResult, answer_of
+from graphwright.operators.query.schema import schema
 from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
+from graphwright.search.facts import Facts
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
 from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
@@ -93,6 +97,25 @@ class IndexAsking(ABC):
             return made(state, run)
         name = method if isinstance(method, str) else self.default_method if method is None else None
         return Events(on_event, method=name, top_k=options.get("top_k"), cancel=cancel).answer(made, state, run)
+
+    def query(self, query: str | Query, *, filter: Filter | Mapping[str, Any] | None = None) -> QueryResult:
+        """Return what a query gives, exactly, over the statements of the graph and the records of the documents.
+
+        `query`: a text (docs/queries.md has the notation) or a value. `filter`: as in `retrieve`. Raises OptionError
+        for a text that is no query, and for an unknown relation, type or name.
+
+        >>> import tempfile; from pathlib import Path
+        >>> from graphwright.graph.graph import Graph; from graphwright.index_folder.index import Index
+        >>> graph = Graph.from_triples([("Mur", "flows through", "Graz")])
+        >>> index = Index.from_graph(Path(tempfile.mkdtemp()) / "rivers", graph)
+        >>> index.query('"Graz".~[flows through]').names
+        ('Mur',)
+        """
+        return answer_of(query, Facts.of((self.snapshot if filter is None else self.filtered(filter)).graph))
+
+    def schema(self) -> dict[str, Any]:
+        """Return the types and relations that a query may name, with their numbers, as JSON values."""
+        return schema(Facts.of(self.snapshot.graph))
 
     def stream(self, question: str | Question, method: GivenMethod | None = None, **options: Any) -> Iterator[Event]:
         """Yield the events of an answer while it is made: steps, evidence, text, citations. Arguments as in `ask`.

@@ -63,6 +63,9 @@ from .paths.shortest_paths import EnumeratedPaths as EnumeratedPaths
 from .paths.shortest_paths import ShortestPaths as ShortestPaths
 from .paths.unit_paths import UnitPaths as UnitPaths
 from .paths.well_formed import WellFormedChains as WellFormedChains
+from .query.notation import notation as notation
+from .query.parse_notation import parse_notation as parse_notation
+from .query.result import QueryResult as QueryResult
 from .rerank.choose import Choose as Choose
 from .rerank.constrained import ConstrainedDecoding as ConstrainedDecoding
 from .rerank.cover import Cover as Cover

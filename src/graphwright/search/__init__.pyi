@@ -1,6 +1,7 @@
 from .bm25_postings import WordIndex as WordIndex
 from .clustering import Communities as Communities
 from .clustering import communities as communities
+from .facts import Facts as Facts
 from .filter import Filter as Filter
 from .name_index import NameIndex as NameIndex
 from .passage_vectors import dense_index as dense_index

@@ -94,14 +94,14 @@ class Facts:
         """Return the number of things."""
         return self.first_value + (0 if self.records is None else len(self.records.texts))
 
-    def _kept(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return a value that is computed once for the snapshot; it must not hold the columns."""
+    def kept(self, key: Hashable, compute: Callable[[], Value]) -> Value:
+        """Return a value that is computed once for the snapshot and dropped with it; it must not hold the columns."""
         return _cache.get(self.columns, key, compute)  # type: ignore[return-value]
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The names of all relations and fields that state facts, each once."""
-        return self._kept("relations", self._stated)
+        return self.kept("relations", self._stated)
 
     def _stated(self) -> tuple[str, ...]:
         stated = [name for name in self.columns.relations if name not in OWN_RELATIONS]
@@ -109,7 +109,7 @@ class Facts:
 
     def relation(self, name: str) -> RelationFacts:
         """Return the facts of a relation or field, in the order of their numbers; none for an unknown name."""
-        return self._kept(("relation", name), lambda: RelationFacts.of(self.columns, name, name in OWN_RELATIONS))
+        return self.kept(("relation", name), lambda: RelationFacts.of(self.columns, name, name in OWN_RELATIONS))
 
     def values(self, name: str, positions: Ints | None = None) -> TypedValues:
         """Return the typed object of each fact of a relation, or of those at `positions`.
@@ -118,10 +118,10 @@ class Facts:
         """
         facts = self.relation(name)
         sample = np.linspace(0, len(facts) - 1, min(len(facts), _SAMPLE)).astype(np.int64)
-        written = self._kept(("format", name), lambda: column_format(self._texts(facts, sample)))
+        written = self.kept(("format", name), lambda: column_format(self._texts(facts, sample)))
         if positions is not None and (len(facts) > LARGE or len(positions) <= len(facts) // 16):
             return typed_values(self._texts(facts, positions), written)
-        every = self._kept(("values", name), lambda: typed_values(self._texts(facts, np.arange(len(facts))), written))
+        every = self.kept(("values", name), lambda: typed_values(self._texts(facts, np.arange(len(facts))), written))
         return every if positions is None else every.at(positions)
 
     def _texts(self, facts: RelationFacts, positions: Ints) -> list[str]:
@@ -135,12 +135,12 @@ class Facts:
     @property
     def types(self) -> tuple[str, ...]:
         """The names of all types: of records, and the objects of relations to a class ("instance of")."""
-        return self._kept("types", self._types)
+        return self.kept("types", self._types)
 
     def _types(self) -> tuple[str, ...]:
         is_class = np.zeros(len(self), bool)
         for name in self.type_relations:
-            is_class[self.relation(name).objects] = True
+            self.relation(name).mark_objects(is_class)
         classes = self.texts(np.flatnonzero(is_class))
         return tuple(dict.fromkeys([*classes, *(() if self.records is None else self.records.types)]))
 
@@ -151,7 +151,7 @@ class Facts:
 
     def of_type(self, name: str) -> Ints:
         """Return the things of a type, ascending; of records those that are no copies."""
-        return self._kept(("of type", name), lambda: self._of_type(name))
+        return self.kept(("of type", name), lambda: self._of_type(name))
 
     def _of_type(self, name: str) -> Ints:
         classes, things = self.find(name), [_NONE]
@@ -179,7 +179,7 @@ class Facts:
 
     def columns_of(self, type: str) -> tuple[str, ...]:
         """Return the relations and fields that things of a type have, in the order of `relations`."""
-        return self._kept(("columns of", type), lambda: self.relations_of(self.of_type(type)))
+        return self.kept(("columns of", type), lambda: self.relations_of(self.of_type(type)))
 
     def relations_of(self, things: Ints) -> tuple[str, ...]:
         """Return the relations and fields of which one of these things is a subject, in the order of `relations`."""
@@ -195,7 +195,7 @@ class Facts:
 
     def objects_of(self, relation: str) -> tuple[Ints, Ints]:
         """Return the distinct objects of a relation and the number of facts of each, the most frequent first."""
-        return self._kept(("objects", relation), lambda: _counted(self.relation(relation).objects))
+        return self.kept(("objects", relation), lambda: _counted(self.relation(relation).objects))
 
     def units(self, numbers: Ints) -> Ints:
         """Return the distinct statements and records that facts belong to: an edge, or m plus a record."""
@@ -207,6 +207,16 @@ class Facts:
     def _record_rows(self, things: Ints) -> Ints:
         """Return the rows of the records among some things."""
         return things[(things >= self.first_record) & (things < self.first_value)] - self.first_record
+
+    def row(self, thing: int) -> dict[str, str]:
+        """Return the texts of a record by field, several of one field joined by commas; empty for others."""
+        if self.records is None or not self.first_record <= thing < self.first_value:
+            return {}
+        first, last = np.searchsorted(self.records.record, (thing - self.first_record, thing - self.first_record + 1))
+        row: dict[str, list[str]] = {}
+        for name, text in zip(self.records.name[first:last], self.records.text[first:last], strict=True):
+            row.setdefault(self.records.names[int(name)], []).append(self.records.texts[int(text)])
+        return {name: ", ".join(texts) for name, texts in row.items()}
 
     def text(self, thing: int) -> str:
         """Return a thing's name: of a node or value its text, of a record its first field."""
@@ -250,7 +260,7 @@ class Facts:
             is_named[self.records.text[self.records.node >= 0]] = True
             return is_named
 
-        return self._kept("named texts", compute)[texts]
+        return self.kept("named texts", compute)[texts]
 
     def near(self, text: str, limit: int = 20) -> list[Likeness]:
         """Return the values, nodes, types and relations that a text names in part or about so, the likeliest first.
@@ -259,7 +269,7 @@ class Facts:
         >>> [(like.kind, like.name) for like in facts.near("Which length has the mid atlantic region?", 3)]
         [('value', 'Mid-Atlantic'), ('relation', 'region'), ('relation', 'length')]
         """
-        words = self._kept("words", self._words)
+        words = self.kept("words", self._words)
         return words.near(text, limit, self.texts)
 
     def _words(self) -> FactWords:

@@ -87,6 +87,11 @@ class RelationFacts:
         """The number of each fact: an edge, or m plus a field."""
         return self.fact(np.arange(len(self)))
 
+    def mark_objects(self, marks: NDArray[np.bool_]) -> None:
+        """Set the mark of each object, without a copy of all objects."""
+        for first in range(0, len(self), LARGE):
+            marks[self.object(np.arange(first, min(first + LARGE, len(self))))] = True
+
     @cached_property
     def is_repeated(self) -> bool:
         """Whether a fact is stated twice; assumed of a large relation."""

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from tests.operators.query.evaluator import CLASS, World
 from tests.operators.query.queries import queries, things
 
-from graphwright.operators.query.execution import execute
+from graphwright import Graph
+from graphwright.operators.query.execution import Execution, execute
 from graphwright.operators.query.notation import notation
-from graphwright.operators.query.query import Compare, OfType, Query, Step, Where
+from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.query import Compare, Everything, OfType, Query, Step, Where
 from graphwright.search.facts import Facts
 
 _EXAMPLES = 1000 if os.environ.get("CI") else 150
@@ -24,9 +26,9 @@ _triples = st.tuples(st.sampled_from(_NODES), st.sampled_from(_RELATIONS), st.sa
 _fields = st.dictionaries(st.sampled_from(_COLUMNS), st.sampled_from(_VALUES), max_size=3)
 _rows = _fields.map(lambda row: tuple(row.items()))
 _records = st.tuples(st.sampled_from(("rows", "river")), _rows, st.integers(0, 4).map(lambda number: not number))
-_WORLDS = st.builds(World, st.lists(_triples, max_size=8).map(tuple), st.lists(_records, max_size=6).map(tuple))
+WORLDS = st.builds(World, st.lists(_triples, max_size=8).map(tuple), st.lists(_records, max_size=6).map(tuple))
 _RELATION = st.sampled_from((*_RELATIONS, "name", "unknown"))
-_QUERIES = queries(
+QUERIES = queries(
     things(st.sampled_from((*_NODES, "other", "none")), st.sampled_from(("rows", "river", "none")), _RELATION,
            st.sampled_from(_VALUES)),
     _RELATION,
@@ -48,7 +50,7 @@ def _plain(result: Any, facts: Facts, world: World) -> Any:
 
 
 @settings(max_examples=_EXAMPLES, deadline=None)
-@given(_WORLDS, _QUERIES)
+@given(WORLDS, QUERIES)
 def test_execute_random_query_agrees_with_the_evaluator(world: World, query: Query) -> None:
     facts = world.facts()
     assert world.result(query) == _plain(execute(query, facts), facts, world), notation(query)
@@ -60,3 +62,67 @@ def test_execute_comparison_with_a_record_is_by_place(comparison: str, cities: l
     first = Where(OfType("cities"), Compare((Step("city"),), "=", "Graz"))
     result = execute(Where(OfType("cities"), Compare((), comparison, first)), facts)  # type: ignore[arg-type]
     assert facts.texts(result) == cities  # type: ignore[arg-type]
+
+
+ROWS = [
+    {"id": "1", "due": "2024-05-03", "length": "12 km", "title": "Late delivery", "year": "1999", "tag": "a"},
+    {"id": "2", "due": "2024-05", "length": "800 m", "title": "Café is late", "year": "2001"},
+    {"id": "3", "due": "2024-06-01", "length": "2 km", "title": "Order", "year": "2001", "tag": "A"},
+    {"id": "4", "title": "Refund"},
+]
+
+
+@pytest.mark.parametrize(
+    ("condition", "ids"),
+    [
+        ("due = 2024-05", "1 2"),
+        ("due = 2024", "1 2 3"),
+        ("due > 2024-05", "3"),
+        ("due >= 2024-05-03", "1 3"),
+        ("due < 2024-05-31", "1"),
+        ("due <= 2024-05", "1 2"),
+        ("due != 2024-05-03", "3 4"),
+        ("length > 1.5km", "1 3"),
+        ('length <= "2000 m"', "2 3"),
+        ("year > 2000", "2 3"),
+        ("year = 2001", "2 3"),
+        ('tag = "A"', "1 3"),
+        ('tag != "a"', "2 4"),
+        ('title contains "LATE"', "1 2"),
+        ('title contains "cafe"', "2"),
+        ("has no due", "4"),
+        ("count(tag) = 0", "2 4"),
+        ("year > (last(2 rows).year)", ""),
+        ("year >= (rows.year)", "1 2 3"),
+        ("year = (first(rows).year)", "1"),
+        ('title > "A"', ""),
+    ],
+)
+def test_execute_condition_holds_for_rows(condition: str, ids: str) -> None:
+    facts = Facts.of_rows(ROWS, "rows")
+    assert sorted(facts.texts(execute(parse_notation(f"(rows where {condition}).id"), facts))) == ids.split()  # type: ignore[arg-type]
+
+
+def test_execute_sum_counts_equal_values_of_several_things_each() -> None:
+    facts = Facts.of_rows([{"customer": "Acme", "amount": "5"}, {"customer": "Acme", "amount": "5"}], "orders")
+    assert execute(parse_notation("sum(orders.amount)"), facts) == 10
+    assert execute(parse_notation('sum("Acme".~customer.amount)'), facts) == 10
+    assert execute(parse_notation("sum((orders.amount))"), facts) == 5  # of the distinct values
+
+
+def test_execute_sum_counts_a_repeated_statement_once() -> None:
+    facts = Facts.of(Graph.from_triples([("a", "size", "5"), ("a", "size", "5"), ("b", "size", "5")]))
+    assert execute(parse_notation("sum(everything.size)"), facts) == 10
+
+
+def test_execute_set_of_everything_reads_no_other_relation() -> None:
+    facts = Facts.of(Graph.from_triples([("a", "size", "5"), ("b", "near", "a")]))
+    execution = Execution(facts)
+    assert execution.result(parse_notation("count(everything where size > 3)")) == 1
+    assert Everything() not in execution.known
+
+
+def test_execute_column_of_two_tables_is_meant_in_both_unless_typed() -> None:
+    columns = World((), (("a", (("size", "1"),), False), ("b", (("size", "2"),), False))).facts()
+    assert execute(parse_notation("count(everything.size)"), columns) == 2
+    assert execute(parse_notation("count(a.size)"), columns) == 1

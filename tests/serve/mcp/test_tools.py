@@ -21,6 +21,7 @@ pytest.importorskip("mcp", reason='needs the extra "serve"')
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from tests.operators.query.tickets import tickets_table
 from tests.serve.conftest import DOCUMENTS, EMOJI, Running, serving, wait_until
 
 from graphwright import Index
@@ -34,6 +35,8 @@ from graphwright.serve.settings import ServeSettings
 READING = {
     "ask",
     "retrieve",
+    "query",
+    "schema",
     "read_passage",
     "find_entities",
     "neighbours",
@@ -103,6 +106,21 @@ def test_mcp_answer_has_citations_in_both_forms(cities_library: Library) -> None
     assert citation["address"] == "graphwright://indexes/cities/documents/graz"
     text = result.content[0].text
     assert f"[1] graz, characters {citation['start']}-{citation['end']}" in text and answer["answer"] in text
+
+
+def test_query_result_has_value_and_sources(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "work", encoder=HashEncoder()) as index:
+        index.add([tickets_table(30)])
+    with library(str(tmp_path / "work"), data=tmp_path / "data") as opened:
+        result = call(
+            opened, "query", query='count(tickets where status = "open")', filter={"documents": ["tickets.csv"]}
+        )
+        assert result.structured_content["value"] == 20
+        text = result.content[0].text
+        assert "the number of tickets whose status is open: 20" in text and "Sources (10 of 20)" in text
+        assert "type tickets (30): id, status, owner" in call(opened, "schema").content[0].text
+        wrong = call(opened, "query", query="tickets.statsu")
+        assert wrong.is_error and "Did you mean 'status'?" in wrong.content[0].text
 
 
 def test_ask_without_answer_reports_not_found(cities_library: Library) -> None:

@@ -63,7 +63,7 @@ class Execution:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self._known: dict[Things, Ints] = {}
+        self.known: dict[Things, Ints] = {}
 
     def result(self, query: Query) -> Result:
         """Return what a query gives."""
@@ -79,9 +79,9 @@ class Execution:
 
     def things(self, query: Things) -> Ints:
         """Return the ascending ids of a set of things."""
-        if query not in self._known:
-            self._known[query] = self._things(query)
-        return self._known[query]
+        if query not in self.known:
+            self.known[query] = self._things(query)
+        return self.known[query]
 
     @singledispatchmethod
     def _things(self, query: Things) -> Ints:
@@ -215,16 +215,25 @@ class Execution:
         return float(getattr(amounts.high if query.function == "max" else amounts.low, query.function)())
 
     def _difference(self, query: Difference) -> float | None:
-        amounts = [self._amount(part) for part in (query.first, query.second)]
-        return None if amounts[0] is None or amounts[1] is None else abs(amounts[0] - amounts[1])
+        first, second = self._amount(query.first), self._amount(query.second)
+        if first is None or second is None or first.kind[0] != second.kind[0]:
+            return None
+        is_alike = first.one_unit == second.one_unit or not (first.one_unit and second.one_unit)
+        return float(abs(first.low[0] - second.low[0])) if is_alike else None
 
-    def _amount(self, query: Query) -> float | None:
-        """Return the one amount that a query gives; None if it gives none, or several."""
-        if isinstance(query, Count | Exists | Aggregate | Difference):
+    def _amount(self, query: Query) -> Amounts | None:
+        """Return the one value that a query gives; None if it gives none, or several."""
+        if isinstance(query, Count | Exists | Difference | Aggregate):
             result = self.result(query)
-            return None if result is None else float(result)
+            if result is None:
+                return None
+            number = Amounts.of_number(float(result))
+            if not isinstance(query, Aggregate):
+                return number
+            like = self.amounts(query.things, query.path)[1].chosen(np.arange(1))
+            return like._replace(low=number.low, high=number.high)
         amounts = Amounts.of(self.facts, self.reached(query, ()))
-        return float(amounts.low[0]) if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
+        return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
 
     def _where(self, query: Things, condition: Condition) -> Ints:
         """Return the things of a set that meet a condition."""

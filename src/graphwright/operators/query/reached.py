@@ -120,9 +120,22 @@ class Amounts(NamedTuple):
             values = facts.values(pairs.relation, pairs.positions)
         return cls(*values)
 
+    @classmethod
+    def of_number(cls, number: float) -> Amounts:
+        """Return one number without a unit."""
+        return cls(np.array([NUMBER], np.uint8), np.array([number]), np.array([number]), np.zeros(1, np.int32), ("",))
+
     def chosen(self, mask: Bools | Ints) -> Amounts:
         """Return the values that a mask or positions choose."""
         return Amounts(self.kind[mask], self.low[mask], self.high[mask], self.unit[mask], self.units)
+
+    @property
+    def one_unit(self) -> str:
+        """The unit that all values have, of dates years; "" if they have several."""
+        if len(self.kind) and self.kind[0] == DATE:
+            return "years"
+        units = np.unique(self.unit)
+        return self.units[units[0]] if len(units) == 1 else ""
 
     @property
     def main_kind(self) -> Bools:

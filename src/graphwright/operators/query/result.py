@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Graph
+from graphwright.operators.citation import cite_fact
+from graphwright.operators.query.checks import check
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
+from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Query
-from graphwright.operators.query.reached import Amounts, Reached
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.query.words import words
+from graphwright.operators.state import Citation
 from graphwright.search.facts import Facts
 from graphwright.text.values import DATE
 
@@ -36,6 +42,7 @@ class QueryResult:
     """
 
     query: Query
+    facts: Facts = field(repr=False)
     value: Value
     unit: str
     is_set: bool
@@ -50,6 +57,39 @@ class QueryResult:
         """Whether nothing is found, or there is no value."""
         return not len(self.things) if self.is_set else self.value is None
 
+    @cached_property
+    def citations(self) -> tuple[Citation, ...]:
+        """Citations of the support, ten at most: the last fact of each thing, then the one before it; none twice."""
+        graph = Graph(self.facts.columns)
+        longest = max((len(supported.facts) for supported in self.support), default=0)
+        citations: dict[tuple[str, str, int, int, tuple[str, ...]], Citation] = {}
+        for depth, supported in product(range(1, longest + 1), self.support):
+            if len(citations) < SUPPORTED and len(supported.facts) >= depth:
+                cited = cite_fact(graph, supported.facts[-depth])
+                path = () if cited.document else cited.path
+                citations.setdefault((cited.document, cited.chunk, cited.start, cited.end, path), cited)
+        return tuple(citations.values())
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The fields of each record that is found, of the first 1,000 things."""
+        return [row for thing in self.things[:SHOWN].tolist() if (row := self.facts.row(thing))] if self.is_set else []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
+        return {
+            "query": self.notation,
+            "words": self.words,
+            "value": self.value,
+            "unit": self.unit,
+            "values": list(self.names) if self.is_set else [],
+            "count": len(self.things),
+            "rows": self.rows,
+            "support": [citation.to_dict() for citation in self.citations],
+            "support_count": self.support_count,
+            "notes": list(self.notes),
+        }
+
     @property
     def words(self) -> str:
         """The query in English words."""
@@ -59,6 +99,17 @@ class QueryResult:
     def notation(self) -> str:
         """The query as text."""
         return notation(self.query)
+
+
+def answer_of(query: str | Query, facts: Facts) -> QueryResult:
+    """Return what a query gives that a person wrote.
+
+    Raises OptionError for a text that is no query, and for an unknown relation, type or name.
+    """
+    parsed = parse_notation(query) if isinstance(query, str) else query
+    notes = check(parsed, facts)
+    result = result_of(parsed, facts)
+    return replace(result, notes=(*notes, *result.notes))
 
 
 def result_of(query: Query, facts: Facts) -> QueryResult:
@@ -78,10 +129,11 @@ def result_of(query: Query, facts: Facts) -> QueryResult:
     names = tuple(facts.texts(things[:SHOWN]))
     first = support.of_first(query, SUPPORTED)
     if isinstance(result, np.ndarray):
-        return QueryResult(query, None, "", True, things, names, first, len(held))
+        return QueryResult(query, facts, None, "", True, things, names, first, len(held))
     unit, notes = _typed(query, execution)
-    value = _dated(query, execution) or _rounded(result)
-    return QueryResult(query, value, unit, False, things, names, first, len(held), notes)
+    if date := _dated(query, execution):
+        return QueryResult(query, facts, date, "", False, things, names, first, len(held), notes)
+    return QueryResult(query, facts, _rounded(result), unit, False, things, names, first, len(held), notes)
 
 
 def _rounded(number: float | bool | None) -> Value:
@@ -106,21 +158,16 @@ def _dated(query: Query, execution: Execution) -> str:
 def _typed(query: Query, execution: Execution) -> tuple[str, tuple[str, ...]]:
     """Return the unit that all values of a query have, and notes about those that are left out."""
     if isinstance(query, Difference):
-        units = {_typed(part, execution)[0] for part in (query.first, query.second)}
-        return (units.pop() if len(units) == 1 else ""), ()
+        parts = {_typed(part, execution)[0] for part in (query.first, query.second)}
+        return (parts.pop() if len(parts) == 1 else ""), ()
     if isinstance(query, Count | Exists):
         return "", ()
     things, path = (query.things, query.path) if isinstance(query, Aggregate) else (query, ())
     pairs, amounts = execution.amounts(things, path)
-    missing = len(execution.reached(things, path).distinct().ends) - len(pairs.ends)
-    left_out = (f"{missing:,} of {missing + len(pairs.ends):,} values are left out: they are no numbers or dates.",)
-    return _unit(execution, pairs, amounts), left_out if missing else ()
-
-
-def _unit(execution: Execution, pairs: Reached, amounts: Amounts) -> str:
-    if len(amounts.kind) and amounts.kind[0] == DATE:
-        return "years"
-    if pairs.positions is None or pairs.is_inverse:
-        return ""
-    units = set(execution.facts.values(pairs.relation, pairs.positions).units)
-    return units.pop() if len(units) == 1 else ""
+    total, notes = len(execution.reached(things, path).distinct().ends), list[str]()
+    if missing := total - len(pairs.ends):
+        notes.append(f"{missing:,} of {total:,} values are left out: they are no numbers or dates.")
+    units = [amounts.units[unit] or "none" for unit in np.unique(amounts.unit).tolist()]
+    if len(units) > 1:
+        notes.append(f"The values have several units, which are not converted: {', '.join(units)}.")
+    return amounts.one_unit, tuple(notes)

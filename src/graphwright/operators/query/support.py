@@ -96,7 +96,7 @@ class Support:
     @singledispatchmethod
     def _of(self, query: Things, things: Ints) -> Parts:
         """Return the facts that hold for things of a set."""
-        return []
+        return [self._first_fields(things)]
 
     @_of.register
     def _(self, query: OfType, things: Ints) -> Parts:

@@ -11,6 +11,8 @@ from graphwright.serve.mcp.calls import address
 from graphwright.serve.schemas.answers import PassageReply
 from graphwright.serve.views.documents import document_text
 
+_SHOWN = 50  # things in the text of a query's result
+
 
 class Citation(BaseModel):
     """A verified source; offsets count Unicode code points of the document's text."""
@@ -123,6 +125,26 @@ def retrieval_text(data: Reply) -> str:
         for number, passage in enumerate(data["passages"], 1)
     ]
     return "\n\n".join(parts) or "No passages were found."
+
+
+def query_text(data: Reply) -> str:
+    """Return what a query gives in words, with its sources."""
+    value = ", ".join(data["values"][:_SHOWN]) if data["value"] is None else str(data["value"])
+    rest = data["count"] - _SHOWN if data["value"] is None else 0
+    lines = [f"{data['words']}: {value or 'nothing'}{f' and {rest} more' if rest > 0 else ''} {data['unit']}".rstrip()]
+    lines += data["notes"]
+    if data["support"]:
+        lines += ["", f"Sources ({len(data['support'])} of {data['support_count']}):"]
+    for source in data["support"]:
+        lines.append(f"- {source['document']}, characters {source['start']}-{source['end']}: “{source['text']}”")
+    return "\n".join(lines)
+
+
+def schema_text(data: Reply) -> str:
+    """Return types and relations, one a line."""
+    types = [f"type {item['name']} ({item['count']}): {', '.join(item['relations'])}" for item in data["types"]]
+    relations = [f"relation {item['name']} ({item['count']}): {item['example']}" for item in data["relations"]]
+    return "\n".join([*types, *relations]) or "The index states no facts."
 
 
 def passage_text(data: Reply) -> str:

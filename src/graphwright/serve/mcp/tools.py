@@ -24,9 +24,10 @@ from graphwright.serve.mcp import results
 from graphwright.serve.mcp.calls import caller, current_request, errors_as, index_name, storable
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.questions import query_to
-from graphwright.serve.schemas.answers import IndexesReply
+from graphwright.serve.schemas.answers import FilterBody, IndexesReply
 from graphwright.serve.schemas.documents import DocumentsReply, QueuedReply
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply
+from graphwright.serve.schemas.queries import QueryReply, QueryText, SchemaReply
 from graphwright.serve.server import Library
 from graphwright.serve.views import documents, graph
 
@@ -79,6 +80,26 @@ class Tools:
         query = query_to(self.library, name, question, method, top_k, request=current_request())
         data = results.retrieval_result(name, await self._run(lambda cancel: query.retrieve(opened, cancel)))
         return _result(data, results.retrieval_text(data))
+
+    async def query(
+        self, query: QueryText, filter: FilterBody | None = None, index: IndexName = None
+    ) -> Annotated[CallToolResult, QueryReply]:
+        """Count, sum, compare or list what tables, records and the graph state, exactly, with sources.
+
+        Examples: `count(tickets where status = "open" and hours > 2)`, `sum((orders where customer = "Acme").amount)`,
+        `largest(3 employees by salary).name`, `"Heat".directed_by.born_in`. Types and relations with blanks stand in
+        [square brackets]; `schema` lists them.
+        """
+        opened = self.library.catalog[self._index(index)]
+        conditions = None if filter is None else filter.model_dump(exclude_none=True)
+        data = await self._run(lambda _: opened.query(query, filter=conditions or None).to_dict())
+        return _result(data, results.query_text(data))
+
+    async def schema(self, index: IndexName = None) -> Annotated[CallToolResult, SchemaReply]:
+        """List the types and relations that `query` may name, with their numbers and an example."""
+        opened = self.library.catalog[self._index(index)]
+        data = await self._run(lambda _: opened.schema())
+        return _result(data, results.schema_text(data))
 
     async def read_passage(
         self,
@@ -199,6 +220,8 @@ class Tools:
 _READING = {
     "ask": "Ask the documents",
     "retrieve": "Find passages",
+    "query": "Compute over records",
+    "schema": "Names for queries",
     "read_passage": "Read a document",
     "find_entities": "Find entities",
     "neighbours": "Explore an entity",

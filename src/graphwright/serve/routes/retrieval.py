@@ -1,4 +1,4 @@
-"""Routes that answer questions: retrieve, ask and compare."""
+"""Routes that answer questions: retrieve, ask and compare; and queries."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from graphwright.serve.schemas.answers import (
     RetrievalReply,
     event_stream,
 )
+from graphwright.serve.schemas.queries import QueryBody, QueryReply, SchemaReply
 from graphwright.serve.security.authentication import require
 from graphwright.serve.server import IndexOf, Server, ServerOf
 from graphwright.serve.workers import Stream
@@ -60,6 +61,20 @@ async def ask(body: QuestionBody, index: IndexOf, server: ServerOf, request: Req
         failed = lambda error: event("error", reported(error, server.catalog))  # noqa: E731
         return EventStream(stream, stream.close, failed)
     return JSONReply(await server.workers.run(lambda cancel: to_json(query.ask(index, cancel)), request, llm=llm))
+
+
+@router.post("/query", response_model=QueryReply)
+async def query(body: QueryBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """Run a query exactly over the statements of the graph and the records of the documents, with its sources."""
+    conditions = filter_of(body.filter)
+    result = await server.workers.run(lambda _: to_json(index.query(body.query, filter=conditions).to_dict()), request)
+    return JSONReply(result)
+
+
+@router.get("/schema", response_model=SchemaReply)
+async def schema(index: IndexOf, server: ServerOf, request: Request) -> Any:
+    """List the types and relations that a query may name."""
+    return JSONReply(await server.workers.run(lambda _: to_json(index.schema()), request))
 
 
 @router.post("/compare", response_model=CompareReply)

@@ -1,0 +1,65 @@
+"""Citations of spans of passages, and of facts."""
+
+from __future__ import annotations
+
+from graphwright.graph.graph import Graph
+from graphwright.graph.records import RecordColumns
+from graphwright.operators.state import Citation
+
+
+def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = ()) -> Citation:
+    """Return the citation of characters of a passage.
+
+    On a graph without passages it has the name of the node as its chunk and no document, and its offsets count in the
+    node's own text.
+    """
+    text = graph.passage(node)[start:end]
+    passage = graph.passages.of(node) if graph.passages is not None else None
+    if graph.passages is None or passage is None:
+        return Citation("", graph.names[node], start, end, text, path)
+    first, last = passage.start + start, passage.start + end
+    places = graph.passages.places_of(graph.passages.row(node))
+    location = "" if places is None else places.of(first, last)
+    return Citation(passage.document, passage.id, first, last, text, path, location)
+
+
+def cite_fact(graph: Graph, fact: int) -> Citation:
+    """Return the citation of a fact: of an edge, or of the record that field `fact` - m belongs to; m edges.
+
+    An edge is cited where a passage states it, else by the name of an end, with the triple as path; a record by its
+    characters, a record of several passages by those of the field.
+    """
+    edges, records = len(graph.columns.heads), graph.columns.records
+    if fact < edges or records is None:
+        return _cite_edge(graph, fact)
+    return _cite_field(graph, records, fact - edges)
+
+
+def _cite_edge(graph: Graph, edge: int) -> Citation:
+    path = graph.triple(edge)
+    nodes = [int(graph.columns.heads[edge]), int(graph.columns.tails[edge])]
+    chunks = graph.chunks_of((), [edge]).tolist() if graph.passages is not None else nodes
+    quotes = (graph.edge_text(edge), " ".join(path).replace("_", " "), path[2], path[0])
+    for quote in quotes:
+        for chunk in chunks:
+            start = graph.passage(chunk).find(quote)
+            if start >= 0 and quote:
+                return cite(graph, chunk, start, start + len(quote), path)
+    return Citation("", path[0], 0, len(path[0]), path[0], path)
+
+
+def _cite_field(graph: Graph, records: RecordColumns, field: int) -> Citation:
+    record, text = int(records.record[field]), records.texts[int(records.text[field])]
+    first = int(records.record.searchsorted(record))
+    path = (records.texts[int(records.text[first])], records.names[int(records.name[field])], text)
+    passages = graph.passages
+    if passages is None:
+        return Citation("", path[0], 0, len(text), text, path)
+    chunk = int(records.chunk[record])
+    document = passages.documents[int(passages.document[passages.row(chunk)])]
+    for start, end in (records.span[record].tolist(), records.field_span[field].tolist()):
+        for row in passages.rows_of_document[document]:
+            offset = int(passages.start[row])
+            if offset <= start < end <= int(passages.end[row]):
+                return cite(graph, int(passages.nodes[row]), start - offset, end - offset, path)
+    return cite(graph, chunk, 0, len(graph.passage(chunk)), path)
