@@ -10,6 +10,7 @@ from typing import Annotated
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.methods.answering import either
 from graphwright.methods.options import Help
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import If
 from graphwright.operators.operator import Operator
@@ -17,6 +18,7 @@ from graphwright.operators.query.asked import SURE
 from graphwright.operators.query.llm_parser import LLMQueryParser
 from graphwright.operators.query.parse_query import ExecuteQuery, IsComputed, MostProbable, ParseQuery, QueryEvidence
 from graphwright.operators.query.parser import QueryParser
+from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.search.snapshot import Snapshot
 
 OptionalParser = Annotated[
@@ -26,7 +28,7 @@ OptionalParser = Annotated[
 
 def offline_parser(ix: Snapshot) -> QueryParser:
     """Return the parsers of questions without a language model: their most probable query counts."""
-    return MostProbable()
+    return MostProbable((TableQueryParser(MiniLM()),) if has_records(ix) else ())
 
 
 def has_records(ix: Snapshot) -> bool:

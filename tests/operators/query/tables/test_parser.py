@@ -4,13 +4,14 @@ import pytest
 from tests.operators.query.tables.tickets import ticket_facts
 
 from graphwright.errors import OptionError
+from graphwright.models import MiniLM
 from graphwright.models.fake import HashEncoder
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.search.facts import Facts
 
-PARSER: QueryParser = TableQueryParser()
+PARSER: QueryParser = TableQueryParser(MiniLM())
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,6 @@ class QuestionFeatures:
         return [span_bits(amount.start, amount.end) for amount in self.links.amounts]
 
     @cached_property
-    def _columns_of(self) -> Counter[tuple[int, int]]:
-        """In how many columns each span names cells."""
-        return Counter((link.start, link.end) for link in self.links.cells)
-
-    @cached_property
     def _words(self) -> frozenset[str]:
         return frozenset(word.text for word in self.links.words)
 
@@ -171,8 +166,8 @@ class QuestionFeatures:
     def _dense(self, candidate: Candidate) -> list[float]:
         return [
             *self._explained(candidate),
-            *self._column(candidate.answer),
-            *self._column(candidate.order),
+            *self._column_features[candidate.answer],
+            *self._column_features[candidate.order],
             float(candidate.answer == candidate.order >= 0),
             *self._given(candidate),
             *self._result(candidate),
@@ -196,12 +191,9 @@ class QuestionFeatures:
             self._weight(header_bits & ~(candidate.bits | named)),
         ]  # fmt: skip
 
-    def _column(self, number: int) -> list[float]:
-        """Return how a column is named and what it holds."""
-        return self._column_features[number]
-
     @cached_property
     def _column_features(self) -> list[list[float]]:
+        """How each column is named and what it holds; zeros at the end, for none."""
         rows = [self._features_of(number) for number in range(len(self.table.columns))]
         return [*rows, [0.0] * 10]
 

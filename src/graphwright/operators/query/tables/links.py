@@ -30,7 +30,7 @@ _RARE = 0.02  # share of training questions up to which a word alone may name pa
 
 
 class Cell(NamedTuple):
-    """A distinct text of a column: the number of its table and column, its text, and the number of rows that have it."""
+    """A distinct text of a column: the numbers of its table and column, its text, and how many rows have it."""
 
     table: int
     column: int

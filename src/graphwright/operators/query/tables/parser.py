@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
-from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import ScoredQuery
@@ -49,10 +48,11 @@ class TableQueryParser:
     they explain and by parts that occurred with its words in training (Pasupat and Liang 2015). Candidates that give
     the same are one, with the sum of their probabilities.
 
-    `tables`: how many tables are searched; `limit`: how many results are returned, each with its best query.
+    `encoder`: the embedded one, MiniLM(), whose vectors the weights are for. `tables`: how many tables are searched;
+    `limit`: how many results are returned, each with its best query.
     """
 
-    encoder: Encoder = field(default_factory=MiniLM)
+    encoder: Encoder
     scorer: TableScorer = field(default_factory=TableScorer.load)
     tables: int = 3
     limit: int = 10

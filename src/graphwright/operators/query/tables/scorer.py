@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import ModelError
-from graphwright.models.embedded.runtime import weights_file
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.features import Features
 
@@ -54,7 +53,8 @@ class TableScorer:
         """
         dense = (features.dense - self.arrays["mean"]) / self.arrays["scale"]
         scores = [self._member(member, dense, features, question, vectors) for member in range(self._members)]
-        return np.mean(scores, axis=0, dtype=np.float32)
+        mean: NDArray[np.float32] = np.mean(scores, axis=0, dtype=np.float32)
+        return mean
 
     @cached_property
     def _members(self) -> int:
@@ -65,7 +65,7 @@ class TableScorer:
     ) -> NDArray[np.float32]:
         a = {name.split("/")[1]: array for name, array in self.arrays.items() if name.startswith(f"{member}/")}
         grams = a["ngrams"][features.ngrams]
-        known = max(1, np.count_nonzero(grams.any(1)))
+        known = max(1, int(np.count_nonzero(grams.any(1))))
         asked = grams.sum(0) / np.sqrt(known) + a["sentence"] @ question
         product = (a["parts"] @ asked)[features.parts].sum(1)
         for place in range(3):
@@ -99,7 +99,7 @@ def evidence_of(mass: Floats, result: int, best: float, count: int) -> tuple[flo
 
 @cache
 def _shipped() -> TableScorer:
-    return _loaded(weights_file("scorer.npz", "table-parser"))
+    return _loaded(Path(__file__).parents[3] / "models" / "weights" / "table-parser" / "scorer.npz")
 
 
 def _loaded(path: Path) -> TableScorer:
