@@ -37,7 +37,7 @@ def facts() -> Facts:
     [
         ("Who designed the Tornes Bridge?", ["Jens Aker"]),
         ("What is the place of birth of Mira Solberg?", ["Bergen"]),
-        ("Which bridges were designed by Mira Solberg?", ["Halvik Bridge", "Norsund Bridge"]),
+        ("What did Mira Solberg design?", ["Halvik Bridge", "Norsund Bridge"]),
         ("Where was the designer of the Tornes Bridge born?", ["Oslo"]),
     ],
 )

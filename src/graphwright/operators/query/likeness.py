@@ -88,7 +88,7 @@ class Vocabulary:
         words = tuple(dict.fromkeys(word for own in split for word in own))
         rows = {word: row for row, word in enumerate(words)}
         parts = tuple(np.array([rows[word] for word in own], np.int64) for own in split)
-        vectors = encoder.encode(phrases) if phrases else np.zeros((0, 1), np.float32)
+        vectors = encoder.encode(phrases)
         return cls(relations, types, phrases, vectors, words, spelling_vectors(words), parts)
 
     @cached_property
