@@ -114,8 +114,10 @@ class Reading:
     def free(self, mentions: Sequence[Mention], literals: Sequence[Literal] = ()) -> Floats:
         """Return 1 for each word outside these mentions and literals."""
         free = np.ones(len(self.words), np.float32)
-        for part in (*mentions, *literals):
-            free[part.first : part.last + 1] = 0
+        for first, last in [(part.first, part.last) for part in mentions] + [
+            (part.first, part.last) for part in literals
+        ]:
+            free[first : last + 1] = 0
         return free
 
     def _mask(self, uses: Sequence[Sequence[Mention]]) -> None:
@@ -162,7 +164,7 @@ class Reading:
 
     def _of_mentions(self, mentions: Sequence[Mention], literals: Sequence[Literal]) -> list[float]:
         """Return the features of the words that name what a candidate uses."""
-        used = {at for part in (*mentions, *literals) for at in range(part.first, part.last + 1)}
+        used = set(np.flatnonzero(self.free(mentions, literals) == 0).tolist())
         texts = [text for m in mentions for text in self.words.texts[m.first : m.last + 1]]
         unused = [text for at, text in enumerate(self.words.texts) if at and at not in used and not text.islower()]
         others = [m for m in self.mentions if not m.words & used]

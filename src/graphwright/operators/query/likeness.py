@@ -37,7 +37,8 @@ def spelling_vectors(words: Sequence[str]) -> Floats:
         for size in (2, 3, 4):
             for start in range(len(padded) - size + 1):
                 vectors[row, crc32(padded[start : start + size].encode("utf-8", "replace")) % _BUCKETS] += 1
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return unit
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,8 @@ def strengths(likeness: Likeness, vocabulary: Vocabulary, free: Floats) -> Float
     """Return how much the words that are free ask for each name: float32[v]."""
     learned = np.where(free[:, None] > 0, likeness.learned, -30.0)
     best = learned.max(axis=0, initial=-30.0)
-    return (best - best.max(initial=-30.0)) * 0.3 + covered(likeness, vocabulary, free)
+    strength: Floats = (best - best.max(initial=-30.0)) * 0.3 + covered(likeness, vocabulary, free)
+    return strength
 
 
 def covered(likeness: Likeness, vocabulary: Vocabulary, free: Floats) -> Floats:
@@ -72,7 +73,7 @@ def explained(
     count = np.maximum(present.sum(axis=1), 1)
     used = np.unique(rows[atoms >= 0])
     columns: list[Floats] = []
-    places = None
+    places = rows
     shares = covered(likeness, vocabulary, free)
     for name in ("spelling", "meaning", "learned"):
         low = _LOW if name == "learned" else 0.0

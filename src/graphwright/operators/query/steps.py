@@ -74,7 +74,7 @@ class StepIndex:
             sample = ends[:: -(-len(ends) // _SAMPLED) or 1]
             kinds = typed_values(facts.texts(sample.tolist())).kind
             counts = [np.count_nonzero(kinds == kind) for kind in (TEXT, DATE, NUMBER)]
-            self._kinds[key] = np.array(counts, np.float32) / max(1, len(kinds))
+            self._kinds[key] = (np.array(counts) / max(1, len(kinds))).astype(np.float32)
         return self._kinds[key]
 
 
