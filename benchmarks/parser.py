@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from parser_data import KGQA, Asked, facts_of, read_kgqa
 
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graph_parser import GraphQueryParser
 from graphwright.operators.query.parser_scorer import WEIGHTS
@@ -62,7 +63,13 @@ def main() -> None:
     for name in options.set:
         data = options.data / "kgqa"
         asked = read_kgqa(data, name, options.questions, measured=True, seed=1)
-        measure(name, facts_of(data / KGQA[name][0] / "kb.tsv"), asked, GraphQueryParser(options.weights), options.show)
+        measure(
+            name,
+            facts_of(data / KGQA[name][0] / "kb.tsv"),
+            asked,
+            GraphQueryParser(MiniLM(), options.weights),
+            options.show,
+        )
 
 
 if __name__ == "__main__":

@@ -57,7 +57,6 @@ class Reached(NamedTuple):
 def execute(query: Query, facts: Facts) -> Result:
     """Return what a query gives.
 
-    >>> from graphwright.operators.query.query import Step
     >>> facts = Facts.of_rows([{"city": "Graz", "rivers": "1"}, {"city": "Linz", "rivers": "2"}], "cities")
     >>> execute(Count(OfType("cities")), facts), execute(Aggregate("sum", OfType("cities"), (Step("rivers"),)), facts)
     (2, 3.0)

@@ -11,8 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, Between
-from graphwright.models.embedded.encoder import MiniLM
+from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.graph_candidates import paths_of
 from graphwright.operators.query.graph_forms import COUNT, FORMS, Candidate, Forms
@@ -43,23 +42,24 @@ FEATURES = (
 
 
 @dataclass(frozen=True)
-class GraphQueryParser:
+class GraphQueryParser(Checked):
     """Parse questions over graphs: enumerate queries from what a question names, and rank them by a fitted scorer.
 
     Candidates are paths of at most `length` relations from the named things, what several have in common, conditions,
-    negation, order, counts and whether a fact holds. `weights`: file of the fitted scorer.
-    `limit`: maximum number of queries that are returned. The probability of a query after the first is what the first
-    leaves, shared by the scores.
+    negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted.
+    `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
+    query after the first is what the first leaves, shared by the scores.
 
     >>> from graphwright import Graph
+    >>> from graphwright.models import MiniLM
     >>> films = [("Alien", "directed by", "Ridley Scott"), ("Alien", "release year", "1979")]
-    >>> best = GraphQueryParser().parse("Who directed Alien?", Facts(Graph.from_triples(films).columns))[0]
-    >>> best.query
+    >>> facts = Facts(Graph.from_triples(films).columns)
+    >>> GraphQueryParser(MiniLM()).parse("Who directed Alien?", facts)[0].query
     Follow(things=Named(name='Alien'), step=Step(relation='directed by', inverse=False))
     """
 
+    encoder: Encoder
     weights: Path = WEIGHTS
-    encoder: Encoder = field(default_factory=MiniLM)
     length: Annotated[int, Between(1, 4)] = 3
     limit: Annotated[int, AtLeast(1)] = 20
 
