@@ -14,11 +14,7 @@ from graphwright import Graph
 from graphwright.operators.query.execution import Execution, execute
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parse_notation import parse_notation
-<<<<<<< HEAD
-from graphwright.operators.query.query import Everything, Query
-=======
 from graphwright.operators.query.query import Compare, Everything, OfType, Query, Step, Where
->>>>>>> 2971a5e1577f87cfd4b7fd98c694208ebb40c794
 from graphwright.search.facts import Facts
 
 _EXAMPLES = 1000 if os.environ.get("CI") else 150
@@ -60,8 +56,6 @@ def test_execute_random_query_agrees_with_the_evaluator(world: World, query: Que
     assert world.result(query) == _plain(execute(query, facts), facts, world), notation(query)
 
 
-<<<<<<< HEAD
-=======
 @pytest.mark.parametrize(("comparison", "cities"), [(">", ["Linz", "Wels"]), ("<", [])])
 def test_execute_comparison_with_a_record_is_by_place(comparison: str, cities: list[str]) -> None:
     facts = Facts.of_rows([{"city": "Graz"}, {"city": "Linz"}, {"city": "Wels"}], "cities")
@@ -70,7 +64,6 @@ def test_execute_comparison_with_a_record_is_by_place(comparison: str, cities: l
     assert facts.texts(result) == cities  # type: ignore[arg-type]
 
 
->>>>>>> 2971a5e1577f87cfd4b7fd98c694208ebb40c794
 ROWS = [
     {"id": "1", "due": "2024-05-03", "length": "12 km", "title": "Late delivery", "year": "1999", "tag": "a"},
     {"id": "2", "due": "2024-05", "length": "800 m", "title": "Café is late", "year": "2001"},

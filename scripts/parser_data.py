@@ -1,0 +1,190 @@
+"""Questions with answers or programs for the query parser, and which candidates are right."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from parser_worlds import World, domains, questions
+
+from graphwright import Graph
+from graphwright.graph.evidence import Ints
+from graphwright.models.protocols import Encoder, Floats
+from graphwright.operators.query.execution import Execution
+from graphwright.operators.query.graph_forms import (
+    ABOVE,
+    BELOW,
+    COUNT,
+    EQUAL,
+    EXISTS,
+    LARGEST,
+    NEGATED,
+    SMALLEST,
+    THINGS,
+    Candidate,
+)  # fmt: skip
+from graphwright.operators.query.graph_parser import Reading
+from graphwright.operators.query.likeness import LearnedLikeness
+from graphwright.operators.query.parser_scorer import Heads
+from graphwright.operators.query.query import (
+    Both,
+    Compare,
+    Count,
+    Except,
+    Exists,
+    Extreme,
+    Follow,
+    Has,
+    Named,
+    Query,
+    Things,
+    Where,
+)  # fmt: skip
+from graphwright.search.facts import Facts
+from graphwright.text.names import normal_form
+
+KGQA = {
+    **{f"metaqa-{hops}": ("metaqa", f"{hops}hop_train.jsonl", f"{hops}hop_dev.jsonl") for hops in (1, 2, 3)},
+    "pq-2h": ("pq-2h", "questions.jsonl", ""),
+    "pql-2h": ("pql-2h", "questions.jsonl", ""),
+}
+"""Folder, file of training questions and of those that are measured ("": others of the same file) of each set."""
+WORLDS = 6
+QUESTIONS = 10
+_COMPARISONS = {"=": EQUAL, ">": ABOVE, ">=": ABOVE, "<": BELOW, "<=": BELOW, "!=": NEGATED, "contains": EQUAL}
+
+
+class Asked(NamedTuple):
+    """A question and its answers, or its query."""
+
+    text: str
+    gold: list[str] | Query
+
+
+class Example(NamedTuple):
+    """The features of a question's candidates, and which are right."""
+
+    features: Floats
+    right: Floats
+
+
+def facts_of(file: Path) -> Facts:
+    """Read triples, a line each, separated by tabs."""
+    rows = [line.split("\t") for line in file.read_text("utf-8").splitlines()]
+    return Facts(Graph.from_triples([(row[0], row[1], row[2]) for row in rows if len(row) == 3]).columns)
+
+
+def read_kgqa(data: Path, name: str, count: int, measured: bool = False, seed: int = 0) -> list[Asked]:
+    """Return a sample of the questions of a set, for training or to be measured."""
+    folder, training, other = KGQA[name]
+    file = data / folder / (other if measured and other else training)
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    random.Random(seed).shuffle(rows)
+    rows = rows[len(rows) // 2 :] if measured and not other else rows[: len(rows) if other else len(rows) // 2]
+    return [Asked(row["question"], row["answers"]) for row in rows[:count]]
+
+
+def worlds(domain: str, seed: int = 0, count: int = WORLDS) -> Iterator[tuple[Facts, list[Asked]]]:
+    """Yield made worlds of a domain with their questions."""
+    at, found = next((i, d) for i, d in enumerate(domains()) if d.name == domain)
+    for number in range(count):
+        world = World(found, seed + at * 1000 + number)
+        yield world.facts, [Asked(*question) for question in questions(world, QUESTIONS)]
+
+
+def form_of(query: Query) -> int:
+    """Return the form of a query as a row of FORMS."""
+    if isinstance(query, (Count, Exists)):
+        return COUNT if isinstance(query, Count) else EXISTS
+    if isinstance(query, Extreme):
+        return LARGEST if query.largest else SMALLEST
+    if isinstance(query, Except):
+        return THINGS if isinstance(query.second, Named) else NEGATED
+    if isinstance(query, Where) and isinstance(query.condition, Compare):
+        return _COMPARISONS[query.condition.comparison]
+    return NEGATED if isinstance(query, Where) and isinstance(query.condition, Has) else THINGS
+
+
+def right_by_answers(execution: Execution, candidates: Sequence[Candidate], answers: Sequence[str]) -> Floats:
+    """Return 1 for each candidate that gives the answers; what the question names may be among what it gives."""
+    facts, gold = execution.facts, {normal_form(text) or text for text in answers}
+
+    def forms(things: Ints) -> set[str]:
+        return {normal_form(text) or text for text in facts.texts(things.tolist())}
+
+    right = np.zeros(len(candidates), np.float32)
+    for row, candidate in enumerate(candidates):
+        plausible = candidate.form == THINGS and not candidate.types and candidate.size <= 3 * len(gold) + 8
+        if plausible and len(forms(candidate.ends) - gold) <= 1:
+            given = forms(execution.things(_things(candidate.query)))
+            right[row] = given == gold or given - {normal_form(m.name) for m in candidate.mentions} == gold
+    return right
+
+
+def right_by_query(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
+    """Return 1 for each candidate that means the same as a query: same form, same sets, same relation of values."""
+    form, right = form_of(gold), np.zeros(len(candidates), np.float32)
+    for row, candidate in enumerate(candidates):
+        if candidate.form == form:
+            right[row] = _is_same(execution, candidate.query, gold)
+    return right
+
+
+def _is_same(execution: Execution, query: Query, gold: Query) -> bool:
+    if isinstance(gold, Exists) or isinstance(query, Exists):
+        return _ends(query) == _ends(gold)
+    if type(query) is not type(gold) and isinstance(gold, (Count, Extreme)):
+        return False
+    if isinstance(gold, Extreme) and isinstance(query, Extreme):
+        same = query.path == gold.path and query.largest == gold.largest
+        return same and _give_same(execution, query.things, gold.things)
+    if isinstance(gold, Where) and isinstance(gold.condition, Compare):
+        same = isinstance(query, Where) and query.condition == gold.condition
+        return same and _give_same(execution, _things(query).things, gold.things)  # type: ignore[union-attr]
+    return _give_same(execution, _things(query), _things(gold))
+
+
+def _give_same(execution: Execution, one: Things, other: Things) -> bool:
+    given, wanted = execution.things(one), execution.things(other)
+    return len(wanted) > 0 and np.array_equal(given, wanted)
+
+
+def _things(query: Query) -> Things:
+    return query.things if isinstance(query, (Count, Exists)) else query  # type: ignore[return-value]
+
+
+def _ends(query: Query) -> object:
+    """Return the two ends of a fact whose truth is asked, with the step from each; the query for any other."""
+    both = query.things if isinstance(query, Exists) else None
+    sides = [both.first, both.second] if isinstance(both, Both) else []
+    steps = [side for side in sides if isinstance(side, Follow) and isinstance(side.things, Named)]
+    names = [side for side in sides if isinstance(side, Named)]
+    if len(steps) != 1 or len(names) != 1:
+        return query
+    (path,), (name,) = steps, names
+    start = normal_form(path.things.name) if isinstance(path.things, Named) else ""
+    relation, inverse = path.step
+    return frozenset([(start, relation, inverse), (normal_form(name.name), relation, not inverse)])
+
+
+def examples(
+    facts: Facts, asked: Sequence[Asked], encoder: Encoder, learned: LearnedLikeness, heads: Heads
+) -> Iterator[Example | None]:
+    """Yield the candidates of each question; None where there are none."""
+    execution = Execution(facts)
+    for text, gold in asked:
+        reading = Reading.of(text, facts, encoder, learned, heads)
+        if not (candidates := reading.candidates()):
+            yield None
+            continue
+        by_answers = isinstance(gold, list)
+        right = (
+            right_by_answers(execution, candidates, gold) if by_answers else right_by_query(execution, candidates, gold)
+        )
+        yield Example(reading.features(candidates), right)
+        if len(execution._known) > 5_000:
+            execution = Execution(facts)

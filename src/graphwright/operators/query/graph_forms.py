@@ -1,0 +1,221 @@
+"""Candidate queries over a graph: paths, and what is made of sets of things by conditions, order and counting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints
+from graphwright.models.protocols import Floats
+from graphwright.operators.query.graph_candidates import PathCandidate
+from graphwright.operators.query.likeness import Vocabulary
+from graphwright.operators.query.matching import Literal, Mention
+from graphwright.operators.query.query import (
+    Both,
+    Compare,
+    Comparison,
+    Count,
+    Either,
+    Except,
+    Exists,
+    Extreme,
+    Has,
+    Named,
+    OfType,
+    Query,
+    Step,
+    Things,
+    Where,
+)
+from graphwright.operators.query.steps import StepIndex
+from graphwright.search.facts import Facts
+
+FORMS = ("things", "count", "exists", "largest", "smallest", "negated", "above", "below", "equal")
+THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL = range(len(FORMS))
+_SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 3
+_VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
+_COMPARISONS: tuple[tuple[Comparison, int], ...] = (("=", EQUAL), (">", ABOVE), ("<", BELOW))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A query that a question may ask, and what it is made of.
+
+    `form`: a row of FORMS. `names`: the relations and types in it as rows of the vocabulary, in the order of the path;
+    `keys`: its steps; `mentions`, `literals`: what it uses. `ends`: a sample of its things, `size`: how many there are.
+    `strength`: of its path; `last`: the step that led to its things, -1 for none.
+    """
+
+    query: Query
+    form: int
+    names: tuple[int, ...]
+    keys: tuple[int, ...]
+    mentions: tuple[Mention, ...]
+    ends: Ints
+    size: int
+    strength: float
+    literals: tuple[Literal, ...] = ()
+    last: int = -1
+    types: int = 0
+    parts: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """The candidates of a question: `strength: float32[v]`: how much it asks for each name."""
+
+    facts: Facts
+    steps: StepIndex
+    vocabulary: Vocabulary
+    strength: Floats
+    literals: Sequence[Literal]
+
+    def candidates(self, paths: Sequence[PathCandidate]) -> list[Candidate]:
+        """Return the paths as candidates, and the candidates that are made of the strongest sets."""
+        single = [self.of_path(path) for path in paths]
+        short = [candidate for candidate in single if len(candidate.keys) <= 2]
+        pairs = list(self.pairs(short))
+        types = list(self.types())
+        sets = [*types, *short[:_SETS], *pairs[:3], *self.of_both_types(short[:_PAIRS], types)]
+        made = [*sets[len(types) + _SETS :], *pairs[3:]]
+        made += [replace(c, query=Count(_things(c)), form=COUNT) for c in sets]
+        made += self.truths(short, pairs)
+        for candidate in sets[: _SETS + len(types)]:
+            made += [*self.extremes(candidate), *self.lacking(candidate), *self.conditions(candidate)]
+        made += [*self.comparisons(short), *self.without(sets, short)]
+        return [*single, *types, *made]
+
+    def of_path(self, path: PathCandidate) -> Candidate:
+        """Return a path as a candidate."""
+        things = path.query(self.steps)
+        return Candidate(
+            things,
+            THINGS,
+            path.relations,
+            path.keys,
+            (path.mention,),
+            path.ends,
+            path.size,
+            path.score,
+            last=path.keys[-1],
+        )
+
+    def types(self) -> Iterator[Candidate]:
+        """Yield the types that the question asks for most."""
+        first = len(self.vocabulary.relations)
+        for row in (first + np.argsort(-self.strength[first:], kind="stable")[:_TYPES]).tolist():
+            name = self.vocabulary.types[row - first]
+            things = self.facts.of_type(name)
+            sample = things[:: -(-len(things) // 60)] if len(things) else things
+            strength = float(self.strength[row])
+            yield Candidate(OfType(name), THINGS, (row,), (), (), sample, len(things), strength, types=1)
+
+    def pairs(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Yield what paths from two mentions have in common."""
+        first = {id(m): [c for c in short if c.mentions[0] is m][:_PAIRS] for c in short for m in c.mentions}
+        for one, two in combinations(first.values(), 2):
+            for a in one:
+                for b in two:
+                    common = np.intersect1d(a.ends, b.ends)
+                    if len(common) and not _overlap(a, b):
+                        yield _joined(a, b, Both(_things(a), _things(b)), THINGS, common)
+
+    def of_both_types(self, sets: Sequence[Candidate], types: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Yield the things of a path that are of a type, where others are not."""
+        for a in sets:
+            for b in types:
+                common = a.ends[np.isin(a.ends, self.facts.of_type(str(getattr(b.query, "type", ""))))]
+                if 0 < len(common) < len(a.ends):
+                    yield _joined(a, b, Both(_things(a), _things(b)), THINGS, common)
+
+    def truths(self, short: Sequence[Candidate], pairs: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Yield whether a path leads to another mention, and whether two paths meet."""
+        for pair in pairs[:_PAIRS]:
+            yield replace(pair, query=Exists(_things(pair)), form=EXISTS)
+        mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
+        for candidate in short[: 4 * _SETS]:
+            for other in mentions:
+                if not candidate.mentions[0].words & other.words:
+                    query = Exists(Both(_things(candidate), Named(other.name)))
+                    inside = other.things[np.isin(other.things, candidate.ends)]
+                    yield replace(
+                        candidate, query=query, form=EXISTS, mentions=(*candidate.mentions, other), ends=inside,
+                        size=len(inside),
+                    )  # fmt: skip
+
+    def ahead(self, candidate: Candidate, valued: bool) -> list[int]:
+        """Return the relations of a set's things, those that the question asks for most first."""
+        keys = [key for key, _, _ in self.steps.expand(candidate.ends) if not key & 1]
+        rows = [key >> 1 for key in keys if not valued or self.has_values(key >> 1)]
+        return sorted(rows, key=lambda row: -float(self.strength[row]))[: _ORDERS if valued else _LACKING]
+
+    def has_values(self, relation: int) -> bool:
+        """Return whether the objects of a relation are numbers or dates."""
+        return float(self.steps.kinds(2 * relation, self.facts)[0]) <= 1 - _VALUES_NEEDED
+
+    def extremes(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield the things of a set with the largest and the smallest values."""
+        if candidate.size > 1:
+            for row in self.ahead(candidate, True):
+                path = (Step(self.steps.relations[row]),)
+                for largest in (True, False):
+                    query = Extreme(_things(candidate), path, largest)
+                    yield _with(candidate, query, LARGEST if largest else SMALLEST, row)
+
+    def comparisons(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Yield which of two mentions has the larger, and the smaller, value."""
+        mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
+        for a, b in combinations(mentions, 2):
+            if not a.words & b.words:
+                things, query = np.union1d(a.things, b.things), Either(Named(a.name), Named(b.name))
+                yield from self.extremes(Candidate(query, THINGS, (), (), (a, b), things, 2, 0.0))
+
+    def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield the things of a set that lack a relation."""
+        for row in self.ahead(candidate, False) if candidate.size > 1 else ():
+            query = Where(_things(candidate), Has((Step(self.steps.relations[row]),), True))
+            yield _with(candidate, query, NEGATED, row)
+
+    def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Yield the things of a set that are not at the end of a path from another mention."""
+        for a in sets:
+            for b in short[:_PAIRS]:
+                if not _overlap(a, b) and a.size > 1 and np.isin(b.ends, a.ends).any():
+                    yield _joined(a, b, Except(_things(a), _things(b)), NEGATED, np.setdiff1d(a.ends, b.ends))
+
+    def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield the things of a set whose value is equal to, above or below a literal of the question."""
+        for literal in self.literals if candidate.size > 1 else ():
+            if any(literal.first in mention.words for mention in candidate.mentions):
+                continue
+            for row in self.ahead(candidate, True):
+                for comparison, form in _COMPARISONS:
+                    condition = Compare((Step(self.steps.relations[row]),), comparison, literal.text)
+                    made = _with(candidate, Where(_things(candidate), condition), form, row)
+                    yield replace(made, literals=(literal,))
+
+
+def _things(candidate: Candidate) -> Things:
+    assert not isinstance(candidate.query, (Count, Exists))
+    return candidate.query  # type: ignore[return-value]
+
+
+def _overlap(a: Candidate, b: Candidate) -> bool:
+    """Return whether two candidates use the same words."""
+    return any(one.words & two.words for one in a.mentions for two in b.mentions)
+
+
+def _with(candidate: Candidate, query: Query, form: int, row: int) -> Candidate:
+    """Return a candidate that a further relation makes another."""
+    return replace(candidate, query=query, form=form, names=(*candidate.names, row), keys=(*candidate.keys, 2 * row))
+
+
+def _joined(a: Candidate, b: Candidate, query: Query, form: int, ends: Ints) -> Candidate:
+    """Return the candidate that two sets make."""
+    return Candidate(
+        query, form, (*a.names, *b.names), (*a.keys, *b.keys), (*a.mentions, *b.mentions), ends, len(ends),
+        (a.strength + b.strength) / 2, last=a.last, types=a.types + b.types, parts=a.parts + b.parts,
+    )  # fmt: skip

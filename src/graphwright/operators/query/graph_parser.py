@@ -1,0 +1,210 @@
+"""Parser of questions over graphs: candidates along the relations that exist, ranked by a fitted scorer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from graphwright.constraints import AtLeast, Between, Checked
+from graphwright.models.protocols import Encoder, Floats
+from graphwright.operators.query.graph_candidates import paths_of
+from graphwright.operators.query.graph_forms import COUNT, FORMS, Candidate, Forms
+from graphwright.operators.query.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
+from graphwright.operators.query.matching import Literal, Mention, Words, literals_of, mentions_of
+from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.parser_features import (
+    NAMES,
+    content_weights,
+    explained,
+    start_of,
+    strengths,
+)
+from graphwright.operators.query.parser_scorer import WEIGHTS, Heads, read_scorer
+from graphwright.operators.query.steps import step_index_of
+from graphwright.search.facts import Facts
+
+_ATOMS = 6
+KINDS = ("thing", "date", "number")
+FEATURES = (
+    *NAMES,
+    "certainty", "words of mentions", "capitals", "letters of mentions", "mentions", "unused mentions",
+    "share of mentions",
+    "unused capitals", "rank of mention", "size", "returns", "first backwards", "last backwards", "backwards",
+    "turns back", "strength", "values", "distinct steps", "literals", "unused literals", "types", "parts", "kind",
+    "kind gap", "form", "form gap", *FORMS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GraphQueryParser(Checked):
+    """Parse questions over graphs: enumerate queries from what a question names, and rank them by a fitted scorer.
+
+    Candidates are paths of at most `length` relations from the named things, what several have in common, conditions,
+    negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted.
+    `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
+    query after the first is what the first leaves, shared by the scores.
+
+    >>> from graphwright import Graph
+    >>> from graphwright.models import MiniLM
+    >>> films = [("Alien", "directed by", "Ridley Scott"), ("Alien", "release year", "1979")]
+    >>> facts = Facts(Graph.from_triples(films).columns)
+    >>> GraphQueryParser(MiniLM()).parse("Who directed Alien?", facts)[0].query
+    Follow(things=Named(name='Alien'), step=Step(relation='directed by', inverse=False))
+    """
+
+    encoder: Encoder
+    weights: Path = WEIGHTS
+    length: Annotated[int, Between(1, 4)] = 3
+    limit: Annotated[int, AtLeast(1)] = 20
+
+    def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+        """Return the queries that a question may ask, best first; none where it names nothing of the facts."""
+        scorer = read_scorer(self.weights, FEATURES)
+        reading = Reading.of(question, facts, self.encoder, scorer.likeness, scorer.heads)
+        candidates = reading.candidates(self.length)
+        if not candidates:
+            return []
+        features = reading.features(candidates)
+        scores = scorer(features)
+        best = scorer.probability(features, scores)
+        order = np.argsort(-scores, kind="stable")[: self.limit]
+        shares = np.exp(scores[order] - scores[order[0]])
+        rest = (1 - best) / max(float(shares[1:].sum()), 1.0)
+        return [
+            ScoredQuery(candidates[row].query, float(scores[row]), best if rank == 0 else rest * float(shares[rank]))
+            for rank, row in enumerate(order.tolist())
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A question over facts: its words, what they may name, and how they are like relations and types."""
+
+    facts: Facts
+    encoder: Encoder
+    words: Words
+    mentions: Sequence[Mention]
+    literals: Sequence[Literal]
+    vocabulary: Vocabulary
+    likeness: Likeness
+    heads: Heads
+    _masked: dict[tuple[int, ...], tuple[Floats, Floats, Floats]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, question: str, facts: Facts, encoder: Encoder, learned: LearnedLikeness, heads: Heads) -> Reading:
+        """Read a question."""
+        words = Words.of(question)
+        vocabulary = vocabulary_of(facts, encoder)
+        likeness = Likeness.of(words, vocabulary, encoder, learned)
+        return cls(
+            facts, encoder, words, mentions_of(words, facts), literals_of(words), vocabulary, likeness, heads
+        )  # fmt: skip
+
+    @cached_property
+    def content(self) -> Floats:
+        """1 for each content word, 0 for a stop word."""
+        return content_weights(self.words)
+
+    def free(self, mentions: Sequence[Mention], literals: Sequence[Literal] = ()) -> Floats:
+        """Return 1 for each word outside these mentions and literals."""
+        free = np.ones(len(self.words), np.float32)
+        for first, last in [(part.first, part.last) for part in mentions] + [
+            (part.first, part.last) for part in literals
+        ]:
+            free[first : last + 1] = 0
+        return free
+
+    def _mask(self, uses: Sequence[Sequence[Mention]]) -> None:
+        """Compute the vector of the question without each set of mentions, and its forms and kinds."""
+        sets = {_places(mentions): mentions for mentions in uses}
+        vectors = self.encoder.encode([self.words.without(mentions) for mentions in sets.values()])
+        for key, vector in zip(sets, vectors, strict=True):
+            self._masked[key] = (vector, *self.heads(vector))
+
+    def candidates(self, length: int = 3) -> list[Candidate]:
+        """Return the candidates for what the question asks."""
+        steps = step_index_of(self.facts)
+        each = [strengths(self.likeness, self.vocabulary, self.free([mention])) for mention in self.mentions]
+        paths = paths_of(self.mentions, steps, each, length)
+        strength = strengths(self.likeness, self.vocabulary, self.free(self.mentions))
+        return Forms(self.facts, steps, self.vocabulary, strength, self.literals).candidates(paths)
+
+    def features(self, candidates: Sequence[Candidate]) -> Floats:
+        """Return the features of candidates: float32[c, len(FEATURES)]."""
+        table = np.zeros((len(candidates), len(FEATURES)), np.float32)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for row, candidate in enumerate(candidates):
+            key = tuple(id(part) for part in (*candidate.mentions, *candidate.literals))
+            groups.setdefault(key, []).append(row)
+        self._mask([candidates[rows[0]].mentions for rows in groups.values()])
+        for rows in groups.values():
+            table[rows] = self._group([candidates[row] for row in rows])
+        return table
+
+    def _group(self, candidates: Sequence[Candidate]) -> Floats:
+        """Return the features of candidates with the same mentions and literals."""
+        mentions, literals = candidates[0].mentions, candidates[0].literals
+        vector, forms, kinds = self._masked[_places(mentions)]
+        atoms = np.full((len(candidates), _ATOMS), -1)
+        for row, candidate in enumerate(candidates):
+            names = candidate.names[:_ATOMS]
+            atoms[row, : len(names)] = names
+        anchor = start_of(mentions[0]) if mentions else 0.0
+        free = self.free(mentions, literals)
+        by_names = explained(atoms, free, self.content, anchor, self.likeness, self.vocabulary, vector)
+        shared = self._of_mentions(mentions, literals)
+        own = [[*shared, *self._own(candidate), *self._form(candidate, forms, kinds)] for candidate in candidates]
+        return np.concatenate((by_names, np.array(own, np.float32)), axis=1)
+
+    def _of_mentions(self, mentions: Sequence[Mention], literals: Sequence[Literal]) -> list[float]:
+        """Return the features of the words that name what a candidate uses."""
+        used = set(np.flatnonzero(self.free(mentions, literals) == 0).tolist())
+        texts = [text for m in mentions for text in self.words.texts[m.first : m.last + 1]]
+        unused = [text for at, text in enumerate(self.words.texts) if at and at not in used and not text.islower()]
+        others = [m for m in self.mentions if not m.words & used]
+        return [
+            min((m.certainty for m in mentions), default=1.0), len(texts),
+            float(np.mean([not text.islower() for text in texts])) if texts else 0.0,
+            sum(len(m.name) for m in mentions), len(mentions), len(others),
+            sum(float(self.content[at]) for at in used) / max(1.0, float(self.content.sum())), len(unused),
+            max((i for i, m in enumerate(self.mentions) if m in mentions), default=-1),
+        ]  # fmt: skip
+
+    def _own(self, candidate: Candidate) -> list[float]:
+        """Return the features of a candidate's steps and ends."""
+        keys, unused = candidate.keys, len(self.literals) - len(candidate.literals)
+        start = candidate.mentions[0].things if candidate.mentions else np.empty(0, np.int64)
+        sides = [key & 1 for key in keys] or [0]
+        returns = float(len(start) > 0 and bool((candidate.ends == start[0]).any()))
+        turns = sum(a == b ^ 1 for a, b in itertools.pairwise(keys))
+        return [
+            float(np.log1p(candidate.size)), returns, sides[0], sides[-1],
+            float(np.mean(sides)), turns, candidate.strength, float(self.kinds_of(candidate)[1:].sum()), len(set(keys)),
+            len(candidate.literals), unused, candidate.types, candidate.parts,
+        ]  # fmt: skip
+
+    def kinds_of(self, candidate: Candidate) -> Floats:
+        """Return the shares of what a candidate gives that are things, dates and numbers."""
+        if candidate.form == COUNT:
+            return np.array([0.0, 0.0, 1.0], np.float32)
+        if candidate.last < 0:
+            return np.array([1.0, 0.0, 0.0], np.float32)
+        return step_index_of(self.facts).kinds(candidate.last, self.facts)
+
+    def _form(self, candidate: Candidate, forms: Floats, kinds: Floats) -> list[float]:
+        """Return how likely the form of a candidate and the kind of its ends are, and its form."""
+        kind = float(self.kinds_of(candidate) @ kinds)
+        one_hot = [float(candidate.form == form) for form in range(len(FORMS))]
+        form = float(forms[candidate.form])
+        return [kind, kind - float(kinds.max()), form, form - float(forms.max()), *one_hot]
+
+
+def _places(mentions: Sequence[Mention]) -> tuple[int, ...]:
+    """Return what tells sets of mentions apart: their first words."""
+    return tuple(sorted({mention.first for mention in mentions}))

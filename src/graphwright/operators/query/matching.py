@@ -1,0 +1,168 @@
+"""Mentions of a question: its words, the things that they may name, and its literals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints
+from graphwright.search.facts import Facts
+from graphwright.search.name_index import name_index_of
+from graphwright.text.names import normal_form
+from graphwright.text.values import Value, value_of
+from graphwright.text.words import STOP_WORDS, word_spans
+
+_NAME_WORDS = 10  # maximum words of a name
+_MENTIONS = 6  # maximum mentions of a question
+_SIMILARITY = 0.84  # minimum likeness of a name that is spelled differently
+
+
+@dataclass(frozen=True, eq=False)
+class Mention:
+    """Words of a question that may name things.
+
+    `first`, `last`: its words; `name`: the name as the facts have it; `things`: those of the name, ascending;
+    `certainty`: 1 for an equal name, else the likeness of the spelling.
+    """
+
+    first: int
+    last: int
+    name: str
+    things: Ints
+    certainty: float
+
+    @cached_property
+    def words(self) -> frozenset[int]:
+        """Positions of its words."""
+        return frozenset(range(self.first, self.last + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Literal:
+    """A number or a date in a question: its words, its text and its value."""
+
+    first: int
+    last: int
+    text: str
+    value: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A question in words: `texts` as typed, `spans` their characters; `folded`: in lower case."""
+
+    question: str
+    spans: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, question: str) -> Words:
+        """Split a question."""
+        return cls(question, tuple(word_spans(question)))
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The words as typed."""
+        return [self.question[start:end] for start, end in self.spans]
+
+    @cached_property
+    def folded(self) -> list[str]:
+        """The words in lower case."""
+        return [text.casefold() for text in self.texts]
+
+    def text(self, first: int, last: int) -> str:
+        """Return the text from one word to another."""
+        return self.question[self.spans[first][0] : self.spans[last][1]]
+
+    def without(self, mentions: Sequence[Mention]) -> str:
+        """Return the question with "it" in place of each mention."""
+        start, parts = 0, []
+        for mention in sorted(mentions, key=lambda m: m.first):
+            parts += [self.question[start : self.spans[mention.first][0]], "it"]
+            start = self.spans[mention.last][1]
+        return "".join([*parts, self.question[start:]])
+
+
+def mentions_of(words: Words, facts: Facts) -> list[Mention]:
+    """Return the mentions of things, the most informative first; none lies within another.
+
+    Names are found by their normal forms, then by further names, then capitalised runs of words by spelling. Without a
+    name of two letters or a capital that makes it one, a word may still name a thing: what is meant is decided later.
+    """
+    found: list[Mention] = []
+    for first in range(len(words)):
+        mention = next(_longest(words, facts, first), None)
+        if mention is not None and not any(mention.words <= other.words for other in found):
+            found.append(mention)
+    taken = {at for mention in found for at in mention.words}
+    found += _misspelt(words, facts, taken)
+    found.sort(key=lambda m: _informative(words, m))
+    return found[:_MENTIONS]
+
+
+def _informative(words: Words, mention: Mention) -> tuple[float, ...]:
+    """Return what orders mentions: capitals and digits before lower case, long before short."""
+    texts = words.texts[mention.first : mention.last + 1]
+    written = sum(not text.islower() for text in texts[0 if mention.first else 1 :])
+    return (-(written > 0 or len(texts) > 1), -mention.certainty, -len(mention.name))
+
+
+def _longest(words: Words, facts: Facts, first: int) -> Iterator[Mention]:
+    """Yield what a run of words from `first` names, the longest run first."""
+    for last in range(min(first + _NAME_WORDS, len(words)) - 1, first - 1, -1):
+        text = words.text(first, last)
+        if first == last and (words.folded[first] in STOP_WORDS or len(text) < 2):
+            continue
+        things = _named(text, facts)
+        if len(things):
+            yield Mention(first, last, facts.text(int(things[0])), things, 1.0)
+
+
+def _named(text: str, facts: Facts) -> Ints:
+    """Return the things with a name, else the nodes with a further name."""
+    form = normal_form(text)
+    if not form:
+        return np.empty(0, np.int64)
+    things = facts.find(form)
+    if len(things) or not len(facts.columns.names):
+        return things
+    return name_index_of(facts.columns).find(form)
+
+
+def _misspelt(words: Words, facts: Facts, taken: set[int]) -> Iterator[Mention]:
+    """Yield the names that runs of words without another mention are spelled like, the longest run first."""
+    if not len(facts.columns.names):
+        return
+    index = name_index_of(facts.columns)
+    for size in (4, 3, 2, 1):
+        for first in range(len(words) - size + 1):
+            run = range(first, first + size)
+            ends = words.folded[first], words.folded[first + size - 1]
+            if taken.intersection(run) or STOP_WORDS.intersection(ends):
+                continue
+            form = index.form(words.text(first, first + size - 1))
+            nodes, certainty = index.near(form, _SIMILARITY) if len(form) > 4 else (np.empty(0, np.int64), 0.0)
+            if len(nodes):
+                taken.update(run)
+                yield Mention(first, first + size - 1, facts.text(int(nodes[0])), nodes, certainty)
+
+
+def literals_of(words: Words) -> list[Literal]:
+    """Return the numbers and dates of a question, the longest from left to right."""
+    found: list[Literal] = []
+    first = 0
+    while first < len(words):
+        for last in range(min(first + 4, len(words)) - 1, first - 1, -1):
+            text = words.text(first, last)
+            value = value_of(text) if text[0].isdigit() or last > first else None
+            if value is not None and any(map(str.isdigit, text)):
+                found.append(Literal(first, last, text, value))
+                first = last
+                break
+        first += 1
+    return found

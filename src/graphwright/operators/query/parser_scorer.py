@@ -1,0 +1,110 @@
+"""The fitted scorer of candidate queries: regression trees over features, with a calibrated probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphwright.errors import DataError
+from graphwright.graph.evidence import Scores
+from graphwright.kernels.regression_trees import RegressionTrees
+from graphwright.models.protocols import Floats
+from graphwright.operators.query.likeness import LearnedLikeness
+
+WEIGHTS = Path(__file__).parents[2] / "models" / "weights" / "query-parser" / "model.npz"
+"""The weights that are part of this package (see the CARD.md beside them)."""
+_PARTS = {
+    "likeness": ("asked", "named", "weight"),
+    "heads": ("forms", "kinds"),
+    "trees": ("roots", "feature", "value", "other"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Logistic regressions on the vector of a question: its form, and the kind of what it asks for.
+
+    `forms: float32[9, d + 1]`, `kinds: float32[3, d + 1]`: weights and the constant.
+    """
+
+    forms: Floats
+    kinds: Floats
+
+    def __call__(self, vector: Floats) -> tuple[Floats, Floats]:
+        """Return the log-probabilities of forms and of kinds."""
+        return _log_softmax(self.forms, vector), _log_softmax(self.kinds, vector)
+
+
+def _log_softmax(weights: Floats, vector: Floats) -> Floats:
+    scores = weights[:, :-1] @ vector + weights[:, -1]
+    shifted: Floats = scores - scores.max()
+    result: Floats = shifted - np.log(np.exp(shifted).sum())
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class ParserScorer:
+    """Score candidate queries by regression trees over their features (LambdaMART; Burges, 2010).
+
+    The probability that the best candidate is right is a logistic regression on its score, its distance from the next
+    and some of its features (`sure: float64[s + 1]`; see `evidence`). `names`: of the features that the trees test.
+    """
+
+    likeness: LearnedLikeness
+    heads: Heads
+    trees: RegressionTrees
+    sure: Floats
+    names: tuple[str, ...]
+
+    @classmethod
+    def read(cls, file: Path, features: tuple[str, ...]) -> ParserScorer:
+        """Read the arrays that `scripts/fit_parser.py` wrote. Raises DataError for another file or other features."""
+        try:
+            with np.load(file, allow_pickle=False) as stored:
+                parts: dict[str, dict[str, Any]] = {
+                    part: {name: stored[f"{part}.{name}"] for name in names} for part, names in _PARTS.items()
+                }
+                scale, sure, names = float(stored["likeness.scale"]), stored["sure"], tuple(stored["names"].tolist())
+        except (OSError, ValueError, KeyError) as exc:
+            raise DataError(f"{file} is not a query parser: {exc!r}. Fit it with scripts/fit_parser.py.") from exc
+        if names != features:
+            differ = ", ".join(sorted(set(names) ^ set(features))) or "their order"
+            raise DataError(f"{file}: its features differ from those of this version: {differ}. Fit it again.")
+        learned = LearnedLikeness(**{k: v.astype(np.float32) for k, v in parts["likeness"].items()}, scale=scale)
+        heads = Heads(**{k: v.astype(np.float32) for k, v in parts["heads"].items()})
+        return cls(learned, heads, RegressionTrees(**parts["trees"]), sure, names)
+
+    def __call__(self, features: Floats) -> Scores:
+        """Return the score of each candidate."""
+        scores: Scores = self.trees(features)
+        return scores
+
+    def probability(self, features: Floats, scores: Scores) -> float:
+        """Return the probability that the best candidate is right."""
+        logit = float(evidence(features, scores, self.names) @ self.sure[:-1] + self.sure[-1])
+        return float(1 / (1 + np.exp(-logit)))
+
+
+_EVIDENCE = (
+    "certainty", "unused mentions", "unused capitals", "form gap", "kind gap", "support least", "words explained",
+    "least explained", "covered mean", "meaning mean", "learned mean", "spelling mean", "capitals", "names off",
+)  # fmt: skip
+
+
+def evidence(features: Floats, scores: Scores, names: tuple[str, ...]) -> Floats:
+    """Return what the probability depends on: score, distance from the next, and features of the best candidate."""
+    best = int(scores.argmax())
+    others = np.delete(scores, best)
+    gap = float(scores[best] - others.max()) if len(others) else 3.0
+    row = [features[best, names.index(name)] for name in _EVIDENCE]
+    return np.array([scores[best], min(gap, 5.0), np.log1p(len(scores)), *row], np.float64)
+
+
+@cache
+def read_scorer(file: Path, features: tuple[str, ...]) -> ParserScorer:
+    """Return the scorer of a file, read once."""
+    return ParserScorer.read(file, features)

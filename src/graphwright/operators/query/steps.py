@@ -1,0 +1,90 @@
+"""Steps from things along relations, in both directions, over all facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints
+from graphwright.models.protocols import Floats
+from graphwright.operators.query.query import Step
+from graphwright.search.facts import Facts
+from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
+
+_EDGES = 4_000  # maximum facts that one expansion looks at
+_SAMPLED = 60  # ends of a step whose kinds are looked at
+_ENDS = 60  # maximum ends that are kept of one step
+
+
+@dataclass(frozen=True, eq=False)
+class StepIndex:
+    """The facts next to each thing, by relation and direction.
+
+    The facts next to thing t are rows `start[t]:start[t + 1]` of `key` (twice the relation, plus 1 backwards) and of
+    `other`, the thing at the other end. `relations`: the names of relations.
+    """
+
+    relations: tuple[str, ...]
+    start: Ints
+    key: Ints
+    other: Ints
+    _kinds: dict[int, Floats] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, facts: Facts) -> StepIndex:
+        """Build the index: O(facts)."""
+        near, far, keys = [], [], []
+        for number, name in enumerate(facts.relations):
+            relation = facts.relation(name)
+            near += [relation.subjects, relation.objects]
+            far += [relation.objects, relation.subjects]
+            keys += [np.full(len(relation.subjects), 2 * number), np.full(len(relation.subjects), 2 * number + 1)]
+        if not near:
+            return cls((), np.zeros(len(facts) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+        ends, key = np.concatenate(near), np.concatenate(keys)
+        order = np.lexsort((key, ends))
+        start = np.searchsorted(ends[order], np.arange(len(facts) + 1))
+        return cls(facts.relations, start, key[order], np.concatenate(far)[order])
+
+    def step(self, key: int) -> Step:
+        """Return the step of a key."""
+        return Step(self.relations[key >> 1], bool(key & 1))
+
+    def expand(self, things: Ints) -> Iterator[tuple[int, Ints, int]]:
+        """Yield each step that leads on from some things: its key, a sample of its ends, and how many there are."""
+        first, last = self.start[things], self.start[things + 1]
+        counts = np.minimum(last - first, max(1, _EDGES // max(1, len(things))))
+        rows = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
+        pairs = np.unique(self.key[rows] * len(self.start) + self.other[rows])
+        keys, ends = pairs // len(self.start), pairs % len(self.start)
+        bounds = np.flatnonzero(np.diff(keys, prepend=-1, append=-1))
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            spread = -(-(high - low) // _ENDS)
+            yield int(keys[low]), ends[low:high:spread], high - low
+
+    def kinds(self, key: int, facts: Facts) -> Floats:
+        """Return the shares of things, dates and numbers at the ends of a step, by a sample."""
+        if key not in self._kinds:
+            relation = facts.relation(self.relations[key >> 1])
+            ends = relation.subjects if key & 1 else relation.objects
+            sample = ends[:: -(-len(ends) // _SAMPLED) or 1]
+            kinds = typed_values(facts.texts(sample.tolist())).kind
+            counts = [np.count_nonzero(kinds == kind) for kind in (TEXT, DATE, NUMBER)]
+            self._kinds[key] = (np.array(counts) / max(1, len(kinds))).astype(np.float32)
+        return self._kinds[key]
+
+
+_built: WeakKeyDictionary[Facts, StepIndex] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def step_index_of(facts: Facts) -> StepIndex:
+    """Return the steps of facts, built once."""
+    with _lock:
+        if facts not in _built:
+            _built[facts] = StepIndex.of(facts)
+        return _built[facts]

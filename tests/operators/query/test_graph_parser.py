@@ -1,0 +1,72 @@
+"""The parser of questions over graphs."""
+
+import pytest
+
+from graphwright import Graph
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.query.execution import execute
+from graphwright.operators.query.graph_forms import COUNT, EXISTS, LARGEST
+from graphwright.operators.query.graph_parser import FEATURES, GraphQueryParser, Reading
+from graphwright.operators.query.parser_scorer import WEIGHTS, read_scorer
+from graphwright.search.facts import Facts
+
+BRIDGES = [
+    ("Norsund Bridge", "designed by", "Mira Solberg"),
+    ("Norsund Bridge", "crosses", "Ulva"),
+    ("Norsund Bridge", "length in metres", "420"),
+    ("Norsund Bridge", "opened", "1974"),
+    ("Halvik Bridge", "designed by", "Mira Solberg"),
+    ("Halvik Bridge", "crosses", "Ulva"),
+    ("Halvik Bridge", "length in metres", "310"),
+    ("Halvik Bridge", "opened", "1991"),
+    ("Tornes Bridge", "designed by", "Jens Aker"),
+    ("Tornes Bridge", "crosses", "Rauma"),
+    ("Tornes Bridge", "length in metres", "95"),
+    ("Mira Solberg", "place of birth", "Bergen"),
+    ("Jens Aker", "place of birth", "Oslo"),
+]
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    return Facts(Graph.from_triples(BRIDGES).columns)
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("Who designed the Tornes Bridge?", ["Jens Aker"]),
+        ("What is the place of birth of Mira Solberg?", ["Bergen"]),
+        ("What did Mira Solberg design?", ["Halvik Bridge", "Norsund Bridge"]),
+        ("Where was the designer of the Tornes Bridge born?", ["Oslo"]),
+    ],
+)
+def test_parse_a_question_of_one_or_two_steps_gives_its_answers(facts, question, answers):
+    best = GraphQueryParser(MiniLM()).parse(question, facts)[0]
+    assert sorted(facts.texts(execute(best.query, facts).tolist())) == answers
+
+
+def test_parse_orders_queries_by_score_and_bounds_probabilities(facts):
+    queries = GraphQueryParser(MiniLM(), limit=7).parse("How long is the Halvik Bridge?", facts)
+    assert len(queries) == 7
+    assert [q.score for q in queries] == sorted((q.score for q in queries), reverse=True)
+    assert all(0 <= q.probability <= 1 for q in queries)
+    assert sum(q.probability for q in queries) <= 1 + 1e-6
+
+
+def test_parse_over_no_facts_gives_none():
+    assert GraphQueryParser(MiniLM()).parse("Who designed it?", Facts(Graph.from_triples([]).columns)) == []
+
+
+def test_parse_an_empty_question_gives_none(facts):
+    assert GraphQueryParser(MiniLM()).parse("", facts) == []
+
+
+def test_candidates_have_each_form_that_the_facts_bear(facts):
+    scorer = read_scorer(WEIGHTS, FEATURES)
+    reading = Reading.of(
+        "Is the Halvik Bridge or Norsund Bridge longer?", facts, MiniLM(), scorer.likeness, scorer.heads
+    )
+    candidates = reading.candidates()
+    assert {COUNT, EXISTS, LARGEST} <= {candidate.form for candidate in candidates}
+    assert reading.features(candidates).shape == (len(candidates), len(FEATURES))

@@ -1,0 +1,57 @@
+"""Mentions and literals of questions."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright import Graph
+from graphwright.operators.query.matching import Words, literals_of, mentions_of
+from graphwright.search.facts import Facts
+
+FACTS = Facts(
+    Graph.from_triples(
+        [
+            ("The Iron Harbour", "designed by", "Mira Solberg"),
+            ("Iron", "symbol", "Fe"),
+            ("Mira Solberg", "born", "1952-03-04"),
+        ]
+    ).columns
+)
+
+
+def names(question: str) -> list[str]:
+    return [mention.name for mention in mentions_of(Words.of(question), FACTS)]
+
+
+def test_mentions_of_nested_names_keep_the_longest():
+    assert names("Who designed The Iron Harbour?") == ["The Iron Harbour"]
+
+
+def test_mentions_of_lower_case_names_are_found():
+    assert names("who designed the iron harbour") == ["The Iron Harbour"]
+
+
+def test_mentions_of_a_misspelt_name_have_less_certainty():
+    (mention,) = mentions_of(Words.of("When was Mira Solbreg born?"), FACTS)
+    assert mention.name == "Mira Solberg" and 0.8 < mention.certainty < 1
+
+
+def test_mentions_of_a_question_without_names_are_none():
+    assert names("Who is it?") == []
+
+
+def test_without_mentions_replaces_each():
+    words = Words.of("Did Mira Solberg design The Iron Harbour?")
+    assert words.without(mentions_of(words, FACTS)) == "Did it design it?"
+
+
+def test_literals_of_dates_are_not_split():
+    literals = literals_of(Words.of("which were built after 12 May 1990 and cost over 300"))
+    assert [literal.text for literal in literals] == ["12 May 1990", "300"]
+
+
+@given(st.text(max_size=60))
+def test_mentions_of_any_text_lie_within_its_words(question):
+    words = Words.of(question)
+    for mention in mentions_of(words, FACTS):
+        assert 0 <= mention.first <= mention.last < len(words)
+        assert len(mention.things) and 0 < mention.certainty <= 1

@@ -1,0 +1,37 @@
+"""The fitted scorer of queries."""
+
+import numpy as np
+import pytest
+
+from graphwright.errors import DataError
+from graphwright.operators.query.graph_parser import FEATURES
+from graphwright.operators.query.likeness import LearnedLikeness
+from graphwright.operators.query.parser_scorer import WEIGHTS, Heads, ParserScorer
+
+
+def test_read_another_file_raises_data_error(tmp_path):
+    file = tmp_path / "model.npz"
+    file.write_bytes(b"no archive")
+    with pytest.raises(DataError, match="not a query parser"):
+        ParserScorer.read(file, FEATURES)
+
+
+def test_read_with_other_features_names_them():
+    with pytest.raises(DataError, match="weight of the moon"):
+        ParserScorer.read(WEIGHTS, (*FEATURES, "weight of the moon"))
+
+
+def test_trees_of_the_package_test_known_features():
+    assert ParserScorer.read(WEIGHTS, FEATURES).trees.features <= len(FEATURES)
+
+
+def test_heads_give_log_probabilities():
+    heads = Heads(np.eye(2, 4, dtype=np.float32), np.zeros((3, 4), np.float32))
+    forms, kinds = heads(np.array([1.0, 0.0, 0.0], np.float32))
+    assert np.exp(forms).sum() == pytest.approx(1) and forms[0] > forms[1]
+    assert np.exp(kinds) == pytest.approx([1 / 3] * 3)
+
+
+def test_learned_likeness_is_its_formula():
+    likeness = LearnedLikeness(np.eye(2), np.eye(2), np.array([0.5, 0.0]), 3.0)
+    assert likeness(np.array([[1.0, 2.0]]), np.array([[1.0, 1.0]])).tolist() == [[9.5]]
