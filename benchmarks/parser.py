@@ -22,8 +22,8 @@ from parser_data import KGQA, Asked, facts_of, read_kgqa
 
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graph_parser import GraphQueryParser
-from graphwright.operators.query.parser_scorer import WEIGHTS
+from graphwright.operators.query.graphs.parser import GraphQueryParser
+from graphwright.operators.query.graphs.scorer import WEIGHTS
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
 

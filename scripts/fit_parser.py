@@ -29,7 +29,7 @@ from sklearn.linear_model import LogisticRegression
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.execution import execute
-from graphwright.operators.query.graph_forms import (
+from graphwright.operators.query.graphs.forms import (
     ABOVE,
     BELOW,
     COUNT,
@@ -40,10 +40,10 @@ from graphwright.operators.query.graph_forms import (
     SMALLEST,
     THINGS,
 )  # fmt: skip
-from graphwright.operators.query.graph_parser import FEATURES, KINDS
-from graphwright.operators.query.likeness import LearnedLikeness
-from graphwright.operators.query.matching import Words, mentions_of
-from graphwright.operators.query.parser_scorer import WEIGHTS, Heads, evidence
+from graphwright.operators.query.graphs.likeness import LearnedLikeness
+from graphwright.operators.query.graphs.matching import Words, mentions_of
+from graphwright.operators.query.graphs.parser import FEATURES, KINDS
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, evidence
 from graphwright.search.facts import Facts
 from graphwright.text.values import value_of
 

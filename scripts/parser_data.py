@@ -15,7 +15,7 @@ from graphwright import Graph
 from graphwright.graph.evidence import Ints
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graph_forms import (
+from graphwright.operators.query.graphs.forms import (
     ABOVE,
     BELOW,
     COUNT,
@@ -27,9 +27,9 @@ from graphwright.operators.query.graph_forms import (
     THINGS,
     Candidate,
 )  # fmt: skip
-from graphwright.operators.query.graph_parser import Reading
-from graphwright.operators.query.likeness import LearnedLikeness
-from graphwright.operators.query.parser_scorer import Heads
+from graphwright.operators.query.graphs.likeness import LearnedLikeness
+from graphwright.operators.query.graphs.parser import Reading
+from graphwright.operators.query.graphs.scorer import Heads
 from graphwright.operators.query.query import (
     Both,
     Compare,

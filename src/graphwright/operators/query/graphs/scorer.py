@@ -13,9 +13,9 @@ from graphwright.errors import DataError
 from graphwright.graph.evidence import Scores
 from graphwright.kernels.regression_trees import RegressionTrees
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.likeness import LearnedLikeness
+from graphwright.operators.query.graphs.likeness import LearnedLikeness
 
-WEIGHTS = Path(__file__).parents[2] / "models" / "weights" / "query-parser" / "model.npz"
+WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "query-parser" / "model.npz"
 """The weights that are part of this package (see the CARD.md beside them)."""
 _PARTS = {
     "likeness": ("asked", "named", "weight"),

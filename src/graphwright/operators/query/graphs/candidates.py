@@ -10,9 +10,9 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.matching import Mention
+from graphwright.operators.query.graphs.matching import Mention
+from graphwright.operators.query.graphs.steps import StepIndex
 from graphwright.operators.query.query import Except, Follow, Named, Things
-from graphwright.operators.query.steps import StepIndex
 
 _BEAM = (60, 30, 24)  # paths of each length that are extended
 _KEPT = 320  # maximum paths

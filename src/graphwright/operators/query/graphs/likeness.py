@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.protocols import Encoder, Floats
-from graphwright.operators.query.matching import Words
+from graphwright.operators.query.graphs.matching import Words
 from graphwright.search.facts import Facts
 from graphwright.search.relation_index import relation_phrase
 from graphwright.text.words import STOP_WORDS

@@ -13,20 +13,20 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import Encoder, Floats
-from graphwright.operators.query.graph_candidates import paths_of
-from graphwright.operators.query.graph_forms import COUNT, FORMS, Candidate, Forms
-from graphwright.operators.query.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
-from graphwright.operators.query.matching import Literal, Mention, Words, literals_of, mentions_of
-from graphwright.operators.query.parser import ScoredQuery
-from graphwright.operators.query.parser_features import (
+from graphwright.operators.query.graphs.candidates import paths_of
+from graphwright.operators.query.graphs.features import (
     NAMES,
     content_weights,
     explained,
     start_of,
     strengths,
 )
-from graphwright.operators.query.parser_scorer import WEIGHTS, Heads, read_scorer
-from graphwright.operators.query.steps import step_index_of
+from graphwright.operators.query.graphs.forms import COUNT, FORMS, Candidate, Forms
+from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
+from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, read_scorer
+from graphwright.operators.query.graphs.steps import step_index_of
+from graphwright.operators.query.parser import ScoredQuery
 from graphwright.search.facts import Facts
 
 _ATOMS = 6

@@ -5,9 +5,9 @@ import pytest
 from graphwright import Graph
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.execution import execute
-from graphwright.operators.query.graph_forms import COUNT, EXISTS, LARGEST
-from graphwright.operators.query.graph_parser import FEATURES, GraphQueryParser, Reading
-from graphwright.operators.query.parser_scorer import WEIGHTS, read_scorer
+from graphwright.operators.query.graphs.forms import COUNT, EXISTS, LARGEST
+from graphwright.operators.query.graphs.parser import FEATURES, GraphQueryParser, Reading
+from graphwright.operators.query.graphs.scorer import WEIGHTS, read_scorer
 from graphwright.search.facts import Facts
 
 BRIDGES = [

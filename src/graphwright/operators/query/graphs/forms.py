@@ -10,9 +10,10 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.graph_candidates import PathCandidate
-from graphwright.operators.query.likeness import Vocabulary
-from graphwright.operators.query.matching import Literal, Mention
+from graphwright.operators.query.graphs.candidates import PathCandidate
+from graphwright.operators.query.graphs.likeness import Vocabulary
+from graphwright.operators.query.graphs.matching import Literal, Mention
+from graphwright.operators.query.graphs.steps import StepIndex
 from graphwright.operators.query.query import (
     Both,
     Compare,
@@ -30,7 +31,6 @@ from graphwright.operators.query.query import (
     Things,
     Where,
 )
-from graphwright.operators.query.steps import StepIndex
 from graphwright.search.facts import Facts
 
 FORMS = ("things", "count", "exists", "largest", "smallest", "negated", "above", "below", "equal")

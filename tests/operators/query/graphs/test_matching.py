@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.operators.query.matching import Words, literals_of, mentions_of
+from graphwright.operators.query.graphs.matching import Words, literals_of, mentions_of
 from graphwright.search.facts import Facts
 
 FACTS = Facts(

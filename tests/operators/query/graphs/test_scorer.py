@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from graphwright.errors import DataError
-from graphwright.operators.query.graph_parser import FEATURES
-from graphwright.operators.query.likeness import LearnedLikeness
-from graphwright.operators.query.parser_scorer import WEIGHTS, Heads, ParserScorer
+from graphwright.operators.query.graphs.likeness import LearnedLikeness
+from graphwright.operators.query.graphs.parser import FEATURES
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, ParserScorer
 
 
 def test_read_another_file_raises_data_error(tmp_path):

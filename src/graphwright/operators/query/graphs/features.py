@@ -6,8 +6,8 @@ import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.likeness import Likeness, Vocabulary
-from graphwright.operators.query.matching import Mention, Words
+from graphwright.operators.query.graphs.likeness import Likeness, Vocabulary
+from graphwright.operators.query.graphs.matching import Mention, Words
 from graphwright.text.words import STOP_WORDS
 
 _LOW = -15.0  # of what is learned, where nothing is alike

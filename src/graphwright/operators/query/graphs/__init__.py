@@ -1,0 +1,1 @@
+"""Offline parser of questions over graphs."""
