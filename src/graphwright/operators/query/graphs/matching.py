@@ -160,8 +160,8 @@ def literals_of(words: Words) -> list[Literal]:
         for last in range(min(first + 4, len(words)) - 1, first - 1, -1):
             text = words.text(first, last)
             value = value_of(text) if text[0].isdigit() or last > first else None
-            if value is not None and last > first and value == value_of(words.text(first + 1, last)):
-                continue  # the first word adds nothing
+            if last > first and value in (value_of(words.text(first + 1, last)), value_of(words.text(first, last - 1))):
+                continue  # its first or last word adds nothing
             if value is not None and any(map(str.isdigit, text)):
                 found.append(Literal(first, last, text, value))
                 first = last
