@@ -53,7 +53,7 @@ class TableQueryParser:
     """
 
     encoder: Encoder
-    scorer: TableScorer = field(default_factory=TableScorer.load)
+    scorer: TableScorer = field(default_factory=TableScorer.load, repr=False)
     tables: int = 3
     limit: int = 10
     _vectors: dict[str, Floats] = field(default_factory=dict, repr=False)
