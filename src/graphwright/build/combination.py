@@ -10,7 +10,7 @@ Edges of the graph come first, then those of the documents, so that the graph ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.build.node_passages import NodePassages
-from graphwright.build.record_merge import linked_records
+from graphwright.build.record_merge import joined_records, linked_records
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
+from graphwright.graph.records import RecordColumns
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Floats
@@ -137,7 +138,7 @@ class Combination:
                 passages=self._passages(),
                 aliases=forms,
                 alias_node=alias_node,
-                records=linked_records(self.added.records, self.number, name_index_of(self.base), self._only_node),
+                records=self._records(),
             )
         )
 
@@ -156,6 +157,17 @@ class Combination:
             return np.empty((2, 0), np.int64)
         node = np.repeat(self.number, np.diff(chunks.indptr))
         return np.stack((chunks.values.astype(np.int64), node))
+
+    def _records(self) -> RecordColumns | None:
+        """Return the records of documents, then those of the graph, each in the passage of its subject."""
+        parts, own, stated = list[RecordColumns](), self.added.records, self.base.records
+        if own is not None:
+            parts.append(replace(own, node=linked_records(own, self.number, name_index_of(self.base), self._only_node)))
+        if stated is not None:
+            passage = self.p + np.searchsorted(self.nodes.described, stated.chunk)
+            node = np.where(stated.node < 0, -1, self.first + stated.node)
+            parts.append(replace(stated, chunk=passage.astype(np.int32), node=node.astype(np.int32)))
+        return joined_records(parts)
 
     def _texts(self) -> TextColumn:
         texts = self.added.texts or self.added.names

@@ -252,12 +252,12 @@ class Facts:
         return np.concatenate((same, values)) if len(same) or len(values) else nodes
 
     def _names_node(self, texts: Ints) -> NDArray[np.bool_]:
-        """Return which texts of fields name a node, and so are no values."""
+        """Return which texts name a node in each of their fields, and so are no values."""
 
         def compute() -> NDArray[np.bool_]:
             assert self.records is not None
-            is_named = np.zeros(len(self.records.texts), bool)
-            is_named[self.records.text[self.records.node >= 0]] = True
+            is_named = np.ones(len(self.records.texts), bool)
+            is_named[self.records.text[self.records.node < 0]] = False
             return is_named
 
         return self.kept("named texts", compute)[texts]
