@@ -18,7 +18,7 @@ from graphwright.data.decoding import mixes_line_ends
 from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.graph_files.dump import LABEL, LINK, TRIPLE, Dump
 from graphwright.data.graph_files.malformed import MalformedRows
-from graphwright.data.graph_files.ntriples import NTriples, iri_name, unescaped
+from graphwright.data.graph_files.ntriples import FURTHER, NTriples, add_functions, iri_name
 from graphwright.data.graph_files.part_rows import claims_of, edges_of
 from graphwright.data.graph_files.rdf import RDF
 from graphwright.data.graph_files.rdf_parts import Claim
@@ -39,12 +39,14 @@ _SALTS = 8
 class ImportedGraph:
     """Columns of a graph that was read from files.
 
-    `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
+    `files`: those that were read. `ids`: the id that a node had in the file, where it differs from its name. `labels`:
+    the further labels of a node.
     `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
     parts that were, by what they are. `seconds` by part of the work.
     """
 
     columns: Columns
+    files: Sequence[Path] = ()
     ids: Mapping[int, str] = field(default_factory=dict)
     labels: Mapping[int, Sequence[str]] = field(default_factory=dict)
     malformed: int = 0
@@ -120,7 +122,7 @@ class _Reader:
         self.progress = progress
         self.seconds: dict[str, float] = {}
         self.by_iri = any(isinstance(file, NTriples | RDF) for file in files)
-        self.files, self.names = list(files), list(names)
+        self.given, self.files, self.names = files, list(files), list(names)
         for number, file in enumerate(files):
             if isinstance(file, RDF):
                 (part := folder / f"rdf-{number}").mkdir()
@@ -128,7 +130,7 @@ class _Reader:
         # The tables are read twice and then deleted: compressing them is not worth the work.
         db.execute("SET force_compression = 'uncompressed'")
         if any(isinstance(file, NTriples) for file in (*self.files, *self.names)):
-            db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
+            add_functions(db)
 
     def read(self, salt: int) -> ImportedGraph | None:
         """Read all files; return None if two names have the same hash with this salt."""
@@ -149,7 +151,8 @@ class _Reader:
         columns = Columns(names=names, heads=heads, tails=tails, relation=relation, relations=labels, kinds=kinds)
         columns = with_statements(columns, self._statements(claims, nodes))
         further = self._further_labels(nodes) if labelled else {}
-        return ImportedGraph(columns, ids, further, malformed.count, malformed.examples, left_out, self.seconds)
+        paths = [file.path for file in self.given]
+        return ImportedGraph(columns, paths, ids, further, malformed.count, malformed.examples, left_out, self.seconds)
 
     def _hash(self, salt: int) -> str:
         """Return the expression of a hash, with braces for the text."""
@@ -243,9 +246,9 @@ class _Reader:
             )
             self.db.execute(
                 "CREATE OR REPLACE TABLE labels AS SELECT id, arg_min(name, (rank, name)) AS name FROM all_labels "
-                "GROUP BY id"
+                f"WHERE rank < {FURTHER} GROUP BY id"
             )
-        return bool(self._count("labels"))
+        return bool(self._count("all_labels"))
 
     def _labels_of(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the names of those of some ids that have one."""
@@ -277,8 +280,8 @@ class _Reader:
             return further
         rows = self.db.execute(
             f"SELECT DISTINCT {self.hash.format('a.id')} AS code, a.name AS name FROM all_labels AS a "
-            "JOIN terms ON terms.name = a.id JOIN labels ON labels.id = a.id WHERE a.name <> labels.name "
-            "ORDER BY a.name"
+            "JOIN terms ON terms.name = a.id LEFT JOIN labels ON labels.id = a.id "
+            "WHERE a.name IS DISTINCT FROM labels.name ORDER BY a.name"
         ).fetchnumpy()
         for node, name in zip(numbers.find(rows["code"]).tolist(), rows["name"], strict=True):
             further.setdefault(node, []).append(name)
