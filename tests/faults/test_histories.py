@@ -24,8 +24,8 @@ from tests.faults.fork_server import ALL, SlowExtractor
 from tests.faults.index_state import contents, leftovers
 
 from graphwright import Document, Index, start
-from graphwright.build.assembly import graph_of
-from graphwright.build.node_passages import PREFIX
+from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.node_passages import PREFIX
 from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.build.combination import Combination
+from graphwright.build.imports.combination import Combination
+from graphwright.build.imports.node_passages import shown_edges
 from graphwright.build.known_vectors import BlockEncoder, known_pairs, known_vectors
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import NearPairs, synonyms
-from graphwright.build.node_passages import shown_edges
 from graphwright.build.resolution import resolve
 from graphwright.extract.derived import Derived
 from graphwright.graph.columns import TextColumn

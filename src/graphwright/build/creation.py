@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.build.apply_change import IndexChange
-from graphwright.build.assembly import graph_of
 from graphwright.build.build import build_from_chunks, build_from_graph
-from graphwright.build.graph_import import ImportedGraph, import_graph
+from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.graph_import import ImportedGraph, import_graph
+from graphwright.build.imports.other_import import ImportedDocument, documents_of, read_other_index
 from graphwright.build.operation import Operation
-from graphwright.build.other_import import ImportedDocument, documents_of, read_other_index
 from graphwright.data.document import Chunk
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump

@@ -64,7 +64,7 @@ class EntityNumbers:
         return self._numbers[0]
 
     @property
-    def chunk_of_forms(self) -> Ids32:
+    def chunk_of_forms(self) -> Ints:
         """The chunk of each form."""
         return self._forms.owner
 

@@ -11,10 +11,8 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Ids32
 from graphwright.graph.records import RecordColumns, sorted_forms
 from graphwright.kernels.strings import distinct
-from graphwright.search.name_index import NameIndex
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.record_blobs import read_records
-from graphwright.text.values import is_value
 
 
 def merged_records(
@@ -38,24 +36,6 @@ def merged_records(
     )  # fmt: skip
 
 
-def linked_records(records: RecordColumns, number: Ints, index: NameIndex, node_of: Callable[[str], int]) -> Ids32:
-    """Return the node that each field of documents names in a combination with an imported graph, -1 for none.
-
-    `number`: the number of each node of the documents' graph in the combined one; `index`: the names of the imported
-    graph; `node_of`: the combined number of the node that a form names, -1 for none. A text that names no entity of
-    the documents may name a node of the graph.
-    """
-    forms, of_text = records.forms, records.form_text
-    if not index.normalised:
-        forms, of_text = records.texts, np.arange(len(records.texts), dtype=np.int32)
-    node_of_text = np.full(len(records.texts), -1)
-    _, (known, asked), _ = _united([index.forms, forms])
-    for at in np.flatnonzero(np.isin(asked, known)).tolist():
-        text = int(of_text[at])
-        node_of_text[text] = -1 if is_value(records.texts[text]) else node_of(forms[at])
-    return np.where(records.node < 0, node_of_text[records.text], number[records.node]).astype(np.int32)
-
-
 def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
     """Return the records of all parts in order, None without a part; nodes and passages are numbered alike in all.
 
@@ -67,9 +47,9 @@ def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
     """
     if len(parts) < 2:
         return parts[0] if parts else None
-    types, type_of, _ = _united([part.types for part in parts])
-    names, name_of, _ = _united([part.names for part in parts])
-    texts, text_of, first = _united([part.texts for part in parts])
+    types, type_of, _ = numbered_together([part.types for part in parts])
+    names, name_of, _ = numbered_together([part.names for part in parts])
+    texts, text_of, first = numbered_together([part.texts for part in parts])
     begin = np.cumsum([0, *map(len, parts)])
     forms, form_text = sorted_forms(
         TextColumn.joined([part.forms.gather(np.argsort(part.form_text)) for part in parts]).gather(first)
@@ -92,7 +72,7 @@ def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
     )
 
 
-def _united(columns: Sequence[TextColumn]) -> tuple[TextColumn, list[Ids32], Ints]:
+def numbered_together(columns: Sequence[TextColumn]) -> tuple[TextColumn, list[Ids32], Ints]:
     """Return the distinct strings of columns, the number of each string of each, and the first of each number."""
     every = TextColumn.joined(columns)
     number, first = distinct(every.data, every.offsets)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.build.graph_import import ImportedGraph, import_graph
+from graphwright.build.imports.graph_import import ImportedGraph, import_graph
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.errors import DataError
 from graphwright.search.facts import Facts

@@ -6,8 +6,8 @@ from tests.cli.command import graphwright
 from tests.test_imported import FILMS
 
 from graphwright import Document, Graph, Index
-from graphwright.build.assembly import graph_of
-from graphwright.build.node_passages import PREFIX
+from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.node_passages import PREFIX
 from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError, StoreError
