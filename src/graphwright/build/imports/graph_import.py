@@ -148,9 +148,8 @@ class _Reader:
         columns = Columns(names=names, heads=heads, tails=tails, relation=relation, relations=labels, kinds=kinds)
         columns = with_statements(columns, self._statements(claims, nodes))
         further = further_labels(self.db, self.hash.format, nodes) if labelled else {}
-        return ImportedGraph(
-            columns, self.paths, ids, further, malformed.count, malformed.examples, left_out, self.seconds
-        )
+        bad = malformed.count, malformed.examples
+        return ImportedGraph(columns, self.paths, ids, further, *bad, left_out, self.seconds)
 
     def _hash(self, salt: int) -> str:
         """Return the expression of a hash, with braces for the text."""
