@@ -13,6 +13,7 @@ from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.models import HashEncoder
+from graphwright.operators.citation import cite_fact
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.query import Compare, Everything, Follow, OfType, Step, Where
 from graphwright.search.facts import Facts
@@ -153,6 +154,22 @@ def test_statements_of_graph_stand_beside_records_of_documents(tmp_path):
     there = Follow(Where(OfType("statement"), Compare((Step("office"),), "=", "Graz")), Step("subject"))
     assert facts.texts(execute(there, facts)) == ["Ida"]
     assert index.verify() == []
+
+
+@pytest.mark.parametrize("documents", [(), (STAFF, LIFE)])
+def test_statement_is_cited_by_its_sentence(documents, tmp_path):
+    index = Index.from_graph(tmp_path / "index", posts(), encoder=HashEncoder())
+    index.add(documents)
+    facts = Facts.of(index.graph)
+    offices = facts.relation("office")
+    cited = [cite_fact(index.graph, fact) for fact in offices.fact(np.arange(len(offices))).tolist()]
+    assert [citation.text for citation in cited] == [
+        "Ida works for Mur AG (since 2019, office Graz)",
+        "Anton works for Mur AG (since 2021, office Wien)",
+    ]
+    assert cited[1].path == ("Anton", "office", "Wien")
+    if documents:
+        assert {index.text(c.document)[c.start : c.end] == c.text for c in cited} == {True}
 
 
 def test_removing_documents_restores_statements_of_graph(tmp_path):
