@@ -198,7 +198,7 @@ class _Reader:
         count = self._count(f"codes WHERE role = {TRIPLE}")
         if not count:
             shown = f" Malformed: {'; '.join(malformed.examples)}." if malformed.examples else ""
-            raise DataError(f"{', '.join(str(file.path) for file in self.files)}: there is no triple.{shown}")
+            raise DataError(f"{', '.join(map(str, self.paths))}: there is no triple.{shown}")
         if count > _MAX_TRIPLES:
             raise DataError(f"there are {count:,} triples; at most {_MAX_TRIPLES:,} can be imported.")
         return count

@@ -253,9 +253,6 @@ class Execution:
         value, comparison = condition.value, condition.comparison
         if comparison == "contains":
             return self._contains(pairs.ends, value)
-        is_place = not condition.path and not isinstance(value, str) and comparison in (">", "<")
-        if is_place and len(records := self._records(value)):
-            return pairs.ends > records[-1] if comparison == ">" else pairs.ends < records[0]
         if comparison not in ("=", "!="):
             return self._ordered(pairs, comparison, value, is_place=not condition.path)
         if not isinstance(value, str):
