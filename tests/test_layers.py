@@ -70,8 +70,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "adapters": {
         "graphs of other libraries become graphs as property graphs do": (
-            "build.assembly:graph_of data.graph_files.property_graphs:Node data.graph_files.property_graphs:node_of "
-            "data.graph_files.property_graphs:Edge "
+            "build.imports.assembly:graph_of data.graph_files.property_graphs:Node "
+            "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:Edge "
             "data.graph_files.property_graphs:edge_of data.graph_files.dump:NO_RELATION"
         ),
         "results are exported in parts, and typed": (

@@ -16,9 +16,9 @@ import duckdb
 
 from fuzzing.seeds import CELLS, GRAPHML_SEED, JSON, SEPARATOR
 from fuzzing.target import Target, scratch, write
-from graphwright.build.assembly import graph_of
-from graphwright.build.graph_import import import_graph
-from graphwright.build.other_import import documents_of, read_other_index
+from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.graph_import import import_graph
+from graphwright.build.imports.other_import import documents_of, read_other_index
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.read_graph import read_property_graph
 from graphwright.graph.export import export

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.build.assembly import graph_of
+from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.property_graphs import Edge, Node
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8).map(str.strip).filter(bool)

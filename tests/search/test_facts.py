@@ -52,13 +52,6 @@ def test_find_ignores_spelling_of_values() -> None:
     assert len(ROWS.find("unknown")) == len(RIVERS.find("")) == 0
 
 
-def test_objects_are_counted_most_frequent_first() -> None:
-    objects, counts = ROWS.objects_of("type")
-    assert (ROWS.texts(objects), counts.tolist()) == (["region"], [2])
-    objects, counts = RIVERS.objects_of("instance of")
-    assert (RIVERS.texts(objects), counts.tolist()) == (["river", "city"], [2, 1])
-
-
 def test_near_finds_cells_types_and_relations_of_question() -> None:
     likenesses = ROWS.near("How long is the midatlantic area of 2,000 m?")
     best = {(like.kind, like.name) for like in likenesses[:5]}

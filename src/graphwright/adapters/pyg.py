@@ -9,7 +9,7 @@ import numpy as np
 
 from graphwright import Graph, VectorIndex
 from graphwright.adapters.results import missing_extra
-from graphwright.build.assembly import graph_of
+from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.dump import NO_RELATION
 from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.errors import DataError

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwright import Evidence, Graph
 from graphwright.adapters.results import columns_of, missing_extra
-from graphwright.build.assembly import graph_of
+from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.property_graphs import Node, edge_of, node_of
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export_part import Part

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.build.combination import Combination
+from graphwright.build.imports.combination import Combination
+from graphwright.build.imports.node_passages import shown_edges
 from graphwright.build.known_vectors import BlockEncoder, known_pairs, known_vectors
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import NearPairs, synonyms
-from graphwright.build.node_passages import shown_edges
 from graphwright.build.resolution import resolve
 from graphwright.extract.derived import Derived
 from graphwright.graph.columns import TextColumn
@@ -69,7 +69,7 @@ def build_from_chunks(
     before = {} if known is None else known_vectors(known)
     merged = _merged(chunks, settings, encode, before, derived)
     with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
-        merged.number()
+        merged.entities.compute()
         mentions = beside.submit(lambda: merged.mentions)
         words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
         every = {"passages": chunks.texts_with_titles, "names": merged.names, "triples": merged.sentences}

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.build.apply_change import IndexChange
-from graphwright.build.assembly import graph_of
 from graphwright.build.build import build_from_chunks, build_from_graph
-from graphwright.build.graph_import import ImportedGraph, import_graph
+from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.graph_import import ImportedGraph, import_graph
+from graphwright.build.imports.other_import import ImportedDocument, documents_of, read_other_index
 from graphwright.build.operation import Operation
-from graphwright.build.other_import import ImportedDocument, documents_of, read_other_index
 from graphwright.data.document import Chunk
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
@@ -102,7 +102,7 @@ def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -
                 "alone, without names and max_malformed."
             )
         read = read_property_graph(paths)
-        return ImportedGraph(graph_of(read.nodes, read.edges).columns, left_out=read.left_out)
+        return ImportedGraph(graph_of(read.nodes, read.edges).columns, paths, left_out=read.left_out)
     if not files:
         raise OptionError("give at least one file of triples to import.")
     return [file if isinstance(file, Dump) else dump_of(file) for file in files]
@@ -121,18 +121,18 @@ def _create_of_graph(
     model = encoder_of(EMBEDDED if encoder is None else encoder)
 
     def fill(layout: IndexLayout) -> None:
-        scratch, files = layout.path / "import", [] if isinstance(source, ImportedGraph) else source
+        scratch = layout.path / "import"
         if isinstance(source, ImportedGraph):
             imported = source
         else:
-            imported = import_graph(files, scratch, names=names, max_malformed=max_malformed, progress=progress)
+            imported = import_graph(source, scratch, names=names, max_malformed=max_malformed, progress=progress)
         graph = Graph(imported.columns)
         snapshot = build_from_graph(
             graph, model, embed=embed, ids=imported.ids, labels=imported.labels, progress=progress
         )
         seconds = {**imported.seconds, **snapshot.seconds}
         about = {
-            "files": [str(file.path.resolve()) for file in files],
+            "files": [str(path.resolve()) for path in imported.files],
             "relations": len(imported.columns.relations),
             "malformed": imported.malformed,
             "examples": imported.examples,

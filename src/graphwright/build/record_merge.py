@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,10 +11,8 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Ids32
 from graphwright.graph.records import RecordColumns, sorted_forms
 from graphwright.kernels.strings import distinct
-from graphwright.search.name_index import NameIndex
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.record_blobs import read_records
-from graphwright.text.values import is_value
 
 
 def merged_records(
@@ -39,30 +36,48 @@ def merged_records(
     )  # fmt: skip
 
 
-def linked_records(
-    records: RecordColumns | None, number: Ints, index: NameIndex, node_of: Callable[[str], int]
-) -> RecordColumns | None:
-    """Return the records of documents that are combined with an imported graph.
+def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
+    """Return the records of all parts in order, None without a part; nodes and passages are numbered alike in all.
 
-    `number`: the number of each node of the documents' graph in the combined one; `index`: the names of the imported
-    graph; `node_of`: the combined number of the node that a form names, -1 for none. A text that names no entity of
-    the documents may name a node of the graph.
+    >>> from graphwright.search.facts import Facts
+    >>> parts = [Facts.of_rows([{"city": name}]).records for name in ("Graz", "Linz", "Graz")]
+    >>> joined = joined_records(parts)
+    >>> len(joined), list(joined.names), list(joined.texts), joined.text.tolist(), joined.record.tolist()
+    (3, ['city'], ['Graz', 'Linz'], [0, 1, 0], [0, 1, 2])
     """
-    if records is None:
-        return None
-    forms, of_text = records.forms, records.form_text
-    if not index.normalised:
-        forms, of_text = records.texts, np.arange(len(records.texts), dtype=np.int32)
-    node_of_text = np.full(len(records.texts), -1)
-    both = TextColumn.joined((index.forms, forms))
-    shared, _ = distinct(both.data, both.offsets)
-    known = np.zeros(len(both), bool)
-    known[shared[: len(index.forms)]] = True
-    for at in np.flatnonzero(known[shared[len(index.forms) :]]).tolist():
-        text = int(of_text[at])
-        node_of_text[text] = -1 if is_value(records.texts[text]) else node_of(forms[at])
-    node = np.where(records.node < 0, node_of_text[records.text], number[records.node])
-    return replace(records, node=node.astype(np.int32))
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    types, type_of, _ = numbered_together([part.types for part in parts])
+    names, name_of, _ = numbered_together([part.names for part in parts])
+    texts, text_of, first = numbered_together([part.texts for part in parts])
+    begin = np.cumsum([0, *map(len, parts)])
+    forms, form_text = sorted_forms(
+        TextColumn.joined([part.forms.gather(np.argsort(part.form_text)) for part in parts]).gather(first)
+    )
+    return RecordColumns(
+        types=types,
+        type=np.concatenate([numbers[part.type] for numbers, part in zip(type_of, parts, strict=True)]),
+        chunk=np.concatenate([part.chunk for part in parts]),
+        span=np.concatenate([part.span for part in parts]),
+        is_copy=np.concatenate([part.is_copy for part in parts]),
+        names=names,
+        texts=texts,
+        record=np.concatenate([at + part.record for at, part in zip(begin[:-1].tolist(), parts, strict=True)]),
+        name=np.concatenate([numbers[part.name] for numbers, part in zip(name_of, parts, strict=True)]),
+        text=np.concatenate([numbers[part.text] for numbers, part in zip(text_of, parts, strict=True)]),
+        field_span=np.concatenate([part.field_span for part in parts]),
+        node=np.concatenate([part.node for part in parts]),
+        forms=forms,
+        form_text=form_text,
+    )
+
+
+def numbered_together(columns: Sequence[TextColumn]) -> tuple[TextColumn, list[Ids32], Ints]:
+    """Return the distinct strings of columns, the number of each string of each, and the first of each number."""
+    every = TextColumn.joined(columns)
+    number, first = distinct(every.data, every.offsets)
+    parts = np.split(number.astype(np.int32), np.cumsum([len(column) for column in columns])[:-1])
+    return every.gather(first), parts, np.asarray(first, np.int64)
 
 
 def numbers_of(known: TextColumn, texts: TextColumn) -> Ints:

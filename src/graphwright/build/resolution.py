@@ -59,7 +59,7 @@ def resolve(
     `by`: some of aliases, vectors, llm (see `Settings`). `vectors`: of `merged.names`, for "vectors"; `threshold`:
     their minimal cosine.
     """
-    forms = list(merged.forms)
+    forms = list(merged.entities.forms)
     position = {form: at for at, form in enumerate(forms)}
     proposed = list[Candidate]()
     if "vectors" in by and vectors is not None:
@@ -213,7 +213,7 @@ def _expansion(text: str, acronym: str) -> str:
 
 def _stated(merged: MergedChunks) -> Iterator[tuple[str, str]]:
     """Yield pairs of forms that a text states to be the same: by a relation, or as an acronym with its expansion."""
-    forms, known = merged.forms, set(merged.forms)
+    forms, known = merged.entities.forms, set(merged.entities.forms)
     for head, label, tail in merged.statements():
         if label.casefold() == ALSO_KNOWN_AS and head != tail:
             yield forms[head], forms[tail]

@@ -1,9 +1,10 @@
-"""Connections to DuckDB that stop at Ctrl-C."""
+"""Connections to DuckDB that stop at Ctrl-C, and their limits of memory."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,3 +34,11 @@ def duckdb_session(
         if str(error) != _INTERRUPTED:
             raise
         raise KeyboardInterrupt from error
+
+
+def spilling_to(folder: Path) -> dict[str, str]:
+    """Return the settings of a database that uses up to half of the memory, and then a folder."""
+    memory = 4 * 2**30
+    with suppress(AttributeError, OSError, ValueError):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return {"memory_limit": f"{max(memory // 2**20, 256)}MB", "temp_directory": str(folder)}

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import TextColumn
 
 Ids32 = NDArray[np.int32]
+STATEMENT = "statement"
+"""Type of the record of a statement of an imported graph: fields subject, relation, object, and those given."""
 
 
 @dataclass(frozen=True, eq=False)

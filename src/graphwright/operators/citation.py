@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from graphwright.graph.graph import Graph
-from graphwright.graph.records import RecordColumns
+from graphwright.graph.records import STATEMENT, RecordColumns
 from graphwright.operators.state import Citation
 
 
@@ -27,7 +29,7 @@ def cite_fact(graph: Graph, fact: int) -> Citation:
     """Return the citation of a fact: of an edge, or of the record that field `fact` - m belongs to; m edges.
 
     An edge is cited where a passage states it, else by the name of an end, with the triple as path; a record by its
-    characters, a record of several passages by those of the field.
+    characters, a record of several passages by those of the field, a statement by the edge that it belongs to.
     """
     edges, records = len(graph.columns.heads), graph.columns.records
     if fact < edges or records is None:
@@ -35,23 +37,42 @@ def cite_fact(graph: Graph, fact: int) -> Citation:
     return _cite_field(graph, records, fact - edges)
 
 
-def _cite_edge(graph: Graph, edge: int) -> Citation:
-    path = graph.triple(edge)
+def _edge_of(graph: Graph, records: RecordColumns, record: int) -> int | None:
+    """Return the edge that makes the statement of a record and whose text says its fields, None without one."""
+    if records.types[int(records.type[record])] != STATEMENT or records.span[record].any():
+        return None
+    first, last = np.searchsorted(records.record, (record, record + 1)).tolist()
+    head, tail = int(records.node[first]), int(records.node[first + 2])  # after the subject comes the relation
+    values = records.texts.take(records.text[first + 3 : last])
+    edges = graph.columns.out.row(head)
+    for edge in edges[graph.columns.tails[edges] == tail].tolist():
+        text = graph.edge_text(edge)
+        if all(value in text for value in values):
+            return int(edge)
+    return None
+
+
+def _cite_edge(graph: Graph, edge: int, path: tuple[str, ...] = ()) -> Citation:
+    """Return the citation of an edge; `path`: by default its triple."""
+    triple = graph.triple(edge)
+    path = path or triple
     nodes = [int(graph.columns.heads[edge]), int(graph.columns.tails[edge])]
     chunks = graph.chunks_of((), [edge]).tolist() if graph.passages is not None else nodes
-    quotes = (graph.edge_text(edge), " ".join(path).replace("_", " "), path[2], path[0])
+    quotes = (graph.edge_text(edge), " ".join(triple).replace("_", " "), triple[2], triple[0])
     for quote in quotes:
         for chunk in chunks:
             start = graph.passage(chunk).find(quote)
             if start >= 0 and quote:
                 return cite(graph, chunk, start, start + len(quote), path)
-    return Citation("", path[0], 0, len(path[0]), path[0], path)
+    return Citation("", triple[0], 0, len(triple[0]), triple[0], path)
 
 
 def _cite_field(graph: Graph, records: RecordColumns, field: int) -> Citation:
     record, text = int(records.record[field]), records.texts[int(records.text[field])]
     first = int(records.record.searchsorted(record))
     path = (records.texts[int(records.text[first])], records.names[int(records.name[field])], text)
+    if (edge := _edge_of(graph, records, record)) is not None:
+        return _cite_edge(graph, edge, path)
     passages = graph.passages
     if passages is None:
         return Citation("", path[0], 0, len(text), text, path)

@@ -193,10 +193,6 @@ class Facts:
             has |= set(self.records.names.take(np.unique(self.records.name[is_one[self.records.record]])))
         return tuple(name for name in self.relations if name in has)
 
-    def objects_of(self, relation: str) -> tuple[Ints, Ints]:
-        """Return the distinct objects of a relation and the number of facts of each, the most frequent first."""
-        return self.kept(("objects", relation), lambda: _counted(self.relation(relation).objects))
-
     def units(self, numbers: Ints) -> Ints:
         """Return the distinct statements and records that facts belong to: an edge, or m plus a record."""
         edges = len(self.columns.heads)
@@ -252,12 +248,12 @@ class Facts:
         return np.concatenate((same, values)) if len(same) or len(values) else nodes
 
     def _names_node(self, texts: Ints) -> NDArray[np.bool_]:
-        """Return which texts of fields name a node, and so are no values."""
+        """Return which texts name a node in each of their fields, and so are no values."""
 
         def compute() -> NDArray[np.bool_]:
             assert self.records is not None
-            is_named = np.zeros(len(self.records.texts), bool)
-            is_named[self.records.text[self.records.node >= 0]] = True
+            is_named = np.ones(len(self.records.texts), bool)
+            is_named[self.records.text[self.records.node < 0]] = False
             return is_named
 
         return self.kept("named texts", compute)[texts]
@@ -287,10 +283,3 @@ class Facts:
 def form_of(name: str) -> str:
     """Return the form under which a name is found: its normal form, of signs alone the name itself."""
     return normal_form(name) or name
-
-
-def _counted(things: Ints) -> tuple[Ints, Ints]:
-    """Return distinct things and their numbers, the most frequent first."""
-    distinct, counts = np.unique(things, return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return distinct[order], counts[order]

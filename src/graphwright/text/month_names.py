@@ -1,4 +1,8 @@
-"""Names of months in dates, in the languages of Europe and Indonesian, as CLDR has them."""
+"""Names of months in dates, in 23 languages: most of those of Europe, and Indonesian.
+
+They are the full names, in the nominative and, where dates take it, in the genitive; German has those of Austria too. A
+beginning of a name that means one month in all languages is an abbreviation of it.
+"""
 
 from __future__ import annotations
 

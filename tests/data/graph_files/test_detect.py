@@ -8,13 +8,13 @@ import pytest
 
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
-from graphwright.data.graph_files.ntriples import iri_name, unescaped
+from graphwright.data.graph_files.ntriples import add_functions, iri_name, unescaped
 from graphwright.errors import DataError, OptionError
 
 
 def rows(dump: Dump) -> list[tuple[object, ...]]:
     with duckdb.connect() as db:
-        db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
+        add_functions(db)
         return [row[:3] for row in db.execute(dump.rows()).fetchall() if row[3] == 0]
 
 
@@ -115,7 +115,7 @@ _:b1\t<http://x/age>\t"7"^^<http://www.w3.org/2001/XMLSchema#integer>.
 def test_ntriples_each_line_has_role(tmp_path, line, role):
     dump = dump_of(written(tmp_path / "kb.nt", line + "\n"))
     with duckdb.connect() as db:
-        db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
+        add_functions(db)
         assert [row[3] for row in db.execute(dump.rows()).fetchall()] == [role]
 
 

@@ -8,7 +8,7 @@ from tests.adapters.graphs import TRIPLES
 from tests.cli.command import graphwright
 
 from graphwright import Graph, Index
-from graphwright.build.assembly import graph_of
+from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.read_graph import is_property_graph, read_property_graph
 from graphwright.errors import DataError

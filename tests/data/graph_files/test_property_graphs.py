@@ -7,7 +7,7 @@ from hypothesis import given
 from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph, Index
-from graphwright.build.assembly import graph_of
+from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.read_graph import read_property_graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export

@@ -9,7 +9,7 @@ from tests.adapters.graphs import RIVERS, TRIPLES
 from tests.cli.command import graphwright
 
 from graphwright import Graph, Index
-from graphwright.build.graph_import import import_graph
+from graphwright.build.imports.graph_import import import_graph
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.rdf import ShallowXML
 from graphwright.errors import DataError, OptionError

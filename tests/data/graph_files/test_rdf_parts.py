@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.build.graph_import import ImportedGraph, import_graph
+from graphwright.build.imports.graph_import import ImportedGraph, import_graph
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.errors import DataError
 from graphwright.search.facts import Facts
@@ -220,3 +220,16 @@ def test_import_of_turtle_annotations_are_fields(tmp_path):
     pytest.importorskip("pyoxigraph")
     text = "@prefix : <http://x/> . :Ida :worksFor :Mur_AG {| :since 2019 ; :source :Report |} . :Mur_AG :city 'Graz' ."
     assert stated(imported(tmp_path, text, "a.ttl")) == SINCE
+
+
+@pytest.mark.parametrize("label", ["", ':Graz rdfs:label "Graz (Stadt)"@de\n'])
+def test_import_of_redirect_is_a_name_of_its_target(label, tmp_path):
+    redirects = "<http://dbpedia.org/ontology/wikiPageRedirects>"
+    text = (
+        ntriples(f"{label}:Graz :liesOn :Mur")
+        + f"<{PREFIXES['']}City_of_Gr%C3%A4tz> {redirects} <{PREFIXES['']}Graz> .\n"
+    )
+    (tmp_path / "a.nt").write_text(text, encoding="utf-8")
+    read = import_graph([dump_of(tmp_path / "a.nt")], tmp_path / "scratch")
+    assert stated(read) == [f"{'Graz (Stadt)' if label else 'Graz'} liesOn Mur"]
+    assert read.labels == {0: ["City of Grätz"]} and read.files == [tmp_path / "a.nt"]

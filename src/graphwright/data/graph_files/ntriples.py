@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote
 
 from graphwright.data.graph_files.dump import BAD, LABEL, LEFT_OUT, LINK, PART, SKIPPED, TRIPLE, Dump, sql_text
@@ -30,6 +31,9 @@ _ALIASES = (
     "http://rdf.freebase.com/ns/common.topic.alias",
     "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
 )
+_REDIRECTS = "http://dbpedia.org/ontology/wikiPageRedirects"  # from a page that only names another one
+FURTHER = 20
+"""Rank of a name that is never shown, and those after it."""
 NAMING = frozenset([*_LABELS, *_ALIASES])
 """Predicates of names."""
 # Predicates from a property of Wikibase to the predicates that stand for it, which have its names.
@@ -57,12 +61,13 @@ class NTriples(Dump):
 
     Of several labels the name is one in English or without a language, else one that is so in many languages (mul),
     else one in a variety of English; the others, and aliases (skos:altLabel), are further names of the node. A property
-    of Wikibase names the predicates that stand for it.
+    of Wikibase names the predicates that stand for it. A page of DBpedia that redirects to another is a further name of
+    that one.
 
     A literal is a node named by its text; its language and type are left out, as are the time of a date at midnight and
     the sign of a positive number. The rows of statements about statements, lists and class expressions have the role
     PART (see graphwright.data.graph_files.rdf_parts); one with a quoted triple has its line as the head. The query
-    calls `unescaped`.
+    calls functions (see `add_functions`).
     """
 
     def rows(self, rejects: int = 0) -> str:
@@ -82,14 +87,17 @@ class NTriples(Dump):
             return f"CASE WHEN escaped THEN unescaped({part}) ELSE {plain or part} END"
 
         is_quoted = "t.p = '' AND contains(line, '<<')"
+        redirects = f"t.p = {sql_text(_REDIRECTS)} AND t.s <> '' AND t.o <> ''"
         return (
-            f"SELECT CASE WHEN {is_quoted} THEN line ELSE {text_of(head)} END AS head, {text_of('t.p')} AS relation, "
-            f"{text_of(tail, typed)} AS tail, CASE WHEN line IS NULL OR trim(line) = '' "
+            f"SELECT CASE WHEN {is_quoted} THEN line WHEN {redirects} THEN {text_of('t.o')} ELSE {text_of(head)} END "
+            f"AS head, {text_of('t.p')} AS relation, CASE WHEN {redirects} THEN iri_name({text_of('t.s')}) "
+            f"ELSE {text_of(tail, typed)} END AS tail, CASE WHEN line IS NULL OR trim(line) = '' "
             f"OR starts_with(ltrim(line), '#') THEN {SKIPPED} WHEN {is_quoted} THEN {PART} "
             f"WHEN t.p = '' OR {head} = '' OR {tail} = '' THEN {BAD} "
-            f"WHEN t.l <> '' AND t.p IN ({_listed((*_LABELS, *_ALIASES))}) THEN {LABEL} {_roles()} "
+            f"WHEN t.l <> '' AND t.p IN ({_listed((*_LABELS, *_ALIASES))}) OR {redirects} THEN {LABEL} {_roles()} "
             f"ELSE {TRIPLE} END AS role, CASE lower(t.lang) WHEN '' THEN 1 WHEN 'en' THEN 1 WHEN 'mul' THEN 2 "
-            f"ELSE if(starts_with(lower(t.lang), 'en-'), 3, 4) END + if(t.p IN ({_listed(_ALIASES)}), 10, 0) AS rank "
+            f"ELSE if(starts_with(lower(t.lang), 'en-'), 3, 4) END + if(t.p IN ({_listed(_ALIASES)}), 10, 0) "
+            f"+ if({redirects}, {FURTHER}, 0) AS rank "
             f"FROM ({statements})"
         )
 
@@ -107,6 +115,12 @@ def _roles() -> str:
 
 def _listed(iris: tuple[str, ...]) -> str:
     return ", ".join(map(sql_text, iris))
+
+
+def add_functions(db: Any) -> None:
+    """Add the functions that the query of rows calls to a database."""
+    for function in (unescaped, iri_name):
+        db.create_function(function.__name__, function, ["VARCHAR"], "VARCHAR", type="native")
 
 
 def unescaped(text: str) -> str:

@@ -297,14 +297,6 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _cell(value: object) -> str:
-    """Return a value as the text of a cell; "" for one that is neither a scalar nor a list of scalars."""
-    if isinstance(value, list):
-        scalars = all(isinstance(item, str | int | float) for item in value)
-        return ", ".join(filter(None, map(_cell, value))) if scalars else ""
-    return clean(metadata_text(value)) if isinstance(value, str | int | float) else ""
-
-
 def _metadata(record: Record) -> dict[str, str]:
     """Return the scalars of a record, including those under `metadata`, as text."""
     nested = record.get("metadata")

@@ -5,13 +5,18 @@ import pytest
 from tests.cli.command import graphwright
 from tests.test_imported import FILMS
 
-from graphwright import Graph, Index
-from graphwright.build.assembly import graph_of
-from graphwright.build.node_passages import PREFIX
+from graphwright import Document, Graph, Index
+from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.node_passages import PREFIX
 from graphwright.data.graph_files.property_graphs import Edge, Node
+from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.models import HashEncoder
+from graphwright.operators.citation import cite_fact
+from graphwright.operators.query.execution import execute
+from graphwright.operators.query.query import Compare, Everything, Follow, OfType, Step, Where
+from graphwright.search.facts import Facts
 from graphwright.store.layout import IndexLayout
 
 LIFE = {"id": "life", "text": "Marlene Dietrich was born in Berlin. She sang in Paris with Burt Bacharach."}
@@ -110,6 +115,72 @@ def test_combined_snapshot_is_equal_after_any_history(index, tmp_path):
         one, two = getattr(other.snapshot, space), getattr(index.snapshot, space)
         assert np.allclose(one.vectors[one.row_of[one.row_of >= 0]], two.vectors[two.row_of[two.row_of >= 0]])
     assert other.verify() == []
+
+
+def posts() -> Graph:
+    """A graph with the statements of who worked where, since when and by which contract."""
+    nodes = [Node(name, name) for name in ("Ida", "Mur AG", "Anton", "Graz")]
+    edges = [
+        Edge("Ida", "works for", "Mur AG", fields=(("since", "2019"), ("office", "Graz"))),
+        Edge("Anton", "works for", "Mur AG", fields=(("since", "2021"), ("office", "Wien"))),
+        Edge("Mur AG", "lies in", "Graz"),
+    ]
+    return graph_of(nodes, edges)
+
+
+STAFF = Document(
+    "staff",
+    "since 2021 Ida leads Wien",
+    records=(Record("staff", (Field("since", "2021", 6, 10), Field("who", "Ida", 11, 14)), 0, 14),),
+)
+
+
+def test_statements_of_graph_stand_beside_records_of_documents(tmp_path):
+    index = Index.from_graph(tmp_path / "index", posts(), encoder=HashEncoder())
+    alone = Facts.of(index.graph)
+    index.add([STAFF, LIFE])
+    facts, passages = Facts.of(index.graph), index.graph.passages
+    assert facts.types == ("staff", "statement") and facts.records.is_copy.tolist() == [False] * 3
+    rows = [facts.row(thing) for thing in facts.of_type("statement").tolist()]
+    assert rows == [alone.row(thing) for thing in alone.of_type("statement").tolist()]
+    documents = [passages.documents[int(passages.document[chunk])] for chunk in facts.records.chunk]
+    assert documents == ["staff", f"{PREFIX}Ida", f"{PREFIX}Anton"]
+    assert facts.relation("who").objects.tolist() == facts.find("Ida").tolist() == index.graph.ids("Ida").tolist()
+    since = Where(Everything(), Compare((Step("since"),), "=", "2021"))
+    assert sorted(facts.row(thing).get("who", "statement") for thing in execute(since, facts).tolist()) == [
+        "Ida",
+        "statement",
+    ]
+    there = Follow(Where(OfType("statement"), Compare((Step("office"),), "=", "Graz")), Step("subject"))
+    assert facts.texts(execute(there, facts)) == ["Ida"]
+    assert index.verify() == []
+
+
+@pytest.mark.parametrize("documents", [(), (STAFF, LIFE)])
+def test_statement_is_cited_by_its_sentence(documents, tmp_path):
+    index = Index.from_graph(tmp_path / "index", posts(), encoder=HashEncoder())
+    index.add(documents)
+    facts = Facts.of(index.graph)
+    offices = facts.relation("office")
+    cited = [cite_fact(index.graph, fact) for fact in offices.fact(np.arange(len(offices))).tolist()]
+    assert [citation.text for citation in cited] == [
+        "Ida works for Mur AG (since 2019, office Graz)",
+        "Anton works for Mur AG (since 2021, office Wien)",
+    ]
+    assert cited[1].path == ("Anton", "office", "Wien")
+    if documents:
+        assert {index.text(c.document)[c.start : c.end] == c.text for c in cited} == {True}
+
+
+def test_removing_documents_restores_statements_of_graph(tmp_path):
+    index = Index.from_graph(tmp_path / "index", posts(), encoder=HashEncoder())
+    before = index.graph.columns.records.arrays()
+    index.add([STAFF])
+    index.add([LIFE])
+    index.remove(["staff"])
+    assert Facts.of(index.graph).types == ("statement",)
+    index.remove(["life"])
+    assert all(map(np.array_equal, index.graph.columns.records.arrays(), before)) and index.verify() == []
 
 
 def test_ambiguous_name_links_to_each_node(tmp_path):

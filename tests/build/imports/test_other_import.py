@@ -17,7 +17,7 @@ from tests.data.other_indexes.folders import (
 )
 
 from graphwright import Index
-from graphwright.build.other_import import documents_of, read_other_index
+from graphwright.build.imports.other_import import documents_of, read_other_index
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.graph.graph import CO_OCCURS
 from graphwright.models import HashEncoder

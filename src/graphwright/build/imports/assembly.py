@@ -12,11 +12,8 @@ from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.errors import DataError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.records import RecordColumns, sorted_forms
+from graphwright.graph.records import STATEMENT, RecordColumns, sorted_forms
 from graphwright.text.names import normal_form
-
-STATEMENT = "statement"
-"""Type of the record of a statement."""
 
 Qualifiers: TypeAlias = tuple[tuple[str, str, int], ...]
 """Fields of a statement: name, text, and the node that the text names, -1 for none."""

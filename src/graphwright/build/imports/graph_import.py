@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphwright.build.assembly import Qualifiers, with_statements
+from graphwright.build.imports.assembly import Qualifiers, with_statements
+from graphwright.build.imports.labels import collect_labels, further_labels, labels_of
 from graphwright.data.decoding import mixes_line_ends
-from graphwright.data.duckdb_session import duckdb_session
-from graphwright.data.graph_files.dump import LABEL, LINK, TRIPLE, Dump
+from graphwright.data.duckdb_session import duckdb_session, spilling_to
+from graphwright.data.graph_files.dump import TRIPLE, Dump
 from graphwright.data.graph_files.malformed import MalformedRows
-from graphwright.data.graph_files.ntriples import NTriples, iri_name, unescaped
+from graphwright.data.graph_files.ntriples import NTriples, add_functions, iri_name
 from graphwright.data.graph_files.part_rows import claims_of, edges_of
 from graphwright.data.graph_files.rdf import RDF
 from graphwright.data.graph_files.rdf_parts import Claim
@@ -27,7 +28,6 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
 from graphwright.graph.storage import load_array
 from graphwright.kernels.numbering import Numbering
-from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.store.changes import Progress
 
 _BLOCK = 2_000_000  # rows in memory at a time
@@ -39,12 +39,14 @@ _SALTS = 8
 class ImportedGraph:
     """Columns of a graph that was read from files.
 
-    `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
+    `files`: those that were read. `ids`: the id that a node had in the file, where it differs from its name. `labels`:
+    the further labels of a node.
     `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
     parts that were, by what they are. `seconds` by part of the work.
     """
 
     columns: Columns
+    files: Sequence[Path] = ()
     ids: Mapping[int, str] = field(default_factory=dict)
     labels: Mapping[int, Sequence[str]] = field(default_factory=dict)
     malformed: int = 0
@@ -72,12 +74,8 @@ def import_graph(
     import duckdb
 
     folder.mkdir(parents=True, exist_ok=True)
-    memory = 4 * 2**30
-    with suppress(AttributeError, OSError, ValueError):
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    limits = {"memory_limit": f"{max(memory // 2**20, 256)}MB", "temp_directory": str(folder / "spilled")}
     try:
-        with duckdb_session(folder / "dump.db", limits) as db:
+        with duckdb_session(folder / "dump.db", spilling_to(folder / "spilled")) as db:
             reader = _Reader(db, files, names, folder, max_malformed, progress or (lambda work, done, total: None))
             for salt in range(_SALTS):
                 imported = reader.read(salt)
@@ -120,7 +118,7 @@ class _Reader:
         self.progress = progress
         self.seconds: dict[str, float] = {}
         self.by_iri = any(isinstance(file, NTriples | RDF) for file in files)
-        self.files, self.names = list(files), list(names)
+        self.files, self.names, self.paths = list(files), list(names), [file.path for file in files]
         for number, file in enumerate(files):
             if isinstance(file, RDF):
                 (part := folder / f"rdf-{number}").mkdir()
@@ -128,15 +126,16 @@ class _Reader:
         # The tables are read twice and then deleted: compressing them is not worth the work.
         db.execute("SET force_compression = 'uncompressed'")
         if any(isinstance(file, NTriples) for file in (*self.files, *self.names)):
-            db.create_function("unescaped", unescaped, ["VARCHAR"], "VARCHAR", type="native")
+            add_functions(db)
 
     def read(self, salt: int) -> ImportedGraph | None:
         """Read all files; return None if two names have the same hash with this salt."""
         self.hash = self._hash(salt)
         malformed = self._read_rows()
-        labelled = self._collect_labels()
+        with self._timed("collect names"):
+            labelled = collect_labels(self.db, self.files, self.names)
         claims, left_out = claims_of(
-            self.db, self._rows("head, relation, tail, role"), self.hash.format, self._labels_of
+            self.db, self._rows("head, relation, tail, role"), self.hash.format, partial(labels_of, self.db)
         )
         count = self._triples(malformed)
         self._collect_terms()
@@ -148,8 +147,9 @@ class _Reader:
         kinds = np.zeros(len(names), np.uint8)
         columns = Columns(names=names, heads=heads, tails=tails, relation=relation, relations=labels, kinds=kinds)
         columns = with_statements(columns, self._statements(claims, nodes))
-        further = self._further_labels(nodes) if labelled else {}
-        return ImportedGraph(columns, ids, further, malformed.count, malformed.examples, left_out, self.seconds)
+        further = further_labels(self.db, self.hash.format, nodes) if labelled else {}
+        bad = malformed.count, malformed.examples
+        return ImportedGraph(columns, self.paths, ids, further, *bad, left_out, self.seconds)
 
     def _hash(self, salt: int) -> str:
         """Return the expression of a hash, with braces for the text."""
@@ -198,7 +198,7 @@ class _Reader:
         count = self._count(f"codes WHERE role = {TRIPLE}")
         if not count:
             shown = f" Malformed: {'; '.join(malformed.examples)}." if malformed.examples else ""
-            raise DataError(f"{', '.join(str(file.path) for file in self.files)}: there is no triple.{shown}")
+            raise DataError(f"{', '.join(map(str, self.paths))}: there is no triple.{shown}")
         if count > _MAX_TRIPLES:
             raise DataError(f"there are {count:,} triples; at most {_MAX_TRIPLES:,} can be imported.")
         return count
@@ -220,38 +220,6 @@ class _Reader:
                     "GROUP BY name"
                 )
 
-    def _collect_labels(self) -> bool:
-        """Write the names of ids into tables; return whether any id has a name."""
-        labels = [
-            f"SELECT head AS id, tail AS name, 0 AS rank FROM ({f.rows()}) WHERE role = {TRIPLE}" for f in self.names
-        ]
-        triples = [f.rows() for f in self.files if isinstance(f, NTriples)]
-        if self._count(f"codes WHERE role = {LABEL}"):
-            labels += [f"SELECT head AS id, tail AS name, rank FROM ({rows}) WHERE role = {LABEL}" for rows in triples]
-        with self._timed("collect names"):
-            self.db.execute("CREATE OR REPLACE TABLE all_labels (id VARCHAR, name VARCHAR, rank INTEGER)")
-            for part in labels:
-                self.db.execute(f"INSERT INTO all_labels {part}")
-            for rows in triples if self._count(f"codes WHERE role = {LINK}") else ():
-                self.db.execute(
-                    f"INSERT INTO all_labels SELECT link.tail, name, rank FROM (SELECT head, tail FROM ({rows}) WHERE "
-                    f"role = {LINK}) AS link JOIN all_labels ON id = link.head"
-                )
-            self.db.execute(  # of extracts of Wikidata, which lack the rows about properties
-                "INSERT INTO all_labels SELECT replace(id, '/entity/P', unnest(['/prop/direct/P', '/prop/qualifier/P', "
-                "'/prop/reference/P'])), name, rank FROM all_labels WHERE contains(id, '/entity/P')"
-            )
-            self.db.execute(
-                "CREATE OR REPLACE TABLE labels AS SELECT id, arg_min(name, (rank, name)) AS name FROM all_labels "
-                "GROUP BY id"
-            )
-        return bool(self._count("labels"))
-
-    def _labels_of(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the names of those of some ids that have one."""
-        listed = "(SELECT unnest(?::VARCHAR[]))"
-        return dict(self.db.execute(f"SELECT id, name FROM labels WHERE id IN {listed}", [list(ids)]).fetchall())
-
     def _statements(self, claims: Sequence[Claim], nodes: Numbering) -> dict[int, list[Qualifiers]]:
         """Return the fields of the statements that edges make."""
         told = {number: claim.fields for number, claim in enumerate(claims) if claim.fields}
@@ -262,27 +230,13 @@ class _Reader:
             f"SELECT {self.hash.format('term')} AS code FROM (SELECT unnest(?::VARCHAR[]) AS term)", [terms]
         ).fetchnumpy()["code"]
         node_of = dict(zip(terms, nodes.find(hashes).tolist(), strict=True))
-        name_of = {term: iri_name(term) for term in terms} | self._labels_of(terms)
+        name_of = {term: iri_name(term) for term in terms} | labels_of(self.db, terms)
         statements: dict[int, list[Qualifiers]] = {}
         for number, edge in sorted(edges_of(self.db, self.hash.format).items()):
             if number in told:
                 fields = tuple((name_of[name], name_of[value], node_of[value]) for name, value in told[number])
                 statements.setdefault(edge, []).append(fields)
         return statements
-
-    def _further_labels(self, numbers: Numbering) -> dict[int, list[str]]:
-        """Return the labels of nodes that are not their names, sorted; none for a graph whose names are not folded."""
-        further: dict[int, list[str]] = {}
-        if len(numbers) > MAX_NORMALISED:
-            return further
-        rows = self.db.execute(
-            f"SELECT DISTINCT {self.hash.format('a.id')} AS code, a.name AS name FROM all_labels AS a "
-            "JOIN terms ON terms.name = a.id JOIN labels ON labels.id = a.id WHERE a.name <> labels.name "
-            "ORDER BY a.name"
-        ).fetchnumpy()
-        for node, name in zip(numbers.find(rows["code"]).tolist(), rows["name"], strict=True):
-            further.setdefault(node, []).append(name)
-        return further
 
     def _numbered(self, count: int) -> tuple[Ids32, Ids32, Ids32, Numbering, Numbering]:
         """Number nodes and relations by first appearance; return the columns of edges, and both numberings."""

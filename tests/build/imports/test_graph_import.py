@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Graph
-from graphwright.build import graph_import
-from graphwright.build.assembly import graph_of
-from graphwright.build.graph_import import ImportedGraph, import_graph
+from graphwright.build.imports import graph_import
+from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.graph_import import ImportedGraph, import_graph
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.read_graph import read_property_graph
 from graphwright.errors import DataError

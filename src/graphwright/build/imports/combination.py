@@ -10,18 +10,20 @@ Edges of the graph come first, then those of the documents, so that the graph ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.build.node_passages import NodePassages
-from graphwright.build.record_merge import linked_records
+from graphwright.build.imports.entity_links import EntityLinks
+from graphwright.build.imports.node_passages import NodePassages
+from graphwright.build.record_merge import joined_records
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
+from graphwright.graph.records import RecordColumns
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Floats
@@ -31,7 +33,6 @@ from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 
 _OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, REFERS})
-_MAX_MEANINGS = 5  # nodes that a name may mean
 Encode = Callable[[str, TextColumn], Floats]
 """A function that returns the vectors of texts; the name of their space is for progress."""
 
@@ -72,42 +73,19 @@ class Combination:
         return self.p + len(self.nodes.described)
 
     @cached_property
-    def links(self) -> tuple[Ints, list[tuple[int, int]]]:
-        """The node of the graph that each entity of the documents is, -1 for none; pairs (entity, node it may mean)."""
-        index, maybe = name_index_of(self.base), list[tuple[int, int]]()
-        node_of = np.full(len(self.added.names) - self.p, -1)
-        for entity in range(len(node_of)):
-            meant, is_same = self._nodes_of(index.form(self.added.names[self.p + entity]))
-            if is_same:
-                node_of[entity] = meant[0]
-            else:
-                maybe += [(entity, node) for node in meant if len(meant) <= _MAX_MEANINGS]
-        return node_of, maybe
+    def links(self) -> EntityLinks:
+        """The nodes of the graph that the entities of the documents are, or may be."""
+        return EntityLinks(self.base, self.added, self.p, self.first)
 
-    def _nodes_of(self, form: str) -> tuple[list[int], bool]:
-        """Return the nodes of the graph that a form names or may mean, and whether it is the name of just one."""
-        index = name_index_of(self.base)
-        named = index.find(form).tolist() if form else []
-        same = [node for node in named if index.form(self.base.names[node]) == form]
-        return same or named, len(same) == 1
-
-    def _only_node(self, form: str) -> int:
-        """Return the number here of the node of the graph that a form is the name of, -1 if it is not just one."""
-        meant, is_same = self._nodes_of(form)
-        return self.first + meant[0] if is_same else -1
-
-    @cached_property
+    @property
     def number(self) -> Ints:
         """The number here of each node of the documents' graph."""
-        node_of = self.links[0]
-        new = node_of < 0
-        entities = np.where(new, self.first + len(self.base.names) + np.cumsum(new) - 1, self.first + node_of)
-        return np.concatenate((np.arange(self.p), entities))
+        return self.links.number
 
     @property
     def new(self) -> Ints:
         """The entities that only documents name."""
-        return self.p + np.flatnonzero(self.links[0] < 0)
+        return self.p + np.flatnonzero(self.links.node_of < 0)
 
     @property
     def mentions(self) -> tuple[Ints, Ints]:
@@ -137,7 +115,7 @@ class Combination:
                 passages=self._passages(),
                 aliases=forms,
                 alias_node=alias_node,
-                records=linked_records(self.added.records, self.number, name_index_of(self.base), self._only_node),
+                records=self._records(),
             )
         )
 
@@ -157,12 +135,23 @@ class Combination:
         node = np.repeat(self.number, np.diff(chunks.indptr))
         return np.stack((chunks.values.astype(np.int64), node))
 
+    def _records(self) -> RecordColumns | None:
+        """Return the records of documents, then those of the graph, each in the passage of its subject."""
+        parts, own, stated = list[RecordColumns](), self.added.records, self.base.records
+        if own is not None:
+            parts.append(replace(own, node=self.links.of_fields(own)))
+        if stated is not None:
+            passage = self.p + np.searchsorted(self.nodes.described, stated.chunk)
+            node = np.where(stated.node < 0, -1, self.first + stated.node)
+            parts.append(replace(stated, chunk=passage.astype(np.int32), node=node.astype(np.int32)))
+        return joined_records(parts)
+
     def _texts(self) -> TextColumn:
         texts = self.added.texts or self.added.names
         nodes, names = self.base.texts or self.base.names, self.base.names
         longer = dict[int, str]()  # descriptions by documents of nodes without a text
-        for entity in np.flatnonzero(self.links[0] >= 0).tolist():
-            node, name = int(self.links[0][entity]), self.added.names[self.p + entity]
+        for entity in np.flatnonzero(self.links.node_of >= 0).tolist():
+            node, name = int(self.links.node_of[entity]), self.added.names[self.p + entity]
             if nodes[node] == names[node] and (text := texts[self.p + entity]) != name:
                 longer[node] = longer.get(node, nodes[node]) + text.removeprefix(name)
         at = np.arange(len(nodes))
@@ -184,7 +173,7 @@ class Combination:
                 number[name] = len(relations)
                 relations.append(name)
         of_base = np.array([number[name] for name in stated], np.int64)
-        entity, node = np.array(self.links[1], np.int64).reshape(-1, 2).T
+        entity, node = np.array(self.links.maybe, np.int64).reshape(-1, 2).T
         passage, mentioned = self.mentions
         m, tails = len(self.nodes.heads), self.first + self.nodes.tails
         text = None if self.base.edge_text is None else np.asarray(self.base.edge_text)
@@ -277,8 +266,7 @@ class Combination:
             "graph passages": len(self.nodes.described),
             "imported": {"nodes": [self.first, self.first + len(self.base.names)], "edges": len(self.nodes.heads)},
         }
-        encoder, seconds = self.documents.encoder, self.documents.seconds
-        return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=seconds)
+        return Snapshot.of(graph, spaces, word_index, self.documents.encoder, about, seconds=self.documents.seconds)
 
     def _passage_vectors(self, encode: Encode, max_passages: int, n: int) -> VectorIndex:
         added, rows = self.documents.passages.compact(), np.full(n, -1, np.int32)
