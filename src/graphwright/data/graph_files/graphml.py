@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
+from graphwright.data.formats.parsing.xml import local
 from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
-from graphwright.data.graph_files.xml import closed_elements, local
+from graphwright.data.graph_files.xml import closed_elements
 
 GROUP = "part of"
 """Relation of a node to the group that it is drawn in."""

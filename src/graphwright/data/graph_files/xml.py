@@ -7,12 +7,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
 from graphwright.data.decoding import open_bytes
+from graphwright.data.formats.parsing.xml import local
 from graphwright.errors import DataError
-
-
-def local(element: Element) -> str:
-    """Return the name of an element without its namespace."""
-    return element.tag.rpartition("}")[2]
 
 
 def closed_elements(path: Path, root: str, parts: Sequence[str]) -> Iterator[tuple[Element, Sequence[Element]]]:

@@ -25,9 +25,9 @@ from graphwright.data.records.read import (
     links_of,
     read_records,
 )
-from graphwright.data.records.record import Field
+from graphwright.data.records.record import Field, file_type
 from graphwright.data.records.record import Record as FileRecord
-from graphwright.data.records.table import Note, TableTypes, row_record
+from graphwright.data.records.table import Note, TableTypes
 from graphwright.errors import DataError
 
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
@@ -102,14 +102,9 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         )
 
 
-def _kind(name: str) -> str:
-    """Return the type of the records of a file: its name without folders and suffixes."""
-    return Path(name.removesuffix(".gz")).stem
-
-
 def _whole(value: Any, name: str, options: ReadOptions) -> Document | Skipped | None:
     """Return a `.json` file of one object, or of the messages of a chat, as a document; None for rows."""
-    stem = _kind(name)
+    stem = file_type(name)
     part = chat_of(value)
     if part is None and isinstance(value, dict) and not _holds_rows(value, (*TEXT_FIELDS, *options.text_columns)):
         part = object_file(value, stem)
@@ -143,13 +138,14 @@ def _with_record(document: Document, record: TableRecord, kind: str) -> Document
 
     A row with nothing but an id, a title and a text is a passage without one.
     """
-    sentence, fields = record.sentence
+    sentence, own = record.sentence
+    fields = own.fields
     if sentence != document.text:
         fields = tuple(_said(field, document.text) for field in fields if len(field.text) <= _MAX_FIELD)
         if all(name.lower() in (*_ID_FIELDS, *_TITLE_FIELDS, *TEXT_FIELDS) for name in record):
             fields = ()
-    records = (row_record(kind, record.row, fields, 0, len(document.text)),) if fields else ()
-    return replace(document, records=records)
+    own = FileRecord(kind, fields, 0, len(document.text), own.is_copy)
+    return replace(document, records=(own,) if fields else ())
 
 
 def _said(field: Field, text: str) -> Field:
@@ -183,7 +179,7 @@ class _Rows:
         except UnreadableError as error:  # of a row with millions of values
             return str(error)
         if isinstance(row, Document) and isinstance(record, TableRecord):
-            return _with_record(row, record, self.types.of(record.row.head, _kind(self.name)))
+            return _with_record(row, record, self.types.of(record.row.head, file_type(self.name)))
         return row
 
     def document(self, number: int, record: dict[str, Any]) -> Document | str:
@@ -225,7 +221,7 @@ class _Rows:
         records: tuple[FileRecord, ...] = ()
         if self.nested and others:
             own = {key: value for key, value in record.items() if key not in (text_field, links_field)}
-            text, records = passage_with_object(text, own, _kind(self.name))
+            text, records = passage_with_object(text, own, file_type(self.name))
         return Document(
             id=identity,
             text=text,
@@ -242,7 +238,7 @@ class _Rows:
         if isinstance(record, TableRecord):
             text = record.only(columns)
         else:
-            part = object_row({column: record[column] for column in columns}, _kind(self.name))
+            part = object_row({column: record[column] for column in columns}, file_type(self.name))
             text, records = part.text, part.records
         if not text and any(isinstance(value, dict | list) for value in record.values()):
             return f"no value that is a text or a number; it has {field_names(record)}"
@@ -295,14 +291,6 @@ def _is_text(value: object) -> bool:
     if isinstance(value, list):
         return bool(value) and all(isinstance(part, str) for part in value)
     return isinstance(value, str)
-
-
-def _cell(value: object) -> str:
-    """Return a value as the text of a cell; "" for one that is neither a scalar nor a list of scalars."""
-    if isinstance(value, list):
-        scalars = all(isinstance(item, str | int | float) for item in value)
-        return ", ".join(filter(None, map(_cell, value))) if scalars else ""
-    return clean(metadata_text(value)) if isinstance(value, str | int | float) else ""
 
 
 def _metadata(record: Record) -> dict[str, str]:
