@@ -104,6 +104,9 @@ class Around(NamedTuple):
     given: Sequence[Field] = ()
 
 
+_ALONE = Around()
+
+
 @dataclass
 class ObjectWriter:
     """Writer of objects into a text, with a record for each.
@@ -121,11 +124,8 @@ class ObjectWriter:
     builder: TextBuilder
     values: int = 0
 
-    def write(self, value: Object, kind: str, given: Sequence[Field] = (), each: bool = False) -> None:
-        """Write an object; `given`: fields of it that the text does not say; `each`: a line for each scalar."""
-        self._write(value, kind, Around(given=given), each)
-
-    def _write(self, value: Object, kind: str, around: Around, each: bool = False) -> None:
+    def write(self, value: Object, kind: str, around: Around = _ALONE, each: bool = False) -> None:
+        """Write an object; `each`: a line for each scalar."""
         parts = list(object_parts(value))
         self.values += len(parts) + 1
         if self.values > _MAX_VALUES:
@@ -140,7 +140,7 @@ class ObjectWriter:
         for part in parts:
             for item in part.objects if isinstance(part, Nested) else ():
                 inner = Around(part.path, [*own, *around.inherited][:count])
-                self._write(item, part.path.rpartition(".")[2] or kind, inner)
+                self.write(item, part.path.rpartition(".")[2] or kind, inner)
         if fields:
             self.builder.records[place] = Record(kind, (*fields, *around.inherited), start, self.builder.size)
 
@@ -182,24 +182,26 @@ def _lines(cells: Sequence[Cell], each: bool) -> list[list[Cell]]:
 
 def object_file(value: Any, kind: str) -> Extracted | None:
     """Return the text and the records of one object, or of a list of objects; None for neither."""
-    writer = ObjectWriter(TextBuilder())
     if isinstance(value, dict):
-        writer.write(value, kind, each=True)
-    else:
-        parts = list(object_parts({kind: value}))
-        if not any(isinstance(part, Nested) for part in parts):
-            return None
-        for part in parts:
-            for item in part.objects if isinstance(part, Nested) else [{"": part.text}]:
-                writer.write(item, kind)
-                writer.builder.blank()
+        return object_row(value, kind, each=True)
+    parts = list(object_parts({kind: value}))
+    if not any(isinstance(part, Nested) for part in parts):
+        return None
+    writer = ObjectWriter(TextBuilder())
+    for part in parts:
+        for item in part.objects if isinstance(part, Nested) else [{"": part.text}]:
+            writer.write(item, kind)
+            writer.builder.blank()
     return writer.builder.extracted()
 
 
-def object_row(value: Object, kind: str) -> Extracted:
-    """Return an object as a sentence, with what is nested in it as lines after it, and its records."""
+def object_row(value: Object, kind: str, each: bool = False) -> Extracted:
+    """Return an object as a sentence, with what is nested in it as lines after it, and its records.
+
+    `each`: a line for each scalar instead of the sentence.
+    """
     writer = ObjectWriter(TextBuilder())
-    writer.write(value, kind)
+    writer.write(value, kind, each=each)
     return writer.builder.extracted()
 
 
@@ -220,7 +222,8 @@ def passage_with_object(text: str, value: Object, kind: str) -> tuple[str, tuple
     builder.block(text)
     builder.blank()
     writer = ObjectWriter(builder)
-    writer.write({key: part for key, part in value.items() if key not in silent and key != "metadata"}, kind, fields)
+    around = Around(given=fields)
+    writer.write({key: part for key, part in value.items() if key not in silent and key != "metadata"}, kind, around)
     if len(builder.text) > len(text.strip()):
         text = builder.text
     first, *rest = writer.builder.records or [Record("", (), 0, 0)]
