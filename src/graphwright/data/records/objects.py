@@ -182,26 +182,24 @@ def _lines(cells: Sequence[Cell], each: bool) -> list[list[Cell]]:
 
 def object_file(value: Any, kind: str) -> Extracted | None:
     """Return the text and the records of one object, or of a list of objects; None for neither."""
-    if isinstance(value, dict):
-        return object_row(value, kind, each=True)
-    parts = list(object_parts({kind: value}))
-    if not any(isinstance(part, Nested) for part in parts):
-        return None
     writer = ObjectWriter(TextBuilder())
-    for part in parts:
-        for item in part.objects if isinstance(part, Nested) else [{"": part.text}]:
-            writer.write(item, kind)
-            writer.builder.blank()
+    if isinstance(value, dict):
+        writer.write(value, kind, each=True)
+    else:
+        parts = list(object_parts({kind: value}))
+        if not any(isinstance(part, Nested) for part in parts):
+            return None
+        for part in parts:
+            for item in part.objects if isinstance(part, Nested) else [{"": part.text}]:
+                writer.write(item, kind)
+                writer.builder.blank()
     return writer.builder.extracted()
 
 
-def object_row(value: Object, kind: str, each: bool = False) -> Extracted:
-    """Return an object as a sentence, with what is nested in it as lines after it, and its records.
-
-    `each`: a line for each scalar instead of the sentence.
-    """
+def object_row(value: Object, kind: str) -> Extracted:
+    """Return an object as a sentence, with what is nested in it as lines after it, and its records."""
     writer = ObjectWriter(TextBuilder())
-    writer.write(value, kind, each=each)
+    writer.write(value, kind)
     return writer.builder.extracted()
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from graphwright.errors import OptionError, meant
+from graphwright.errors import OptionError
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query.query import Compare, Comparison, Named, OfType, Query, Step
 from graphwright.operators.query.reached import value_kind
 from graphwright.search.facts import Facts
 from graphwright.text.values import TEXT
 
-_NEAR = 3  # names that an unknown one is compared with by their letters and words
+_NEAR = 3  # names that an error suggests
 _COMPARED = 20_000  # names that an unknown one is compared with
 
 
@@ -31,12 +33,11 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
     notes = []
     for part in _parts(query):
         if isinstance(part, Step) and part.relation not in facts.relations:
-            raise OptionError(f"There is no relation {part.relation!r}.{meant(part.relation, facts.relations)}")
+            raise OptionError(f"There is no relation {part.relation!r}.{_near(part.relation, facts.relations)}")
         if isinstance(part, OfType) and part.type not in facts.types and not len(facts.of_type(part.type)):
-            raise OptionError(f"There is no type {part.type!r}.{meant(part.type, facts.types)}")
+            raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types)}")
         if isinstance(part, Named) and not len(facts.find(part.name)):
-            near = (like.name for like in facts.near(part.name, _NEAR) if like.kind in ("node", "value"))
-            raise OptionError(f"Nothing is named {part.name!r}.{meant(part.name, near)}")
+            raise OptionError(f"Nothing is named {part.name!r}.{_near_names(part.name, facts)}")
         if isinstance(part, Compare) and part.path and isinstance(part.value, str):
             notes += _unknown_value(part.path[-1], part.comparison, part.value, facts)
     return tuple(notes)
@@ -50,7 +51,7 @@ def _unknown_value(step: Step, comparison: Comparison, text: str, facts: Facts) 
     ends = sorted_distinct(relation.subjects if step.inverse else relation.objects)
     if len(np.intersect1d(facts.find(text), ends)):
         return []
-    return [f"No value of {step.relation} is {text!r}.{meant(text, facts.texts(ends[:_COMPARED]))}"]
+    return [f"No value of {step.relation} is {text!r}.{_near(text, facts.texts(ends[:_COMPARED]))}"]
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -62,3 +63,15 @@ def _parts(value: Any) -> Iterator[Any]:
     elif hasattr(value, "__dataclass_fields__"):
         for field in fields(value):
             yield from _parts(getattr(value, field.name))
+
+
+def _near_names(name: str, facts: Facts) -> str:
+    return _near(name, (like.name for like in facts.near(name, _NEAR) if like.kind in ("node", "value")))
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """Return the names that are near an unknown one, as a suggestion; of a few all."""
+    names = {each.lower(): each for each in islice(known, _COMPARED)}
+    near = difflib.get_close_matches(name.lower(), names, _NEAR) or (list(names) if len(names) <= _NEAR else [])
+    listed = [repr(names[each]) for each in near]
+    return f" Did you mean {' or '.join(filter(None, (', '.join(listed[:-1]), listed[-1])))}?" if listed else ""
