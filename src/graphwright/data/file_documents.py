@@ -17,7 +17,7 @@ from graphwright.data.formats.registry import format_of
 from graphwright.data.links import resolved
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.clauses import clause_records
-from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE
+from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, file_type
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.data.records.versions import document_record
 from graphwright.errors import DataError
@@ -96,7 +96,7 @@ class FileReader:
             file=not part.name,
             headings=part.headings,
             places=part.places,
-            records=tuple(record if record.type else record._replace(type=_stem(name)) for record in part.records),
+            records=tuple(record if record.type else record._replace(type=file_type(name)) for record in part.records),
         )
         yield with_records(document)
         if part.gaps:
@@ -144,11 +144,6 @@ def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iter
                 yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row
         except DataError as error:
             yield Skipped(where, str(error).replace(str(path), where), True)
-
-
-def _stem(name: str) -> str:
-    """Return the name of a file without its folders and suffix: the type of the records of a table without a title."""
-    return PurePosixPath(name.removesuffix(".gz")).stem
 
 
 def _title_of(name: str, title: str) -> str:

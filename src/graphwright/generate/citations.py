@@ -13,7 +13,7 @@ from typing import NamedTuple
 from graphwright.graph.graph import Graph
 from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
-from graphwright.operators.citation import cite
+from graphwright.operators.citation import cite, location_of
 from graphwright.operators.state import Citation, State
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
@@ -265,9 +265,5 @@ def _joined(state: State, cited: Citation, other: Citation) -> Citation:
     first, last = sorted((cited, other), key=lambda citation: citation.start)
     start, end = first.start, max(cited.end, other.end)
     text = first.text + last.text[first.end - last.start :]
-    passages = state.graph.passages
-    places = None
-    if passages is not None and cited.document:
-        places = passages.places_of(passages.row(state.graph.id(cited.chunk)))
-    location = "" if places is None else places.of(start, end)
+    location = location_of(state.graph, state.graph.id(cited.chunk), start, end) if cited.document else ""
     return replace(cited, start=start, end=end, text=text, location=location)

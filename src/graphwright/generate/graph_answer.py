@@ -15,6 +15,7 @@ from graphwright.graph.graph import ABOUT, Graph
 from graphwright.graph.items import path_item
 from graphwright.graph.walks import step_names
 from graphwright.models.protocols import Encoder
+from graphwright.operators.citation import cite
 from graphwright.operators.control import View
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.asked_truth import compared, judged
@@ -172,13 +173,12 @@ def _citation(graph: Graph, piece: Piece, end: int, whole: Graph) -> Citation:
     name, path = shown_name(graph, end), step_names(graph, path_item(graph, *piece).steps)
     if whole.passages is not None:
         for chunk in _stating(whole, piece, end):
-            text, passage = whole.passage(chunk), whole.passages.of(chunk)
+            text = whole.passage(chunk)
             facts = [" ".join(whole.triple(edge)).replace("_", " ") for edge in piece[1][-1:].tolist()]
             quote = next((quote for quote in (*facts, whole.names[end]) if quote in text), "")
-            if passage is not None and quote:
+            if quote:
                 start = text.index(quote)
-                place = passage.start + start, passage.start + start + len(quote)
-                return Citation(passage.document, passage.id, *place, quote, path)
+                return cite(whole, chunk, start, start + len(quote), path)
     return Citation("", name, 0, len(name), name, path)
 
 

@@ -22,7 +22,8 @@ from graphwright.models.protocols import AnsweringReader, PassageText, Reader, S
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
-from graphwright.text.values import first_day, value_of
+from graphwright.text.date_search import first_day
+from graphwright.text.values import value_of
 from graphwright.text.words import words
 
 NOTHING = "Nothing in the documents answers this."
@@ -212,8 +213,8 @@ def read_answer(
     for at in (0,) if rival is None else (0, rival):
         span, text = spans[at], texts[spans[at].passage]
         cited.append((nodes[span.passage], *around(text, span.start, span.end, words)))
-        day = "" if rival is None else first_day(f"{text.title}\n{text.text}")
-        prefixes.append(f"{shorts[at]} ({day}): " if day else f"{shorts[at]}: ")
+        day = None if rival is None else first_day(f"{text.title}\n{text.text}")
+        prefixes.append(f"{shorts[at]} ({day[0]}): " if day else f"{shorts[at]}: ")
     if isinstance(reader, AnsweringReader) and (best := best_sentence(reader, state.question.text, texts, run)):
         node, wide = nodes[best.passage], around(texts[best.passage], best.start, best.end, words)
         alone, within = (citation(state, node, *span) for span in ((best.start, best.end), wide))

@@ -11,7 +11,7 @@ import numpy as np
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.search.versions import Version, Versions, periods, versions_of
+from graphwright.search.versions import Version, Versions, versions_of, years_of
 
 _DATE_WORDS = 4  # of a date in a question
 
@@ -82,7 +82,7 @@ def _dates(question: str) -> Iterator[tuple[float, float]]:
     at = 0
     while at < len(words):
         parts = [" ".join(words[at:end]) for end in range(min(at + _DATE_WORDS, len(words)), at, -1)]
-        dates = [(len(parts) - n, *period) for n, text in enumerate(parts) for period in periods([text])]
+        dates = [(len(parts) - n, *years_of(text)) for n, text in enumerate(parts)]
         size, first, last = next((date for date in dates if not np.isnan(date[1])), (1, np.nan, np.nan))
         yield first, last
         at += size

@@ -20,9 +20,13 @@ def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = 
     if graph.passages is None or passage is None:
         return Citation("", graph.names[node], start, end, text, path)
     first, last = passage.start + start, passage.start + end
-    places = graph.passages.places_of(graph.passages.row(node))
-    location = "" if places is None else places.of(first, last)
-    return Citation(passage.document, passage.id, first, last, text, path, location)
+    return Citation(passage.document, passage.id, first, last, text, path, location_of(graph, node, first, last))
+
+
+def location_of(graph: Graph, node: int, start: int, end: int) -> str:
+    """Return the place in its file of characters of the document of a passage, "" for none."""
+    places = None if graph.passages is None else graph.passages.places_of(graph.passages.row(node))
+    return "" if places is None else places.of(start, end)
 
 
 def cite_fact(graph: Graph, fact: int) -> Citation:

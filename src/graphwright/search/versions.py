@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from graphwright.graph.graph import Columns
 from graphwright.graph.records import RecordColumns
 from graphwright.search.filter import DATE as DATED
 from graphwright.search.snapshot import SnapshotCache
-from graphwright.text.values import DATE, typed_values, value_of
+from graphwright.text.values import value_of
 
 WHOLE = frozenset({"document", "mail"})
 """Types of records that describe a whole document."""
@@ -42,7 +42,7 @@ class Versions(NamedTuple):
 
     def later_than(self, date: str) -> set[str]:
         """Return the documents that are dated later than a date; a year or a month means its end."""
-        ((_, end),) = periods([date])
+        end = years_of(date)[1]
         return {document for document, version in self.dated.items() if version.first >= end}
 
 
@@ -58,10 +58,9 @@ def _versions(columns: Columns) -> Versions:
     fields: dict[str, dict[str, str]] = {}
     for document, name, text in _described(columns):
         fields.setdefault(document, {}).setdefault(name, text)
-    dates = periods([own.get(DATED, "") for own in fields.values()])
     versions = {
-        document: Version(document, own.get(DATED, ""), *date, own.get(VERSION, ""))
-        for (document, own), date in zip(fields.items(), dates, strict=True)
+        document: Version(document, own.get(DATED, ""), *years_of(own.get(DATED, "")), own.get(VERSION, ""))
+        for document, own in fields.items()
     }
     groups: dict[str, list[Version]] = {}
     for document, own in fields.items():
@@ -72,22 +71,13 @@ def _versions(columns: Columns) -> Versions:
     return Versions(dated, {version.document: group for group in several for version in group})
 
 
-def periods(dates: Sequence[str]) -> list[tuple[float, float]]:
-    """Return the beginning and the end of the day, month or year that each text names, in years; NaN for others.
+def years_of(date: str) -> tuple[float, float]:
+    """Return the beginning and the end of the day, month or year that a text names, in years; NaN for another text.
 
-    >>> periods(["2024", "2024-12", "soon"])
-    [(2024.0, 2025.0), (2024.9166666666667, 2025.0), (nan, nan)]
+    >>> years_of("2024"), years_of("2024-12"), years_of("soon")
+    ((2024.0, 2025.0), (2024.9166666666667, 2025.0), (nan, nan))
     """
-    typed = typed_values(dates)
-    return [
-        (float(low), float(high)) if kind == DATE else _year(text)
-        for kind, low, high, text in zip(typed.kind, typed.low, typed.high, dates, strict=True)
-    ]
-
-
-def _year(text: str) -> tuple[float, float]:
-    """Return the beginning and the end of a year that is written alone, and so typed as a number; NaN for others."""
-    value = value_of(text)
+    value = value_of(date)
     if value is None or value.kind != "date":
         return np.nan, np.nan
     return value.amount, value.amount + value.precision

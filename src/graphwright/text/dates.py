@@ -76,7 +76,7 @@ def _date_of(text: str, day_first: bool) -> Period | None:
     if match := _NUMBERS.fullmatch(text):
         first, second = int(match["first"]), int(match["second"])
         day, month = (first, second) if day_first or match["sign"] == "." else (second, first)
-        return _period(_full_year(match["year"]), month, day)
+        return _period(full_year(match["year"]), month, day)
     for pattern in (_ISO, _MONTH_OF_YEAR, _CHARACTERS):
         if match := pattern.fullmatch(text):
             parts = {name: int(value) for name, value in match.groupdict().items() if value and name != "sign"}
@@ -95,7 +95,7 @@ def _date_of(text: str, day_first: bool) -> Period | None:
     return _written(text)
 
 
-def _full_year(digits: str) -> int:
+def full_year(digits: str) -> int:
     """Return a year; one of two digits is from 1969 to 2068, as in POSIX."""
     return int(digits) if len(digits) > 2 else int(digits) + (1900 if int(digits) > 68 else 2000)
 
@@ -113,7 +113,7 @@ def _written(text: str) -> Period | None:
         return None
     years, days = [n for n in numbers if len(n) > 2], [n for n in numbers if len(n) <= 2]
     if not years and len(days) == 2 and "-" in signs:  # 3-May-24
-        days, years = days[:1], [str(_full_year(days[1]))]
+        days, years = days[:1], [str(full_year(days[1]))]
     return _period(int(years[0]), months[0], int(days[0]) if days else 0) if len(years) == 1 else None
 
 

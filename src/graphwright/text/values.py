@@ -185,21 +185,3 @@ def value_of(text: str) -> Value | None:
     if value is None:
         return None
     return Value("date" if value.kind == DATE else "number", value.low, value.high - value.low)
-
-
-_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\\.?"
-_DAY = re.compile(
-    rf"\b(?:\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}(?:st|nd|rd|th|\.)? {_MONTH},? \d{{4}}"
-    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}})\b",
-    re.IGNORECASE,
-)
-
-
-def first_day(text: str) -> str:
-    """Return the first date in a text that names a day, as it stands there; "" for none.
-
-    >>> first_day("Date: Mon, 3 May 2021 09:00"), first_day("since 1999")
-    ('3 May 2021', '')
-    """
-    match = _DAY.search(text)
-    return match[0] if match else ""

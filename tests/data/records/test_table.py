@@ -44,9 +44,9 @@ def test_table_without_rows_keeps_its_header() -> None:
 def test_table_without_header_has_numbered_columns() -> None:
     (row, *_) = Table(grid("Mur|464", "Enns|254", "Drau|749")).items()
     assert not isinstance(row, Note)
-    text, fields = row.sentence()
-    assert (text, [field.name for field in fields]) == ("Mur | 464", ["column 1", "column 2"])
-    assert [text[field.start : field.end] for field in fields] == ["Mur", "464"]
+    text, record = row.sentence()
+    assert (text, [field.name for field in record.fields]) == ("Mur | 464", ["column 1", "column 2"])
+    assert [text[field.start : field.end] for field in record.fields] == ["Mur", "464"]
 
 
 def test_table_form_is_one_row() -> None:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from graphwright.data.decoding import decode
 from graphwright.data.formats.format import Extracted, File, Format
-from graphwright.data.records.dates import date_text, day_first
 from graphwright.data.records.turns import Turn, turns_text
 from graphwright.data.records.versions import name_parts
+from graphwright.text.date_search import date_text
+from graphwright.text.dates import day_first_of
 
 _CLOCK = r"\d{1,2}[:.]\d\d(?:[:.]\d\d(?:[.,]\d{1,3})?)?(?:[ \u202f\xa0]?[APap]\.?[ ]?[Mm]\b\.?)?"
 _DATE = r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? (?:\d{4},? )?)"
@@ -106,7 +107,7 @@ def _stands(turns: Sequence[Turn], lines: int, form: _Form) -> bool:
 def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
     """Yield the turns; a line that begins none continues the last. `day`: the date of times without one."""
     matches = [(line, form.turn.match(line.strip())) for line in lines]
-    first = day_first(match["time"] for _, match in matches if match and form.is_timed)
+    first = day_first_of(match["time"] for _, match in matches if match and form.is_timed)
     turn, texts = Turn("", "", ""), list[str]()
     for line, match in matches:
         notice = form.notice.match(line.strip()) if form.notice and not match else None

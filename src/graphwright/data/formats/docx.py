@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.docx_numbering import Numbering
+from graphwright.data.formats.parsing.docx_numbering import Numbering, W, value_of
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.xml import outermost
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
 from graphwright.data.records.table import Table
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_BOX = f"{_W}txbxContent"
+_BOX = f"{W}txbxContent"
 _LEVEL = re.compile(r"(?:heading|überschrift|titre|título|titolo|заголовок|标题|見出し)\s*([1-9])", re.IGNORECASE)
 _MAX_DEPTH = 100
 
@@ -53,10 +52,10 @@ def _outline(styles: Any) -> dict[str, int]:
     """Return the heading level of each style that has one, 0 for the title; styles inherit it."""
     levels: dict[str, int] = {}
     based: dict[str, str] = {}
-    for style in () if styles is None else styles.iter(f"{_W}style"):
-        identity, name = style.get(f"{_W}styleId", ""), _value(style.find(f"{_W}name"))
-        match, outline = _LEVEL.match(name), _value(style.find(f"{_W}pPr/{_W}outlineLvl"))
-        based[identity] = _value(style.find(f"{_W}basedOn"))
+    for style in () if styles is None else styles.iter(f"{W}style"):
+        identity, name = style.get(f"{W}styleId", ""), value_of(style.find(f"{W}name"))
+        match, outline = _LEVEL.match(name), value_of(style.find(f"{W}pPr/{W}outlineLvl"))
+        based[identity] = value_of(style.find(f"{W}basedOn"))
         if name.lower() == "title":
             levels[identity] = 0
         elif match:
@@ -75,12 +74,8 @@ def _outline(styles: Any) -> dict[str, int]:
     return levels
 
 
-def _value(node: Any) -> str:
-    return "" if node is None else node.get(f"{_W}val", "")
-
-
 def _is_on(setting: Any) -> bool:
-    return setting is not None and _value(setting) not in ("0", "false", "off")
+    return setting is not None and value_of(setting) not in ("0", "false", "off")
 
 
 def _paragraphs(node: Any) -> Iterator[Any]:
@@ -108,18 +103,18 @@ class _Document:
         self.notes: dict[tuple[str, str], str] = {}
         self.title = ""
         # Word records the page breaks of its last layout; other programs do not.
-        self.has_pages = next(root.iter(f"{_W}lastRenderedPageBreak"), None) is not None
+        self.has_pages = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
     def add_notes(self, kind: str, root: Any) -> None:
-        for note in root.iter(f"{_W}{kind}"):
-            if note.get(f"{_W}type") in (None, "normal"):
+        for note in root.iter(f"{W}{kind}"):
+            if note.get(f"{W}type") in (None, "normal"):
                 text = " ".join(" ".join(self._text(p, [])[0].split()) for p in _paragraphs(note))
-                self.notes[kind, note.get(f"{_W}id", "")] = text.strip()
+                self.notes[kind, note.get(f"{W}id", "")] = text.strip()
 
     def add_body(self) -> None:
         if self.has_pages:
             self.builder.place()
-        body = self.root.find(f"{_W}body")
+        body = self.root.find(f"{W}body")
         if body is None:
             raise UnreadableError("damaged: it has no body")
         self._blocks(body, 0)
@@ -128,11 +123,11 @@ class _Document:
         if depth > _MAX_DEPTH:
             raise UnreadableError(f"nested more than {_MAX_DEPTH} levels deep")
         for node in parent:
-            if node.tag == f"{_W}p":
+            if node.tag == f"{W}p":
                 self._paragraph(node)
-            elif node.tag == f"{_W}tbl":
+            elif node.tag == f"{W}tbl":
                 self._table(node)
-            elif node.tag != _FALLBACK and node.tag not in (f"{_W}sectPr", f"{_W}del"):
+            elif node.tag != _FALLBACK and node.tag not in (f"{W}sectPr", f"{W}del"):
                 self._blocks(node, depth + 1)
 
     def _paragraph(self, node: Any) -> None:
@@ -151,8 +146,8 @@ class _Document:
 
     def _add(self, node: Any, text: str) -> None:
         """Add a paragraph as a heading, an item of a list or a block."""
-        style = _value(node.find(f"{_W}pPr/{_W}pStyle"))
-        outline = _value(node.find(f"{_W}pPr/{_W}outlineLvl"))
+        style = value_of(node.find(f"{W}pPr/{W}pStyle"))
+        outline = value_of(node.find(f"{W}pPr/{W}outlineLvl"))
         level = int(outline) + 1 if outline.isdigit() and int(outline) < 9 else self.levels.get(style)
         label = self.numbering.label(node) if text.strip() else ""
         numbered = f"{label} {text.strip()}" if label not in ("", "-") else text
@@ -162,15 +157,15 @@ class _Document:
             self.builder.heading(numbered, max(level, 1))
         elif numbered is not text:
             self.builder.line(numbered)
-        elif node.find(f"{_W}pPr/{_W}numPr") is None and not style.lower().startswith("list"):
+        elif node.find(f"{W}pPr/{W}numPr") is None and not style.lower().startswith("list"):
             self.builder.block(text)
         elif text.strip():
             self.builder.line(f"- {text.strip()}")
 
     def _table(self, table: Any) -> None:
-        breaks = sum(1 for _ in table.iter(f"{_W}lastRenderedPageBreak"))
-        rows = list(table.iterchildren(f"{_W}tr"))
-        marked = [row.find(f"{_W}trPr/{_W}tblHeader") is not None for row in rows]
+        breaks = sum(1 for _ in table.iter(f"{W}lastRenderedPageBreak"))
+        rows = list(table.iterchildren(f"{W}tr"))
+        marked = [row.find(f"{W}trPr/{W}tblHeader") is not None for row in rows]
         header = marked.index(False) if True in marked[:1] and False in marked else None
         self.builder.table(Table(spread(map(self._cells, rows)), header))
         if self.has_pages:
@@ -179,14 +174,14 @@ class _Document:
 
     def _cells(self, row: Any) -> list[Cell]:
         """Return the cells of a row of a table; a table in a cell is text of that cell."""
-        skipped = _value(row.find(f"{_W}trPr/{_W}gridBefore"))
+        skipped = value_of(row.find(f"{W}trPr/{W}gridBefore"))
         cells = [Cell("", min(int(skipped), MAX_SPAN))] if skipped.isdigit() and int(skipped) else []
-        for cell in row.iterchildren(f"{_W}tc"):
+        for cell in row.iterchildren(f"{W}tc"):
             text = " ".join(self._text(paragraph, [])[0] for paragraph in _paragraphs(cell))
-            span, merge = _value(cell.find(f"{_W}tcPr/{_W}gridSpan")), cell.find(f"{_W}tcPr/{_W}vMerge")
-            runs = [run for run in cell.iter(f"{_W}r") if any((t.text or "").strip() for t in run.iter(f"{_W}t"))]
-            bold = bool(runs) and all(_is_on(run.find(f"{_W}rPr/{_W}b")) for run in runs)
-            above = merge is not None and _value(merge) != "restart"
+            span, merge = value_of(cell.find(f"{W}tcPr/{W}gridSpan")), cell.find(f"{W}tcPr/{W}vMerge")
+            runs = [run for run in cell.iter(f"{W}r") if any((t.text or "").strip() for t in run.iter(f"{W}t"))]
+            bold = bool(runs) and all(_is_on(run.find(f"{W}rPr/{W}b")) for run in runs)
+            above = merge is not None and value_of(merge) != "restart"
             cells.append(Cell(text, int(span) if span.isdigit() else 1, above=above, bold=bold))
         return cells
 
@@ -197,20 +192,20 @@ class _Document:
         has_text = False
         for node in _shown(paragraph):
             tag = node.tag
-            if tag == f"{_W}t":
+            if tag == f"{W}t":
                 parts.append(node.text or "")
                 has_text = has_text or bool(parts[-1].strip())
             elif tag == _BOX:
                 lines = [self._text(inner, references)[0] for inner in _paragraphs(node)]
                 parts += "\n", "\n".join(filter(None, lines)), "\n"
                 has_text = has_text or any(line.strip() for line in lines)
-            elif tag in (f"{_W}tab", f"{_W}br", f"{_W}cr"):
-                parts.append("\t" if tag == f"{_W}tab" else "\n")
-            elif tag == f"{_W}lastRenderedPageBreak":
+            elif tag in (f"{W}tab", f"{W}br", f"{W}cr"):
+                parts.append("\t" if tag == f"{W}tab" else "\n")
+            elif tag == f"{W}lastRenderedPageBreak":
                 breaks += 1
                 leading += not has_text
-            elif tag in (f"{_W}footnoteReference", f"{_W}endnoteReference"):
-                references.append((tag[len(_W) :].removesuffix("Reference"), node.get(f"{_W}id", "")))
+            elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
+                references.append((tag[len(W) :].removesuffix("Reference"), node.get(f"{W}id", "")))
         return "".join(parts), breaks, leading
 
 

@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 from graphwright.data.decoding import clean, decode, open_bytes
 from graphwright.data.document import Heading
 from graphwright.data.records.record import Record
-from graphwright.data.records.table import Note, Row, Table, TableTypes, moved, row_record
+from graphwright.data.records.table import Note, Row, Table, TableTypes
 from graphwright.text.places import Box, Places
 
 MAX_BYTES = 256 * 2**20
@@ -193,13 +193,11 @@ class TextBuilder:
             self.line(line)
         self.blank()
 
-    def table(self, table: Table, before: Callable[[int], None] | None = None) -> None:
-        """Add the rows of a table as sentences and records; `before` is called with the number of each row."""
+    def table(self, table: Table) -> None:
+        """Add the rows of a table as sentences and records."""
         title = table.title or self.table_title()
         self.blank()
         for item in table.items():
-            if before is not None:
-                before(item.number)
             self.row(item, title)
         self.blank()
 
@@ -214,9 +212,9 @@ class TextBuilder:
         """Add a row or a note of a table with a title as a line; return where it begins."""
         if isinstance(item, Note):
             return self.line(item.text)
-        text, fields = item.sentence()
+        text, record = item.sentence(self.types.of(item.head, title))
         start = self.line(text)
-        self.records.append(row_record(self.types.of(item.head, title), item, fields, start, start + len(text)))
+        self.records.append(record.moved(start))
         return start
 
     def blank(self) -> None:
@@ -248,9 +246,7 @@ class TextBuilder:
         start = self.block(part.text)
         for heading in part.headings:
             self.mark(heading.title, heading.level, start + heading.start)
-        for record in part.records:
-            fields = moved(record.fields, start)
-            self.records.append(record._replace(fields=fields, start=record.start + start, end=record.end + start))
+        self.records += [record.moved(start) for record in part.records]
 
     def mark(self, title: str, level: int, start: int) -> None:
         """Record a section that begins at a character of the text."""

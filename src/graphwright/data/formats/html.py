@@ -15,7 +15,7 @@ from graphwright.data.formats.parsing.html_nesting import limited_nesting, words
 from graphwright.data.formats.parsing.html_tables import data_table
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
-from graphwright.data.records.table import Note, Table, TableTypes, moved, row_record
+from graphwright.data.records.table import Note, Table, TableTypes
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -162,12 +162,12 @@ class _Page:
         title = table.title or (self.headings[-1].title if self.headings else "")
         self.before = len(self.links)
         for item in chain([Note(0, [table.title])], table.items()):
-            text, fields = (item.text, ()) if isinstance(item, Note) else item.sentence()
-            self._write(text)
-            start = self.size - len(text)
-            if not isinstance(item, Note):
-                type = self.types.of(item.head, title)
-                self.records.append(row_record(type, item, fields, start, self.size))
+            if isinstance(item, Note):
+                self._write(item.text)
+            else:
+                text, record = item.sentence(self.types.of(item.head, title))
+                self._write(text)
+                self.records.append(record.moved(self.size - len(text)))
             self.due = max(self.due, 1)
 
     def leave(self, node: LexborNode) -> None:
@@ -236,10 +236,7 @@ class _Page:
         before = len(text) - len(text.lstrip())
         text = text.strip()
         headings = (h._replace(start=h.start - before) for h in self.headings if h.start >= before)
-        records = tuple(
-            record._replace(fields=moved(record.fields, -before), start=record.start - before, end=record.end - before)
-            for record in self.records
-        )
+        records = tuple(record.moved(-before) for record in self.records)
         return Extracted(
             text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links, records=records
         )

@@ -134,10 +134,7 @@ def _message(data: bytes, name: str, place: str, known: KnownMails) -> Iterator[
     writer = MailWriter(headers, _ids(message, "message-id"), _answered(message), place, known)
     writer.write(text)
     metadata = {**headers, "date": _date(headers.get("date", ""))} if "date" in headers else headers
-    records = tuple(writer.records)
-    yield writer.builder.extracted(
-        headers.get("subject", ""), name=name, metadata=metadata, links=links, records=records
-    )
+    yield writer.builder.extracted(headers.get("subject", ""), name=name, metadata=metadata, links=links)
     names: dict[str, int] = {}
     for filename, content in attachments:
         count = names[filename] = names.get(filename, 0) + 1

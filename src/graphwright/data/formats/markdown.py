@@ -18,7 +18,7 @@ from graphwright.data.records.grid import Cell, spread
 from graphwright.data.records.objects import Cell as ObjectCell
 from graphwright.data.records.objects import object_parts
 from graphwright.data.records.record import DOCUMENT, Field, Record
-from graphwright.data.records.table import Note, Row, Table, TableTypes, row_record
+from graphwright.data.records.table import Note, Table, TableTypes
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -86,7 +86,10 @@ def markdown_text(source: str) -> Extracted:
     before = len(text) - len(text.lstrip("\n"))
     starts = list(accumulate((len(line) + 1 for line in page.lines), initial=-before))
     headings = tuple(heading._replace(start=starts[heading.start]) for heading in page.headings if heading.title)
-    records = (*((Record(DOCUMENT, tuple(fields), 0, 0),) if fields else ()), *page.records(starts))
+    records = (
+        *((Record(DOCUMENT, tuple(fields), 0, 0),) if fields else ()),
+        *(record.moved(starts[line]) for line, record in page.rows),
+    )
     return Extracted(text.strip("\n"), title, headings=headings, metadata=settings, links=page.targets, records=records)
 
 
@@ -107,12 +110,13 @@ def _front_matter(source: str) -> tuple[list[Field], str]:
 
 
 class _Text:
-    """The lines of the text of a file; its headings and rows, by line; the targets of its links."""
+    """The lines of the text of a file; its headings and the records of rows, by line; the targets of its links."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.headings: list[Heading] = []
-        self.rows: list[tuple[int, Row]] = []
+        self.rows: list[tuple[int, Record]] = []
+        self.types = TableTypes()
         self.targets: list[str] = []
 
     def read(self, lines: list[str]) -> None:
@@ -151,18 +155,14 @@ class _Text:
             self.lines.append(_inline(line))
 
     def _add_table(self, table: list[list[Cell]]) -> None:
+        title = next((heading.title for heading in reversed(self.headings) if heading.title), "")
         for item in Table(spread(table), header=1).items():
-            if isinstance(item, Row):
-                self.rows.append((len(self.lines), item))
-            self.lines.append(item.text if isinstance(item, Note) else item.sentence()[0])
-
-    def records(self, starts: list[int]) -> Iterator[Record]:
-        """Yield the records of the rows, whose lines begin at these characters."""
-        types = TableTypes()
-        for line, row in self.rows:
-            title = next((h.title for h in reversed(self.headings) if h.title and h.start < line), "")
-            start, (text, fields) = starts[line], row.sentence()
-            yield row_record(types.of(row.head, title), row, fields, start, start + len(text))
+            if isinstance(item, Note):
+                self.lines.append(item.text)
+            else:
+                text, record = item.sentence(self.types.of(item.head, title))
+                self.rows.append((len(self.lines), record))
+                self.lines.append(text)
 
 
 def _targets(line: str) -> Iterator[str]:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from pathlib import PurePath
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
 from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
 from graphwright.data.records.objects import object_file
-
-
-def read_yaml(file: File) -> Iterator[Extracted]:
-    """Yield the documents of a YAML file as one text; one that cannot be parsed, such as a template, as it is."""
-    text = file.text()
-    value = yaml_value(text)
-    yield (object_file(value, PurePath(file.name).stem) if value else None) or Extracted(text)
+from graphwright.data.records.record import file_type
 
 
 def yaml_value(text: str) -> Any:
@@ -67,11 +60,15 @@ def toml_value(text: str) -> dict[str, Any] | None:
         return None
 
 
-def read_toml(file: File) -> Iterator[Extracted]:
-    """Yield the values of a TOML file as text and records; one that cannot be parsed as it is."""
-    text = file.text()
-    value = toml_value(text)
-    yield (object_file(value, PurePath(file.name).stem) if value else None) or Extracted(text)
+def _read(parsed: Callable[[str], Any]) -> Callable[[File], Iterator[Extracted]]:
+    """Return the reader of a format: its values as text and records; a file that cannot be parsed as it is."""
+
+    def read(file: File) -> Iterator[Extracted]:
+        text = file.text()
+        value = parsed(text)
+        yield (object_file(value, file_type(file.name)) if value else None) or Extracted(text)
+
+    return read
 
 
 def read_xml(file: File) -> Iterator[Extracted]:
@@ -122,7 +119,7 @@ def local_name(name: str) -> str:
 
 
 FORMATS = (
-    Format("YAML", (".yaml", ".yml"), read_yaml),
-    Format("TOML", (".toml",), read_toml),
+    Format("YAML", (".yaml", ".yml"), _read(yaml_value)),
+    Format("TOML", (".toml",), _read(toml_value)),
     Format("XML", (".xml",), read_xml),
 )

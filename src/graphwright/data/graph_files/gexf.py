@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from graphwright.data.graph_files.graphml import GROUP
+from graphwright.data.formats.parsing.xml import local
+from graphwright.data.graph_files.graphml import GROUP, closed_elements
 from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
-from graphwright.data.graph_files.xml import closed_elements, local
 
 _TIMES = ("start", "end", "timestamp")
 _OF_EDGES = (*_TIMES, "weight")

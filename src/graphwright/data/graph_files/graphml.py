@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, ParseError, iterparse
 
+from graphwright.data.decoding import open_bytes
+from graphwright.data.formats.parsing.xml import local
 from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
-from graphwright.data.graph_files.xml import closed_elements, local
+from graphwright.errors import DataError
 
 GROUP = "part of"
 """Relation of a node to the group that it is drawn in."""
@@ -16,6 +18,7 @@ _LABELS = ("NodeLabel", "EdgeLabel")  # elements of yEd
 _PARTS = ("key", "node", "edge", "hyperedge", "port")
 _DRAWN = frozenset({"r", "g", "b", "x", "y", "z", "size"})  # keys of Gephi for colour, place and size
 _CYTOSCAPE = frozenset({"suid", "shared name", "shared interaction", "selected"})
+_TITLES = {"graphml": "GraphML", "gexf": "GEXF"}
 
 
 def read_graphml(path: Path, graph: PropertyGraph) -> None:
@@ -77,3 +80,28 @@ def _data(element: Element, names: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield "label", label
         elif text := " ".join((data.text or "").split()):
             yield names.get(data.get("key", ""), ""), text
+
+
+def closed_elements(path: Path, root: str, parts: Sequence[str]) -> Iterator[tuple[Element, Sequence[Element]]]:
+    """Yield each closed element whose local name is among `parts`, with those around it, and then free its memory.
+
+    `root`: the local name of an element that a file of this format has. Raises DataError, with the line, for a file
+    that is no such XML, or is cut short.
+    """
+    stack, has_root = list[Element](), False
+    try:
+        with open_bytes(path) as file:
+            for event, element in iterparse(file, ("start", "end")):
+                if event == "start":
+                    has_root = has_root or local(element) == root
+                    stack.append(element)
+                    continue
+                stack.pop()
+                if local(element) in parts:
+                    yield element, stack
+                    if stack and local(stack[-1]) not in parts:
+                        del stack[-1][:]
+    except (ParseError, OSError, LookupError, ValueError) as error:  # LookupError: unknown encoding
+        raise DataError(f"{path} is not {_TITLES[root]} that can be read to its end: {error}.") from error
+    if not has_root:
+        raise DataError(f"{path} is XML, but not {_TITLES[root]}: it has no element {root}.")

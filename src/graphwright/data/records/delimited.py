@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from graphwright.data.decoding import lines, suffix_of
 from graphwright.data.records.grid import CellRow, cell_text
 from graphwright.data.records.header import are_pairs, header_evidence
-from graphwright.data.records.record import Field
+from graphwright.data.records.record import Record
 from graphwright.data.records.table import SAMPLE, Note, Row, Table
 from graphwright.errors import DataError
 
@@ -43,8 +43,8 @@ class TableRecord(dict[str, Any]):
         self.row = row
 
     @cached_property
-    def sentence(self) -> tuple[str, tuple[Field, ...]]:
-        """The row as a sentence, and its fields."""
+    def sentence(self) -> tuple[str, Record]:
+        """The row as a sentence, and its record."""
         return self.row._replace(cells=list(map(cell_text, self.values()))).sentence()
 
     def only(self, names: Sequence[str]) -> str:

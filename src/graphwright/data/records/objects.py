@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from graphwright.data.decoding import clean
@@ -104,6 +104,9 @@ class Around(NamedTuple):
     given: Sequence[Field] = ()
 
 
+_ALONE = Around()
+
+
 @dataclass
 class ObjectWriter:
     """Writer of objects into a text, with a record for each.
@@ -113,37 +116,33 @@ class ObjectWriter:
 
     >>> writer = ObjectWriter(TextBuilder())
     >>> writer.write({"id": 7, "lines": [{"sku": "A", "pieces": 2}]}, "order")
-    >>> writer.builder.text, [(record.type, [f[:2] for f in record.fields]) for record in writer.records]
+    >>> writer.builder.text, [(record.type, [f[:2] for f in record.fields]) for record in writer.builder.records]
     ('id: 7.\\nlines: sku: A; pieces: 2.', [('order', [('id', '7')]), ('lines', [('sku', 'A'), ('pieces', '2'), \
 ('order.id', '7')])])
     """
 
     builder: TextBuilder
-    records: list[Record] = field(default_factory=list)
     values: int = 0
 
-    def write(self, value: Object, kind: str, given: Sequence[Field] = (), each: bool = False) -> None:
-        """Write an object; `given`: fields of it that the text does not say; `each`: a line for each scalar."""
-        self._write(value, kind, Around(given=given), each)
-
-    def _write(self, value: Object, kind: str, around: Around, each: bool = False) -> None:
+    def write(self, value: Object, kind: str, around: Around = _ALONE, each: bool = False) -> None:
+        """Write an object; `each`: a line for each scalar."""
         parts = list(object_parts(value))
         self.values += len(parts) + 1
         if self.values > _MAX_VALUES:
             raise UnreadableError(f"more than {_MAX_VALUES:,} values; split it")
-        place = len(self.records)
+        place = len(self.builder.records)
         start, written = self._cells([part for part in parts if isinstance(part, Cell)], around.label, each)
         fields = (*around.given, *written)
         if fields:
-            self.records.append(Record(kind, (), start, start))
+            self.builder.records.append(Record(kind, (), start, start))
         count, longest = _MAX_INHERITED
         own = [f._replace(name=f"{kind}.{f.name}") for f in fields if "." not in f.name and len(f.text) <= longest]
         for part in parts:
             for item in part.objects if isinstance(part, Nested) else ():
                 inner = Around(part.path, [*own, *around.inherited][:count])
-                self._write(item, part.path.rpartition(".")[2] or kind, inner)
+                self.write(item, part.path.rpartition(".")[2] or kind, inner)
         if fields:
-            self.records[place] = Record(kind, (*fields, *around.inherited), start, self.builder.size)
+            self.builder.records[place] = Record(kind, (*fields, *around.inherited), start, self.builder.size)
 
     def _cells(self, cells: Sequence[Cell], label: str, each: bool) -> tuple[int, tuple[Field, ...]]:
         """Write scalars; return where they begin, and their fields."""
@@ -194,14 +193,14 @@ def object_file(value: Any, kind: str) -> Extracted | None:
             for item in part.objects if isinstance(part, Nested) else [{"": part.text}]:
                 writer.write(item, kind)
                 writer.builder.blank()
-    return writer.builder.extracted(records=tuple(writer.records))
+    return writer.builder.extracted()
 
 
 def object_row(value: Object, kind: str) -> Extracted:
     """Return an object as a sentence, with what is nested in it as lines after it, and its records."""
     writer = ObjectWriter(TextBuilder())
     writer.write(value, kind)
-    return writer.builder.extracted(records=tuple(writer.records))
+    return writer.builder.extracted()
 
 
 def passage_with_object(text: str, value: Object, kind: str) -> tuple[str, tuple[Record, ...]]:
@@ -221,8 +220,9 @@ def passage_with_object(text: str, value: Object, kind: str) -> tuple[str, tuple
     builder.block(text)
     builder.blank()
     writer = ObjectWriter(builder)
-    writer.write({key: part for key, part in value.items() if key not in silent and key != "metadata"}, kind, fields)
+    around = Around(given=fields)
+    writer.write({key: part for key, part in value.items() if key not in silent and key != "metadata"}, kind, around)
     if len(builder.text) > len(text.strip()):
         text = builder.text
-    first, *rest = writer.records or [Record("", (), 0, 0)]
+    first, *rest = writer.builder.records or [Record("", (), 0, 0)]
     return text, ((first._replace(start=0, end=len(text)), *rest) if first.fields else ())

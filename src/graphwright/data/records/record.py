@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 DOCUMENT, MAIL, MESSAGE, CLAUSE = "document", "mail", "message", "clause"
@@ -36,3 +37,17 @@ class Record(NamedTuple):
     start: int
     end: int
     is_copy: bool = False
+
+    def moved(self, by: int) -> Record:
+        """Return the record in a text in which it stands a number of characters later."""
+        fields = tuple(field._replace(start=field.start + by, end=field.end + by) for field in self.fields)
+        return self._replace(fields=fields, start=self.start + by, end=self.end + by)
+
+
+def file_type(name: str) -> str:
+    """Return the type of the records of a file whose tables or objects have no title: its name without its suffix.
+
+    >>> file_type("data/rivers.csv.gz")
+    'rivers'
+    """
+    return PurePosixPath(name.removesuffix(".gz")).stem

@@ -15,19 +15,10 @@ from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
-from graphwright.data.records.objects import object_file, object_row, passage_with_object
-from graphwright.data.records.read import (
-    Record,
-    field_names,
-    first_field,
-    json_objects,
-    json_value,
-    links_of,
-    read_records,
-)
-from graphwright.data.records.record import Field
-from graphwright.data.records.record import Record as FileRecord
-from graphwright.data.records.table import Note, TableTypes, row_record
+from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object
+from graphwright.data.records.read import field_names, first_field, json_objects, json_value, links_of, read_records
+from graphwright.data.records.record import Field, Record, file_type
+from graphwright.data.records.table import Note, TableTypes
 from graphwright.errors import DataError
 
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
@@ -102,14 +93,9 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         )
 
 
-def _kind(name: str) -> str:
-    """Return the type of the records of a file: its name without folders and suffixes."""
-    return Path(name.removesuffix(".gz")).stem
-
-
 def _whole(value: Any, name: str, options: ReadOptions) -> Document | Skipped | None:
     """Return a `.json` file of one object, or of the messages of a chat, as a document; None for rows."""
-    stem = _kind(name)
+    stem = file_type(name)
     part = chat_of(value)
     if part is None and isinstance(value, dict) and not _holds_rows(value, (*TEXT_FIELDS, *options.text_columns)):
         part = object_file(value, stem)
@@ -128,7 +114,7 @@ def _whole(value: Any, name: str, options: ReadOptions) -> Document | Skipped | 
     )
 
 
-def _holds_rows(value: Record, names: Sequence[str]) -> bool:
+def _holds_rows(value: Object, names: Sequence[str]) -> bool:
     """Return whether an object is a row with a text, or holds only rows, or rows with a text beside other members."""
     if any(_field(value, (name,)) for name in names):
         return True
@@ -143,13 +129,14 @@ def _with_record(document: Document, record: TableRecord, kind: str) -> Document
 
     A row with nothing but an id, a title and a text is a passage without one.
     """
-    sentence, fields = record.sentence
+    sentence, own = record.sentence
+    fields = own.fields
     if sentence != document.text:
         fields = tuple(_said(field, document.text) for field in fields if len(field.text) <= _MAX_FIELD)
         if all(name.lower() in (*_ID_FIELDS, *_TITLE_FIELDS, *TEXT_FIELDS) for name in record):
             fields = ()
-    records = (row_record(kind, record.row, fields, 0, len(document.text)),) if fields else ()
-    return replace(document, records=records)
+    own = Record(kind, fields, 0, len(document.text), own.is_copy)
+    return replace(document, records=(own,) if fields else ())
 
 
 def _said(field: Field, text: str) -> Field:
@@ -183,7 +170,7 @@ class _Rows:
         except UnreadableError as error:  # of a row with millions of values
             return str(error)
         if isinstance(row, Document) and isinstance(record, TableRecord):
-            return _with_record(row, record, self.types.of(record.row.head, _kind(self.name)))
+            return _with_record(row, record, self.types.of(record.row.head, file_type(self.name)))
         return row
 
     def document(self, number: int, record: dict[str, Any]) -> Document | str:
@@ -222,10 +209,10 @@ class _Rows:
         used = {id_field, title_field, text_field, links_field if links else ""} - {""}
         others = {key: value for key, value in record.items() if key not in used}
         text = text if text.strip() else title  # an entry with only a title can still be retrieved
-        records: tuple[FileRecord, ...] = ()
+        records: tuple[Record, ...] = ()
         if self.nested and others:
             own = {key: value for key, value in record.items() if key not in (text_field, links_field)}
-            text, records = passage_with_object(text, own, _kind(self.name))
+            text, records = passage_with_object(text, own, file_type(self.name))
         return Document(
             id=identity,
             text=text,
@@ -238,11 +225,11 @@ class _Rows:
 
     def _sentence(self, number: int, record: dict[str, Any], columns: Sequence[str]) -> Document | str:
         """Return a row as a sentence of some columns; all are its metadata."""
-        records: tuple[FileRecord, ...] = ()
+        records: tuple[Record, ...] = ()
         if isinstance(record, TableRecord):
             text = record.only(columns)
         else:
-            part = object_row({column: record[column] for column in columns}, _kind(self.name))
+            part = object_row({column: record[column] for column in columns}, file_type(self.name))
             text, records = part.text, part.records
         if not text and any(isinstance(value, dict | list) for value in record.values()):
             return f"no value that is a text or a number; it has {field_names(record)}"
@@ -257,7 +244,7 @@ class _Rows:
             records=records,
         )
 
-    def _id(self, number: int, record: Record, fields: Sequence[str]) -> tuple[str, str]:
+    def _id(self, number: int, record: Object, fields: Sequence[str]) -> tuple[str, str]:
         """Return the field of a row's own id, "" if it has none, and the id of its document."""
         named = self.options.id_column
         field = _field(record, (named,) if named else fields)
@@ -272,7 +259,7 @@ class _Rows:
         return f"{self.name}#{key}" if key.isdecimal() and not self.plain_ids and not self.options.id_column else key
 
 
-def _field(record: Record, names: Sequence[str]) -> str:
+def _field(record: Object, names: Sequence[str]) -> str:
     """Return the record's own key for the first of these names that it has, in any case; else an empty string."""
     if name := first_field(record, names):
         return name
@@ -286,7 +273,7 @@ def _lowered(keys: tuple[str, ...]) -> dict[str, str]:
     return {str(key).strip().lower(): key for key in keys}
 
 
-def _title(record: Record, names: Sequence[str]) -> str:
+def _title(record: Object, names: Sequence[str]) -> str:
     value = record.get(_field(record, names))
     return " ".join(clean(value).split()) if isinstance(value, str) else ""
 
@@ -297,7 +284,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _metadata(record: Record) -> dict[str, str]:
+def _metadata(record: Object) -> dict[str, str]:
     """Return the scalars of a record, including those under `metadata`, as text."""
     nested = record.get("metadata")
     scalars: Mapping[str, Any] = {**nested, **record} if isinstance(nested, dict) else record

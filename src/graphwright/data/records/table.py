@@ -65,8 +65,8 @@ class Row(NamedTuple):
     is_copy: bool = False
     area: tuple[int, int, int] | None = None
 
-    def sentence(self) -> tuple[str, tuple[Field, ...]]:
-        """Return the row as a sentence, and its fields, which have their places in the sentence.
+    def sentence(self, type: str = "") -> tuple[str, Record]:
+        """Return the row as a sentence, and its record of a type, whose fields have their places in the sentence.
 
         >>> Row(0, Head(("River", "Source", "km")), ["Mur", "", "464"]).sentence()[0]
         'River: Mur; km: 464.'
@@ -86,17 +86,7 @@ class Row(NamedTuple):
                 parts += before, text
                 fields.append(Field(name or self.head.field(column), text, start, size))
         end = "." if is_named and parts and parts[-1][-1] not in ".!?" else ""
-        return "".join((*parts, end)), tuple(fields)
-
-
-def moved(fields: Iterable[Field], start: int) -> tuple[Field, ...]:
-    """Return the fields of a text that begins at character `start` of another."""
-    return tuple(Field(name, text, first + start, end + start) for name, text, first, end in fields)
-
-
-def row_record(type: str, row: Row, fields: Iterable[Field], start: int, end: int) -> Record:
-    """Return the record of a row whose sentence is the characters `start` to `end` of a document."""
-    return Record(type, moved(fields, start) if start else tuple(fields), start, end, row.is_copy)
+        return "".join((*parts, end)), Record(type, tuple(fields), 0, size + len(end), self.is_copy)
 
 
 class TableTypes:

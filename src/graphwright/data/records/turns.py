@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from graphwright.data.decoding import clean
 from graphwright.data.formats.format import Extracted, TextBuilder
 from graphwright.data.records.record import MESSAGE, Field, Record
-from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
 
 _MAX_LINE = 600  # characters of a turn after one name; the name stands again before what follows
@@ -37,19 +36,15 @@ def turns_text(turns: Iterable[Turn], kind: Literal["", "time"] = "", title: str
     >>> part.text, part.places.of(14, 20)
     ('2024-05-01\\n\\nAnna (09:12): It is high.\\nBert: Yes.', '2024-05-01 09:12:07')
     """
-    writer = _Writer(TextBuilder())
+    writer = _Writer(TextBuilder(kind))
     for turn in turns:
         writer.write(turn)
-    places = Places(kind, tuple(writer.starts), tuple(writer.labels)) if any(writer.labels) else None
-    return writer.builder.extracted(title, records=tuple(writer.records), places=places)
+    return writer.builder.extracted(title)
 
 
 @dataclass
 class _Writer:
     builder: TextBuilder
-    records: list[Record] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
     day: str = ""
 
     def write(self, turn: Turn) -> None:
@@ -72,14 +67,13 @@ class _Writer:
         others = (Field("id", turn.id, start, start), Field("reply to", turn.reply_to, start, start))
         fields = tuple(field for field in (speaker, said, content, *others) if field.text)
         if turn.speaker or turn.time:
-            self.records.append(Record(MESSAGE, fields, start, end))
+            self.builder.records.append(Record(MESSAGE, fields, start, end))
 
     def _lines(self, turn: Turn, text: str, label: str) -> int:
         """Write the lines of a turn and its place; return where they begin."""
-        starts = [self.builder.line(label + text[begin:end]) for begin, end in _pieces(text)]
         if turn.time:
-            self.starts.append(starts[0])
-            self.labels.append(turn.time)
+            self.builder.place(turn.time)
+        starts = [self.builder.line(label + text[begin:end]) for begin, end in _pieces(text)]
         return starts[0]
 
 

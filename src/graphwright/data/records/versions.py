@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphwright.data.records.dates import date_text
 from graphwright.data.records.record import DOCUMENT, Field, Record
+from graphwright.text.date_search import date_text
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0[1-9]|1[0-2])"

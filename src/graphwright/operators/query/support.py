@@ -107,14 +107,9 @@ class Support:
             parts.append(self._numbers(pairs.chosen(np.isin(pairs.ends, classes))))
         return parts
 
-    @_of.register
-    def _(self, query: Follow, things: Ints) -> Parts:
-        pairs = self.execution.reached(query.things, (query.step,))
-        pairs = pairs.chosen(np.isin(pairs.ends, things))
-        return [*self._of(query.things, sorted_distinct(pairs.starts)), self._numbers(pairs)]
-
-    @_of.register
-    def _(self, query: Frequent, things: Ints) -> Parts:
+    @_of.register(Follow)
+    @_of.register(Frequent)
+    def _(self, query: Follow | Frequent, things: Ints) -> Parts:
         pairs = self.execution.reached(query.things, (query.step,))
         pairs = pairs.chosen(np.isin(pairs.ends, things))
         return [*self._of(query.things, sorted_distinct(pairs.starts)), self._numbers(pairs)]

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphwright.data.formats.format import Extracted
-from graphwright.data.records.dates import date_text
 from graphwright.data.records.turns import Turn, turns_text
+from graphwright.text.date_search import date_text
 
 
 class Export(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 _MAX_LEVELS = 9
@@ -25,14 +25,14 @@ class Numbering:
     def __init__(self, numbering: Any, styles: Any) -> None:
         abstract: dict[str, dict[int, _Level]] = {}
         self.lists: dict[str, str] = {}
-        for node in () if numbering is None else numbering.iterchildren(f"{_W}abstractNum"):
-            abstract[node.get(f"{_W}abstractNumId", "")] = dict(map(_level, node.iterchildren(f"{_W}lvl")))
-        for node in () if numbering is None else numbering.iterchildren(f"{_W}num"):
-            self.lists[node.get(f"{_W}numId", "")] = _value(node.find(f"{_W}abstractNumId"))
+        for node in () if numbering is None else numbering.iterchildren(f"{W}abstractNum"):
+            abstract[node.get(f"{W}abstractNumId", "")] = dict(map(_level, node.iterchildren(f"{W}lvl")))
+        for node in () if numbering is None else numbering.iterchildren(f"{W}num"):
+            self.lists[node.get(f"{W}numId", "")] = value_of(node.find(f"{W}abstractNumId"))
         self.levels = abstract
         self.counts: dict[str, list[int]] = {}
-        found = () if styles is None else styles.iter(f"{_W}style")
-        self.styles = {style.get(f"{_W}styleId", ""): style for style in found}
+        found = () if styles is None else styles.iter(f"{W}style")
+        self.styles = {style.get(f"{W}styleId", ""): style for style in found}
 
     def label(self, paragraph: Any) -> str:
         """Count a paragraph; return its number as shown, "-" for a bullet, "" for a paragraph of no list."""
@@ -59,25 +59,26 @@ class Numbering:
         number = level = ""
         node, seen = paragraph, set[str]()
         while node is not None:
-            place = node.find(f"{_W}pPr/{_W}numPr")
+            place = node.find(f"{W}pPr/{W}numPr")
             if place is not None:
-                number = number or _value(place.find(f"{_W}numId"))
-                level = level or _value(place.find(f"{_W}ilvl"))
-            parent = _value(node.find(f"{_W}pPr/{_W}pStyle" if node is paragraph else f"{_W}basedOn"))
+                number = number or value_of(place.find(f"{W}numId"))
+                level = level or value_of(place.find(f"{W}ilvl"))
+            parent = value_of(node.find(f"{W}pPr/{W}pStyle" if node is paragraph else f"{W}basedOn"))
             node = None if number or parent in seen else self.styles.get(parent)
             seen.add(parent)
         return number, int(level) if level.isdigit() else 0
 
 
 def _level(node: Any) -> tuple[int, _Level]:
-    level, first = node.get(f"{_W}ilvl", ""), _value(node.find(f"{_W}start"))
-    form, text = _value(node.find(f"{_W}numFmt")), _value(node.find(f"{_W}lvlText"))
+    level, first = node.get(f"{W}ilvl", ""), value_of(node.find(f"{W}start"))
+    form, text = value_of(node.find(f"{W}numFmt")), value_of(node.find(f"{W}lvlText"))
     at = int(level) if level.isdigit() and int(level) < _MAX_LEVELS else 0
     return at, _Level(form, text, int(first) if first.isdigit() else 1)
 
 
-def _value(node: Any) -> str:
-    return "" if node is None else node.get(f"{_W}val", "")
+def value_of(node: Any) -> str:
+    """Return the attribute `val` of an element, "" for none."""
+    return "" if node is None else node.get(f"{W}val", "")
 
 
 def _written(number: int, form: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphwright.data.records.dates import date_text
+from graphwright.text.date_search import date_text
 
 OPEN, CLOSE = "\ue000", "\ue001"
 """Characters that stand for the beginning and the end of a quotation of HTML in its text."""

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from graphwright.data.formats.format import KnownMails, TextBuilder
 from graphwright.data.formats.parsing.mail_quotes import Part, Source, opening, parts, source_of
-from graphwright.data.records.dates import date_text
 from graphwright.data.records.record import MAIL, Field, Record
+from graphwright.text.date_search import date_text
 
 _PEOPLE = ("from", "to", "cc")
 _MAX_TEXT = 4_000  # characters of a mail that is a field
@@ -27,7 +27,6 @@ class MailWriter:
     ) -> None:
         self.answered, self.place, self.known = answered, place, known
         self.builder = TextBuilder()
-        self.records: list[Record] = []
         self.people: dict[str, str] = {}
         self.fields: list[Field] = []
         for field, text in headers.items():
@@ -69,8 +68,8 @@ class MailWriter:
                 start = start if own else at
                 own.append(part.text)
                 end = self.builder.size
-        self.records.insert(0, Record(MAIL, (*self.fields, *_text("\n\n".join(own), start, end)), 0, end))
-        self.records.sort(key=lambda record: record.start)
+        self.builder.records.insert(0, Record(MAIL, (*self.fields, *_text("\n\n".join(own), start, end)), 0, end))
+        self.builder.records.sort(key=lambda record: record.start)
 
     def _quote(self, part: Part, sources: dict[int, Source]) -> None:
         """Write a quotation, unless its mail is known, with the lines that introduce it, and add its record."""
@@ -91,7 +90,7 @@ class MailWriter:
         fields = [Field(name, value, *_span(intro, value, start)) for name, value in named if value]
         if fields or is_known:
             copy = is_known or goes_on
-            self.records.append(Record(MAIL, (*fields, *_text(part.text, first, end)), start, end, copy))
+            self.builder.records.append(Record(MAIL, (*fields, *_text(part.text, first, end)), start, end, copy))
 
     def _is_known(self, part: Part) -> bool:
         """Return whether a quotation is of a mail that is read with this one, or that another of these quotes."""

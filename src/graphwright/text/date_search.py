@@ -1,24 +1,14 @@
-"""Dates and times as programs write them, in one form: 2024-05-01, 2024-05-01 09:30 or 2024-05-01 09:30:15."""
+"""Dates and times inside texts, in one form: 2024-05-01, 2024-05-01 09:30 or 2024-05-01 09:30:15."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
-# The names of months, cut to where they differ, in the languages of the Latin script that mail programs write most.
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan jän gen ene", "feb fév fev", "mar mär maa mrt", "apr avr abr", "may mai mei mag maj", "jun juin giu",
-            "jul juil lug", "aug aoû ago", "sep set", "oct okt ott out", "nov", "dec dez déc dic",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
-_NAME = rf"(?P<name>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})[^\W\d_]*\.?"
+from graphwright.text.dates import full_year
+from graphwright.text.month_names import month_of
+
+_NAME = r"(?P<name>[^\W\d_]{3,}\.?)"
 _DATES = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -37,23 +27,21 @@ _CLOCK = re.compile(
 _EPOCH = re.compile(r"(?P<seconds>1\d{9})(?:\.\d+|\d{3})?")  # seconds, with a fraction or in thousandths
 
 
-def day_first(texts: Iterable[str]) -> bool | None:
-    """Return whether dates such as 05/04/24 begin with the day, by those that leave no doubt; None if none does.
+def first_day(text: str) -> re.Match[str] | None:
+    """Return the first date in a text that names a day, with its parts as groups; None for none.
 
-    >>> day_first(["05/04/24", "05/14/24"]), day_first(["14.05.26"]), day_first(["05/04/24"])
-    (False, True, None)
+    >>> first_day("Date: Mon, 3 May 2021 09:00")[0], first_day("since 1999"), first_day("room 3 of 2021")
+    ('3 May 2021', None, None)
     """
-    for text in texts:
-        match = _DATES[2].search(text)
-        if match and max(int(match["first"]), int(match["second"])) > 12:
-            return int(match["first"]) > 12
-    return None
+    matches = (match for pattern in _DATES for match in pattern.finditer(text))
+    days = (match for match in matches if month_of(match.groupdict().get("name", "May")))
+    return min(days, key=lambda match: match.start(), default=None)
 
 
-def date_text(text: str, days_first: bool | None = None) -> str:
+def date_text(text: str, day_first: bool | None = None) -> str:
     """Return the first date in a text, with the time of day that follows; "" for none.
 
-    `days_first`: the order of 05/04/24; by default the day is first, unless the time is one of twelve hours. Seconds
+    `day_first`: the order of 05/04/24; by default the day is first, unless the time is one of twelve hours. Seconds
     since 1970 are in UTC; any other time is as written.
 
     >>> date_text("14.05.26, 18:02:11"), date_text("5/4/24, 6:02 PM"), date_text("1767200400.000100")
@@ -64,31 +52,29 @@ def date_text(text: str, days_first: bool | None = None) -> str:
     text = text.strip()
     if epoch := _EPOCH.fullmatch(text):
         return _written(datetime.fromtimestamp(int(epoch["seconds"]), UTC), True)
-    matches = (match for pattern in _DATES if (match := pattern.search(text)))
-    match = min(matches, key=lambda match: match.start(), default=None)
+    match = first_day(text)
     if match is None:
         return ""
     clock = _CLOCK.search(text, match.end(), match.end() + 20) or _CLOCK.search(text, 0, match.start())
     parts = match.groupdict()
     if "first" in parts:
-        swapped = _swapped(parts, days_first, clock)
+        swapped = _swapped(parts, day_first, clock)
         parts["day"], parts["month"] = (parts["second"], parts["first"])[:: -1 if not swapped else 1]
-    name = (parts.get("name") or "").lower()
-    year = int(parts["year"]) + (2000 if len(parts["year"]) == 2 else 0)
+    month = month_of(parts["name"]) if "name" in parts else int(parts["month"])
     try:
-        date = datetime(year, _MONTHS[name] if name else int(parts["month"]), int(parts["day"]), *_time(clock))
+        date = datetime(full_year(parts["year"]), month, int(parts["day"]), *_time(clock))
     except ValueError:
         return ""
     return _written(date, clock is not None)
 
 
-def _swapped(parts: dict[str, str], days_first: bool | None, clock: re.Match[str] | None) -> bool:
+def _swapped(parts: dict[str, str], day_first: bool | None, clock: re.Match[str] | None) -> bool:
     """Return whether a date in numbers begins with the month."""
     first, second = int(parts["first"]), int(parts["second"])
     if max(first, second) > 12:
         return second > 12
-    if days_first is not None:
-        return not days_first
+    if day_first is not None:
+        return not day_first
     return parts["mark"] == "/" and clock is not None and clock["half"] is not None
 
 
