@@ -41,16 +41,23 @@ def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool)
 
 
 def show_schema(folder: Path, *, as_json: bool) -> None:
-    """Print the types and relations that a query may name."""
+    """Print the types and relations that a query may name, as a query names them."""
+    from graphwright.operators import notation
+    from graphwright.operators.query.query import OfType
+
     with open_index(folder) as index:
         listed = index.schema()
     if as_json:
         print_json(listed)
         return
+
+    def name_text(name: str) -> str:
+        return notation(OfType(name))  # relations are written as types are
+
     for item in listed["types"]:
-        say(f"{item['name']} ({item['count']:,}): {', '.join(item['relations'])}")
+        say(f"{name_text(item['name'])} ({item['count']:,}): {', '.join(map(name_text, item['relations']))}")
     for item in listed["relations"]:
-        say(f".{item['name']} ({item['count']:,}): {shortened(item['example'], _WIDTH)}")
+        say(f".{name_text(item['name'])} ({item['count']:,}): {shortened(item['example'], _WIDTH)}")
 
 
 def _value(result: QueryResult) -> str:

@@ -20,7 +20,7 @@ FACTS = Facts.of_rows(
     ("text", "message"),
     [
         ("employees.salery", "There is no relation 'salery'. Did you mean 'salary'?"),
-        ("largest(employees by [start date])", "There is no relation 'start date'. Did you mean 'Start Date'?"),
+        ("largest(employees by [start date])", "There is no relation 'start date'. Did you mean [Start Date]?"),
         ("count(employee)", "There is no type 'employee'. Did you mean 'employees'?"),
         ('"Ida Bergr".~name', "Nothing is named 'Ida Bergr'. Did you mean 'Ida Berger'?"),
         ("employees where count(children) > 2", "There is no relation 'children'."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from itertools import islice
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.kernels.ranking import sorted_distinct
+from graphwright.operators.query.notation import notation
 from graphwright.operators.query.query import Compare, Comparison, Named, OfType, Query, Step
 from graphwright.operators.query.reached import value_kind
 from graphwright.search.facts import Facts
@@ -33,9 +34,9 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
     notes = []
     for part in _parts(query):
         if isinstance(part, Step) and part.relation not in facts.relations:
-            raise OptionError(f"There is no relation {part.relation!r}.{_near(part.relation, facts.relations)}")
+            raise OptionError(f"There is no relation {part.relation!r}.{_near(part.relation, facts.relations, _typed)}")
         if isinstance(part, OfType) and part.type not in facts.types and not len(facts.of_type(part.type)):
-            raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types)}")
+            raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types, _typed)}")
         if isinstance(part, Named) and not len(facts.find(part.name)):
             raise OptionError(f"Nothing is named {part.name!r}.{_near_names(part.name, facts)}")
         if isinstance(part, Compare) and part.path and isinstance(part.value, str):
@@ -69,9 +70,15 @@ def _near_names(name: str, facts: Facts) -> str:
     return _near(name, (like.name for like in facts.near(name, _NEAR) if like.kind in ("node", "value")))
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def _typed(name: str) -> str:
+    """Return the name of a type or a relation in quotes, or in the brackets that a query has to have around it."""
+    text = notation(OfType(name))
+    return text if text.startswith("[") else repr(text)
+
+
+def _near(name: str, known: Iterable[str], shown: Callable[[str], str] = repr) -> str:
     """Return the names that are near an unknown one, as a suggestion; of a few all."""
     names = {each.lower(): each for each in islice(known, _COMPARED)}
     near = difflib.get_close_matches(name.lower(), names, _NEAR) or (list(names) if len(names) <= _NEAR else [])
-    listed = [repr(names[each]) for each in near]
+    listed = [shown(names[each]) for each in near]
     return f" Did you mean {' or '.join(filter(None, (', '.join(listed[:-1]), listed[-1])))}?" if listed else ""
