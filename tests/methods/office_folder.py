@@ -16,6 +16,7 @@ DELIVERIES = (
     "L-03;Müller GmbH;28.11.2023;45;-120,25\n"
     "L-04;Überland;02.05.2024;300;12.400,00\n"
 )
+RETURNS = 'Lieferung,Eingang,Betrag\nL-01,03/29/2024,"1,234.50"\nL-04,05/06/2024,2.125\n'
 MAILBOX = """\
 From ida@example.org Mon Mar  4 09:00:00 2024
 From: Ida Berg <ida@example.org>
@@ -95,6 +96,7 @@ def write_folder(folder: Path) -> None:
     """Write the files."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "deliveries.csv").write_bytes(DELIVERIES.encode("cp1252"))
+    (folder / "returns.csv").write_text(RETURNS, "utf-8")
     (folder / "orders.xlsx").write_bytes(orders_book())
     (folder / "kiln.mbox").write_text(MAILBOX, "utf-8")
     (folder / "WhatsApp Chat with Sand.txt").write_text(CHAT, "utf-8")

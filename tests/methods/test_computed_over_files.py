@@ -35,6 +35,27 @@ ASKED = [
         id="date in CSV",
     ),
     pytest.param(
+        "What was returned in all?",
+        "sum(returns.Betrag)",
+        ["1236.625"],
+        ["Betrag: 1,234.50", "Betrag: 2.125"],
+        id="other dialect",
+    ),
+    pytest.param(
+        "What came back last?",
+        "largest(returns by Eingang).Lieferung",
+        ["L-04"],
+        ["Eingang: 05/06/2024"],
+        id="date of other dialect",
+    ),
+    pytest.param(
+        "What was returned before June?",
+        '(returns where Eingang < "2024-06").Lieferung',
+        ["L-01", "L-04"],
+        ["Eingang: 03/29/2024", "Eingang: 05/06/2024"],
+        id="dates of other dialect",
+    ),
+    pytest.param(
         "What are all orders together?",
         "sum(Orders.Price)",
         ["11140.5"],
