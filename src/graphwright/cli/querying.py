@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphwright.operators import QueryResult
     from graphwright.search import Filter
 
-_ROWS, _COLUMNS, _WIDTH = 20, 8, 60  # of a table on a terminal; characters of a source
+_ROWS, _COLUMNS, _WIDTH, _HEADING = 20, 8, 60, 12  # of a table on a terminal; characters of a source, of a heading
 
 
 def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool) -> None:
@@ -82,7 +82,7 @@ def _show_things(result: QueryResult, output: Console) -> None:
         table = plain_table()
         table.show_header = is_table
         for name in columns:
-            table.add_column(Text(name))
+            table.add_column(Text(_heading(name)))
         for row in rows:
             table.add_row(*(Text(shortened(row.get(name, ""), _WIDTH)) for name in columns))
         output.print(table)
@@ -91,6 +91,12 @@ def _show_things(result: QueryResult, output: Console) -> None:
             say("\t".join(" ".join(cell.split()) for cell in cells))
     if len(result.things) > len(rows):
         note(f"note: {len(rows):,} of {counted(len(result.things), 'thing')} are shown.")
+
+
+def _heading(name: str) -> str:
+    """Return the name of a column, a long path in two lines."""
+    around, dot, last = name.rpartition(".")
+    return f"{around}{dot}\n{last}" if dot and len(name) > _HEADING else name
 
 
 def _show_support(result: QueryResult, output: Console) -> None:
