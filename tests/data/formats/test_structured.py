@@ -52,6 +52,12 @@ def test_read_documents_object_around_list_of_its_name_is_document(tmp_path: Pat
     assert document.records[1].fields[-1][:2] == ("document.total", "2")
 
 
+def test_read_documents_object_of_ids_gives_record_for_each(tmp_path: Path) -> None:
+    source = '{"s1": {"name": "Lynx"}, "s2": {"name": "Heron"}, "s3": {"name": "Newt"}}'
+    document = read(tmp_path, "species.json", source)
+    assert facts(document)[1] == ("species", [("id", "s2"), ("name", "Heron")])
+
+
 def test_read_documents_yaml_list_gives_record_for_each(tmp_path: Path) -> None:
     source = "- q: How long is the warranty?\n  a: Thirty months.\n- q: Who repairs pumps?\n  a: Ostwerk.\n"
     document = read(tmp_path, "faq.yml", source)

@@ -184,10 +184,11 @@ def _lines(cells: Sequence[Cell], each: bool) -> list[list[Cell]]:
 def object_file(value: Any, kind: str) -> Extracted | None:
     """Return the text and the records of one object, or of a list of objects; None for neither.
 
-    An object around a list of its own name (a file "issues" with a total and "issues") is the document of them.
+    An object of ids and objects alike is a list of these. An object around a list of its own name (a file "issues"
+    with a total and "issues") is the document of them.
     """
     writer = ObjectWriter(TextBuilder())
-    if isinstance(value, dict):
+    if isinstance(value, dict) and not _entries(value):
         lists = {part.path.rpartition(".")[2].casefold() for part in object_parts(value) if isinstance(part, Nested)}
         writer.write(value, DOCUMENT if kind.casefold() in lists else kind, each=True)
     else:
