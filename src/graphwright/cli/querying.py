@@ -101,7 +101,7 @@ def _heading(name: str) -> str:
 
 def _show_support(result: QueryResult, output: Console) -> None:
     """Print the sources of a result."""
-    if result.support_count:
+    if result.citations:
         output.print(Text(f"Sources: {len(result.citations)} of {result.support_count:,}", "dim"))
     for cited in result.citations:
         place = cited.document or " — ".join(cited.path)

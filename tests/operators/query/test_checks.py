@@ -40,3 +40,10 @@ def test_check_unknown_value_gives_a_note() -> None:
 
 def test_check_known_names_gives_no_notes() -> None:
     assert check(parse_notation('employees where city = "graz" and [Start Date] > 2020 and salary != 3'), FACTS) == ()
+
+
+def test_check_text_that_has_no_order_gives_a_note() -> None:
+    assert check(parse_notation('employees where salary > "much"'), FACTS) == (
+        "'much' is no number or date, so nothing is more or less than it.",
+    )
+    assert check(parse_notation('employees where [Start Date] > "May 2024"'), FACTS) == ()

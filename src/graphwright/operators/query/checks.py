@@ -39,6 +39,8 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
             raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types, _typed)}")
         if isinstance(part, Named) and not len(facts.find(part.name)):
             raise OptionError(f"Nothing is named {part.name!r}.{_near_names(part.name, facts)}")
+        if isinstance(part, Compare) and isinstance(part.value, str):
+            notes += _unordered_value(part.comparison, part.value)
         if isinstance(part, Compare) and part.path and isinstance(part.value, str):
             notes += _unknown_value(part.path[-1], part.comparison, part.value, facts)
     return tuple(notes)
@@ -53,6 +55,13 @@ def _unknown_value(step: Step, comparison: Comparison, text: str, facts: Facts) 
     if len(np.intersect1d(facts.find(text), ends)):
         return []
     return [f"No value of {step.relation} is {text!r}.{_near(text, facts.texts(ends[:_COMPARED]))}"]
+
+
+def _unordered_value(comparison: Comparison, text: str) -> list[str]:
+    """Return a note if a text is compared as more or less, which is neither a number nor a date."""
+    if comparison in ("=", "!=", "contains") or value_kind(text) != TEXT:
+        return []
+    return [f"{text!r} is no number or date, so nothing is more or less than it."]
 
 
 def _parts(value: Any) -> Iterator[Any]:
