@@ -133,6 +133,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "graph.export:FORMATS graph.export:format_of graph.shown_path:shown_path "
             "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS"
         ),
+        "it lists types as queries name them": "operators.query.query:OfType",
         "it reports what is installed and compiled": (
             "kernels.csr:compiled_before kernels:csr learn.network:import_torch models.embedded.runtime:import_runtime "
             "store.tables:SCHEMA"

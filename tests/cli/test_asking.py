@@ -16,9 +16,11 @@ from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages
 from graphwright.cli.asking import show_state
 from graphwright.generate import AnswerIfEnough
 from graphwright.models import ScriptedLLM
-from graphwright.operators import GroupAnchors, NamesAndPhrases, Operator, SpecialiseInContext
+from graphwright.operators import GroupAnchors, NamesAndPhrases, Operator, ParseQuery, SpecialiseInContext
+from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
+from graphwright.search.facts import Facts
 from graphwright.search.vector_index import joined
 from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
@@ -131,6 +133,15 @@ def test_explanation_counts_single_nodes() -> None:
     text = explained(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
     assert "VectorSearch:" not in text and "Anchors" not in text
     assert "6 items: " in " ".join(text.split()) and "Bread" not in text.split("Steps")[0]
+
+
+def test_explanation_of_first_step_without_result_shows_none() -> None:
+    class NoQueries:
+        def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+            return []
+
+    trace = section(explained(ParseQuery(NoQueries())(start("?", SNAPSHOT.graph))), "Steps")
+    assert "asks nothing" in " ".join(trace.split()) and "nodes" not in trace
 
 
 def test_explanation_trace_shows_changes_and_notes() -> None:

@@ -81,7 +81,7 @@ def test_column_decides_order_of_day_and_month() -> None:
 
 def test_units_of_one_dimension_become_the_most_frequent() -> None:
     assert numbers(["12 km", "800 m", "3 km"]) == [12, 0.8, 3] and set(units(["12 km", "800 m", "3 km"])) == {"km"}
-    assert units(["€ 12", "12 EUR", "$5", "5 %", "3 people", "4 people"]) == ["eur", "eur", "usd", "%", *["people"] * 2]
+    assert units(["€ 12", "12 EUR", "$5", "5 %", "3 people", "4 people"]) == ["EUR", "EUR", "USD", "%", *["people"] * 2]
 
 
 def test_year_is_number_except_in_column_of_dates() -> None:

@@ -58,9 +58,11 @@ def explain(state: State, output: Console | None = None) -> None:
 
 
 def _changed(before: State | None, after: State) -> str:
+    is_whole = len(after.graph) == len(after.graph.columns.kinds)  # as every first step is given it
     for name in _FIELDS:
         value = getattr(after, name)
-        if value is not None and (before is None or value is not getattr(before, name)):
+        changed = not (name == "graph" and is_whole) if before is None else value is not getattr(before, name)
+        if value is not None and changed:
             return name
     return ""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphwright.operators import QueryResult
     from graphwright.search import Filter
 
-_ROWS, _COLUMNS, _WIDTH = 20, 8, 60  # of a table on a terminal; characters of a source
+_ROWS, _COLUMNS, _WIDTH, _HEADING = 20, 8, 60, 12  # of a table on a terminal; characters of a source, of a heading
 
 
 def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool) -> None:
@@ -41,16 +41,23 @@ def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool)
 
 
 def show_schema(folder: Path, *, as_json: bool) -> None:
-    """Print the types and relations that a query may name."""
+    """Print the types and relations that a query may name, as a query names them."""
+    from graphwright.operators import notation
+    from graphwright.operators.query.query import OfType
+
     with open_index(folder) as index:
         listed = index.schema()
     if as_json:
         print_json(listed)
         return
+
+    def name_text(name: str) -> str:
+        return notation(OfType(name))  # relations are written as types are
+
     for item in listed["types"]:
-        say(f"{item['name']} ({item['count']:,}): {', '.join(item['relations'])}")
+        say(f"{name_text(item['name'])} ({item['count']:,}): {', '.join(map(name_text, item['relations']))}")
     for item in listed["relations"]:
-        say(f".{item['name']} ({item['count']:,}): {shortened(item['example'], _WIDTH)}")
+        say(f".{name_text(item['name'])} ({item['count']:,}): {shortened(item['example'], _WIDTH)}")
 
 
 def _value(result: QueryResult) -> str:
@@ -75,7 +82,7 @@ def _show_things(result: QueryResult, output: Console) -> None:
         table = plain_table()
         table.show_header = is_table
         for name in columns:
-            table.add_column(Text(name))
+            table.add_column(Text(_heading(name)))
         for row in rows:
             table.add_row(*(Text(shortened(row.get(name, ""), _WIDTH)) for name in columns))
         output.print(table)
@@ -86,9 +93,15 @@ def _show_things(result: QueryResult, output: Console) -> None:
         note(f"note: {len(rows):,} of {counted(len(result.things), 'thing')} are shown.")
 
 
+def _heading(name: str) -> str:
+    """Return the name of a column, a long path in two lines."""
+    around, dot, last = name.rpartition(".")
+    return f"{around}{dot}\n{last}" if dot and len(name) > _HEADING else name
+
+
 def _show_support(result: QueryResult, output: Console) -> None:
     """Print the sources of a result."""
-    if result.support_count:
+    if result.citations:
         output.print(Text(f"Sources: {len(result.citations)} of {result.support_count:,}", "dim"))
     for cited in result.citations:
         place = cited.document or " — ".join(cited.path)

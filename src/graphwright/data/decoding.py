@@ -157,12 +157,13 @@ class _Bytes(io.RawIOBase):
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that identifies a file's format, in lower case and without `.gz`.
+    """Return the suffix that identifies a file's format, in lower case and without `.gz`; GeoJSON is JSON.
 
-    >>> suffix_of(Path("corpus.JSONL.gz"))
-    '.jsonl'
+    >>> suffix_of(Path("corpus.JSONL.gz")), suffix_of(Path("wells.geojson"))
+    ('.jsonl', '.json')
     """
-    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+    suffix = Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+    return ".json" if suffix == ".geojson" else suffix
 
 
 def stem(path: Path) -> str:

@@ -17,17 +17,17 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, CO_OCCURS, MENTIONS, REFERS, SYNONYM, Columns, Graph
 from graphwright.graph.records import RecordColumns, sorted_forms
+from graphwright.search.fact_values import values_of
 from graphwright.search.fact_words import FactWords, Likeness
 from graphwright.search.name_index import NameIndex, name_index_of
-from graphwright.search.relation_facts import LARGE, RelationFacts
+from graphwright.search.relation_facts import RelationFacts
 from graphwright.search.relation_index import TYPES, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import normal_form
-from graphwright.text.values import TypedValues, column_format, typed_values
+from graphwright.text.values import TypedValues
 
 OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, CO_OCCURS, REFERS})
 """Relations that an index adds, which state no fact."""
-_SAMPLE = 10_000  # facts of a large relation that decide how its values are written
 _NONE = np.empty(0, np.int64)
 Value = TypeVar("Value")
 _cache: SnapshotCache[object] = SnapshotCache()
@@ -114,23 +114,10 @@ class Facts:
     def values(self, name: str, positions: Ints | None = None) -> TypedValues:
         """Return the typed object of each fact of a relation, or of those at `positions`.
 
-        How values are written is decided by the texts of all, in a large relation by an even sample.
+        How values are written is decided by the texts of the same type of records, else by all; in a large relation by
+        an even sample.
         """
-        facts = self.relation(name)
-        sample = np.linspace(0, len(facts) - 1, min(len(facts), _SAMPLE)).astype(np.int64)
-        written = self.kept(("format", name), lambda: column_format(self._texts(facts, sample)))
-        if positions is not None and (len(facts) > LARGE or len(positions) <= len(facts) // 16):
-            return typed_values(self._texts(facts, positions), written)
-        every = self.kept(("values", name), lambda: typed_values(self._texts(facts, np.arange(len(facts))), written))
-        return every if positions is None else every.at(positions)
-
-    def _texts(self, facts: RelationFacts, positions: Ints) -> list[str]:
-        """Return the text of each fact's object, of a field as its cell says it."""
-        objects, fields = facts.object(positions), facts.field(positions)
-        if self.records is None:
-            return self.columns.names.take(objects)
-        objects[fields >= 0] = self.first_value + self.records.text[fields[fields >= 0]].astype(np.int64)
-        return self.texts(objects)
+        return values_of(self, name, positions)
 
     @property
     def types(self) -> tuple[str, ...]:

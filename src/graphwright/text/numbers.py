@@ -36,7 +36,7 @@ _SCALES = {
     "lakh": 1e5,
     "crore": 1e7,
 }
-_SIGNS = {"€": "eur", "$": "usd", "us$": "usd", "£": "gbp", "¥": "jpy", "₹": "inr", "₽": "rub", "₩": "krw", "₺": "try"}
+_SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY"}
 _PREFIXES = {
     "n": 1e-9,
     "µ": 1e-6,
@@ -104,8 +104,8 @@ def folded_digits(text: str) -> str:
     return "".join(digits).replace("٫", ".").replace("٬", ",").replace("％", "%")
 
 
-def decimal_of(texts: Iterable[str]) -> str:
-    """Return the decimal sign of the numbers of a column, "." or ","; "." if none decides.
+def decimal_of(texts: Iterable[str], otherwise: str = ".") -> str:
+    """Return the decimal sign of the numbers of a column, "." or ","; `otherwise` if none decides.
 
     One sign before other than three digits, or after another sign, is decimal; one that is repeated, or before another
     sign, groups thousands. So does the only sign of a column, before three digits each time, if all numbers without it
@@ -118,7 +118,7 @@ def decimal_of(texts: Iterable[str]) -> str:
     """
     listed = list(texts)
     if not any("." in text or "," in text for text in listed):
-        return "."
+        return otherwise
     matches = (_AMOUNT.fullmatch(text.strip("()")) for text in listed)
     numbers = [match["number"] for match in matches if match]
     votes = [sign for number in numbers if (sign := _decimal_in(number))]
@@ -126,7 +126,7 @@ def decimal_of(texts: Iterable[str]) -> str:
         return "," if votes.count(",") > votes.count(".") else "."
     plain = [number for number in numbers if number.isdigit()]
     groups = sum("." in number for number in numbers) > 1 and plain and max(map(len, plain)) <= 3
-    return "," if groups else "."
+    return "," if groups else otherwise
 
 
 def _decimal_in(number: str) -> str:
@@ -149,7 +149,7 @@ def amount_of(text: str, decimal: str = ".") -> Amount | None:
     A number with leading zeros is an identifier, and an ordinal ("3rd") no number.
 
     >>> amount_of("1.234,50 €"), amount_of("(1,200)"), amount_of("12 km"), amount_of("007"), amount_of("3rd")
-    (Amount(number=1234.5, unit='eur', is_known=True), Amount(number=-1200.0, unit='', is_known=True), \
+    (Amount(number=1234.5, unit='EUR', is_known=True), Amount(number=-1200.0, unit='', is_known=True), \
 Amount(number=12.0, unit='km', is_known=True), None, None)
     """
     if _PLAIN_NUMBER.fullmatch(text):
@@ -184,12 +184,12 @@ def _unit(match: re.Match[str]) -> tuple[float, str, bool] | None:
         scale, words = factor, words[1:]
     unit = " ".join(words)
     if before:
-        return None if unit else (scale, _SIGNS.get(before, before), True)
+        return None if unit else (scale, _SIGNS.get(before, before.upper()), True)
     if not unit:
         return scale, "", True
     folded = unit.casefold()
     if _is_currency(folded):
-        return scale, _SIGNS.get(folded, folded), True
+        return scale, _SIGNS.get(folded, folded.upper()), True
     unit = unit.rstrip(".").replace("^", "").replace("m2", "m²").replace("m3", "m³")
     if unit in _units() or unit in _PLAIN:
         return None if not match["space"] and folded in _ORDINALS else (scale, unit, True)
@@ -220,7 +220,7 @@ def _units() -> dict[str, tuple[str, float]]:
 def conversion(unit: str, other: str) -> float | None:
     """Return the factor from one unit to another, 1 if one has none; None if they are not of one dimension.
 
-    >>> conversion("km", "m"), conversion("", "km"), conversion("km", "kg"), conversion("eur", "usd")
+    >>> conversion("km", "m"), conversion("", "km"), conversion("km", "kg"), conversion("EUR", "USD")
     (1000.0, 1.0, None, None)
     """
     if unit == other or not unit or not other:

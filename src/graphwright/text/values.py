@@ -71,7 +71,7 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
 
     >>> written = column_format(["1.200,50 €", "3/25/2024", "12 km", "800 m", "3 km"])
     >>> written.decimal, written.day_first, written.units
-    (',', False, ('km', 'eur', 'm'))
+    (',', False, ('km', 'EUR', 'm'))
     """
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
     decimal, day_first = decimal_of(folded), day_first_of(folded) is not False
@@ -84,6 +84,29 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     clocks = [clock for text in others if (clock := _CLOCK.fullmatch(text)) and not clock[5]]
     with_hours = not any(int(clock[1]) > 23 or clock[3] for clock in clocks)
     return ColumnFormat(decimal, day_first, with_dates, with_hours, accepted, len(folded) < 2)
+
+
+def format_of_part(column: ColumnFormat, texts: Sequence[str]) -> ColumnFormat:
+    """Return how a part of a column is written, such as that of one file, by its texts where they decide it.
+
+    >>> column = column_format(["13/01/2024", "12,5", "01/31/2024"])
+    >>> format_of_part(column, ["01/31/2024", "1.250", "2.5"])[:2], format_of_part(column, ["01/02/2024"])[:2]
+    (('.', False), (',', True))
+    """
+    folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
+    day_first = day_first_of(folded)
+    decides = column.day_first if day_first is None else day_first
+    return column._replace(decimal=decimal_of(folded, column.decimal), day_first=decides)
+
+
+def joined_values(parts: Sequence[tuple[NDArray[np.int64], TypedValues]]) -> TypedValues:
+    """Return the values of parts that have these positions in the whole."""
+    units, size = {"": 0}, sum(len(at) for at, _ in parts)
+    whole = TypedValues(np.empty(size, np.uint8), np.empty(size), np.empty(size), np.empty(size, np.int32))
+    for at, part in parts:
+        numbers = np.array([units.setdefault(unit, len(units)) for unit in part.units], np.int32)
+        whole.kind[at], whole.low[at], whole.high[at], whole.unit[at] = *part[:3], numbers[part.unit]
+    return whole._replace(units=tuple(units))
 
 
 def _is_certain(amount: Amount | None, text: str) -> bool:

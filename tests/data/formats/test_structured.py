@@ -38,10 +38,24 @@ def test_read_documents_every_notation_of_an_object_gives_same(tmp_path: Path, n
     document = read(tmp_path, name, FILES[name])
     assert document.text == "catalogue.year: 2024.\npumps: name: Kettil; litres: 45.\npumps: name: Ostwerk; litres: 60."
     assert facts(document) == [
-        ("pumps", [("catalogue.year", "2024")]),
         ("pumps", [("name", "Kettil"), ("litres", "45")]),
         ("pumps", [("name", "Ostwerk"), ("litres", "60")]),
     ]
+
+
+def test_read_documents_object_around_list_of_its_name_is_document(tmp_path: Path) -> None:
+    document = read(
+        tmp_path, "Pumps.yaml", "total: 2\nresult:\n  pumps:\n    - {name: Kettil}\n    - {name: Ostwerk}\n"
+    )
+    assert [record.type for record in document.records] == ["document", "pumps", "pumps"]
+    assert ("total", "2") in [field[:2] for field in document.records[0].fields]
+    assert document.records[1].fields[-1][:2] == ("document.total", "2")
+
+
+def test_read_documents_object_of_ids_gives_record_for_each(tmp_path: Path) -> None:
+    source = '{"s1": {"name": "Lynx"}, "s2": {"name": "Heron"}, "s3": {"name": "Newt"}}'
+    document = read(tmp_path, "species.json", source)
+    assert facts(document)[1] == ("species", [("id", "s2"), ("name", "Heron")])
 
 
 def test_read_documents_yaml_list_gives_record_for_each(tmp_path: Path) -> None:

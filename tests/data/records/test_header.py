@@ -21,6 +21,7 @@ from graphwright.data.records.header import are_pairs, column_names, header_dept
         (["|Q1||Q2|", "Region|Sales|Units|Sales|Units", "North|1|2|3|4", "South|5|6|7|8"], 2),
         (["Plant|Output||Since", "|Plan|Actual|", "Graz|1|2|1998", "Linz|3|4|2001"], 2),
         (["River|Length", "|km", "Mur|464", "Enns|254"], 2),  # units
+        (["id|mass|taken", "|mg|", "S1|12|2024-05-01", "S2|9|2024-05-02"], 2),  # units of numbers only
         (["River|Length", "Mur|unknown", "Enns|254", "Drau|749"], 1),
         (["part|price", "KX-1|3", "KX-2|4"], 1),
     ],

@@ -20,7 +20,7 @@ FACTS = Facts.of_rows(
     ("text", "message"),
     [
         ("employees.salery", "There is no relation 'salery'. Did you mean 'salary'?"),
-        ("largest(employees by [start date])", "There is no relation 'start date'. Did you mean 'Start Date'?"),
+        ("largest(employees by [start date])", "There is no relation 'start date'. Did you mean [Start Date]?"),
         ("count(employee)", "There is no type 'employee'. Did you mean 'employees'?"),
         ('"Ida Bergr".~name', "Nothing is named 'Ida Bergr'. Did you mean 'Ida Berger'?"),
         ("employees where count(children) > 2", "There is no relation 'children'."),
@@ -40,3 +40,10 @@ def test_check_unknown_value_gives_a_note() -> None:
 
 def test_check_known_names_gives_no_notes() -> None:
     assert check(parse_notation('employees where city = "graz" and [Start Date] > 2020 and salary != 3'), FACTS) == ()
+
+
+def test_check_text_that_has_no_order_gives_a_note() -> None:
+    assert check(parse_notation('employees where salary > "much"'), FACTS) == (
+        "'much' is no number or date, so nothing is more or less than it.",
+    )
+    assert check(parse_notation('employees where [Start Date] > "May 2024"'), FACTS) == ()

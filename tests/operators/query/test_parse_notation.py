@@ -69,6 +69,7 @@ def test_parse_notation_typed_text_gives_the_query(text: str, query: Query) -> N
         ("count(films", r"at its end: '\)' is expected"),
         ('films where name = "Heat', "at character 20, '\"Heat': this cannot be read; the quote is not closed"),
         ("films where [release year > 3", "the bracket is not closed"),
+        ("films where name = 'Heat'", 'names and values stand in double quotes, as in "Graz"'),
         ("cuont(films)", "no function 'cuont'. Did you mean 'count'"),
         ("count(films) where year = 3", "at character 14"),
         ("largest(films)", "'by' is expected"),

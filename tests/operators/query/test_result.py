@@ -60,7 +60,7 @@ def test_result_of_tickets_gives_value_and_names(text: str, value: object, names
 
 
 def test_result_of_sum_names_the_values_left_out() -> None:
-    assert _tickets("sum(tickets.hours)").notes == ("1 of 3 values are left out: they are no numbers or dates.",)
+    assert _tickets("sum(tickets.hours)").notes == ("Left out: 1 of 3 values, no numbers or dates.",)
 
 
 def test_result_of_sum_in_several_units_says_so() -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from graphwright.data.records.grid import CellRow, has_digit, is_number, kind_of
+from graphwright.text.dates import period_of
 
 Assumption = Callable[[CellRow], bool]
 """Whether a first row names the columns where the rows below do not tell."""
@@ -127,7 +128,7 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
     """Return whether row `depth` belongs to the header above it.
 
     It does if a name spans both, if it divides a merged name, if it has names where the row above has none, or if it
-    has units: texts above values, and nothing above texts.
+    has units: texts above values, or above numbers, and nothing above the rest.
     """
     above, row, body = rows[depth - 1], rows[depth], rows[depth + 1 :]
     filled = row.filled()
@@ -137,15 +138,20 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
         return False
     if above.left:
         return header_evidence(rows[depth:]) >= 0
-    values = [column for column in range(len(row.cells)) if _has_values(body, column)]
+    values, numbers = (_columns_of(body, len(row.cells), kind) for kind in (has_digit, _is_quantity))
     names = any(not above.cell(column) for column in filled) and any(column in values for column in filled)
-    units = bool(values) and filled == values and not any(has_digit(row.cells[column]) for column in filled)
+    units = filled in (values, numbers) and not any(has_digit(row.cells[column]) for column in filled)
     return names or units
 
 
-def _has_values(rows: Sequence[CellRow], column: int) -> bool:
-    texts = [text for row in rows if (text := row.cell(column))]
-    return bool(texts) and 2 * sum(map(has_digit, texts)) >= len(texts)
+def _is_quantity(text: str) -> bool:
+    return is_number(text) and period_of(text) is None
+
+
+def _columns_of(rows: Sequence[CellRow], width: int, is_kind: Callable[[str], bool]) -> list[int]:
+    """Return the columns of which at least half of the texts are of a kind."""
+    columns = ([text for row in rows if (text := row.cell(column))] for column in range(width))
+    return [at for at, texts in enumerate(columns) if texts and 2 * sum(map(is_kind, texts)) >= len(texts)]
 
 
 def column_names(header: Sequence[CellRow]) -> tuple[str, ...]:

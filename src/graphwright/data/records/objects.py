@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from graphwright.data.decoding import clean
 from graphwright.data.document import metadata_text
 from graphwright.data.formats.format import Extracted, TextBuilder, UnreadableError
-from graphwright.data.records.record import Field, Record
+from graphwright.data.records.record import DOCUMENT, Field, Record
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -181,10 +181,15 @@ def _lines(cells: Sequence[Cell], each: bool) -> list[list[Cell]]:
 
 
 def object_file(value: Any, kind: str) -> Extracted | None:
-    """Return the text and the records of one object, or of a list of objects; None for neither."""
+    """Return the text and the records of one object, or of a list of objects; None for neither.
+
+    An object of ids and objects alike is a list of these. An object around a list of its own name (a file "issues"
+    with a total and "issues") is the document of them.
+    """
     writer = ObjectWriter(TextBuilder())
-    if isinstance(value, dict):
-        writer.write(value, kind, each=True)
+    if isinstance(value, dict) and not _entries(value):
+        lists = {part.path.rpartition(".")[2].casefold() for part in object_parts(value) if isinstance(part, Nested)}
+        writer.write(value, DOCUMENT if kind.casefold() in lists else kind, each=True)
     else:
         parts = list(object_parts({kind: value}))
         if not any(isinstance(part, Nested) for part in parts):

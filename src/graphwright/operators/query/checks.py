@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from itertools import islice
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.kernels.ranking import sorted_distinct
+from graphwright.operators.query.notation import notation
 from graphwright.operators.query.query import Compare, Comparison, Named, OfType, Query, Step
 from graphwright.operators.query.reached import value_kind
 from graphwright.search.facts import Facts
@@ -33,11 +34,13 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
     notes = []
     for part in _parts(query):
         if isinstance(part, Step) and part.relation not in facts.relations:
-            raise OptionError(f"There is no relation {part.relation!r}.{_near(part.relation, facts.relations)}")
+            raise OptionError(f"There is no relation {part.relation!r}.{_near(part.relation, facts.relations, _typed)}")
         if isinstance(part, OfType) and part.type not in facts.types and not len(facts.of_type(part.type)):
-            raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types)}")
+            raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types, _typed)}")
         if isinstance(part, Named) and not len(facts.find(part.name)):
             raise OptionError(f"Nothing is named {part.name!r}.{_near_names(part.name, facts)}")
+        if isinstance(part, Compare) and isinstance(part.value, str):
+            notes += _unordered_value(part.comparison, part.value)
         if isinstance(part, Compare) and part.path and isinstance(part.value, str):
             notes += _unknown_value(part.path[-1], part.comparison, part.value, facts)
     return tuple(notes)
@@ -52,6 +55,13 @@ def _unknown_value(step: Step, comparison: Comparison, text: str, facts: Facts) 
     if len(np.intersect1d(facts.find(text), ends)):
         return []
     return [f"No value of {step.relation} is {text!r}.{_near(text, facts.texts(ends[:_COMPARED]))}"]
+
+
+def _unordered_value(comparison: Comparison, text: str) -> list[str]:
+    """Return a note if a text is compared as more or less, which is neither a number nor a date."""
+    if comparison in ("=", "!=", "contains") or value_kind(text) != TEXT:
+        return []
+    return [f"{text!r} is no number or date, so nothing is more or less than it."]
 
 
 def _parts(value: Any) -> Iterator[Any]:
@@ -69,9 +79,15 @@ def _near_names(name: str, facts: Facts) -> str:
     return _near(name, (like.name for like in facts.near(name, _NEAR) if like.kind in ("node", "value")))
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def _typed(name: str) -> str:
+    """Return the name of a type or a relation in quotes, or in the brackets that a query has to have around it."""
+    text = notation(OfType(name))
+    return text if text.startswith("[") else repr(text)
+
+
+def _near(name: str, known: Iterable[str], shown: Callable[[str], str] = repr) -> str:
     """Return the names that are near an unknown one, as a suggestion; of a few all."""
     names = {each.lower(): each for each in islice(known, _COMPARED)}
     near = difflib.get_close_matches(name.lower(), names, _NEAR) or (list(names) if len(names) <= _NEAR else [])
-    listed = [repr(names[each]) for each in near]
+    listed = [shown(names[each]) for each in near]
     return f" Did you mean {' or '.join(filter(None, (', '.join(listed[:-1]), listed[-1])))}?" if listed else ""

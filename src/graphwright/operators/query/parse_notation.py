@@ -42,6 +42,12 @@ from graphwright.operators.query.query import (
 
 MAX_TOKENS = 300
 """Words and signs of a query; each may be a level of nesting."""
+_HINTS = {
+    '"': "; the quote is not closed",
+    "[": "; the bracket is not closed",
+    **dict.fromkeys("'‘’“”„«»", '; names and values stand in double quotes, as in "Graz"'),
+}
+"""What to do about a sign with which no word begins."""
 _TOKEN = re.compile(
     rf'(?P<text>"(?:[^"]|"")*")|(?P<name>\[(?:[^\]]|\]\])*\])|(?P<number>{NUMBER.pattern})|(?P<word>{WORD.pattern})'
     r"|(?P<sign>!=|>=|<=|[=<>().,~])"
@@ -80,8 +86,7 @@ def _tokens(text: str) -> list[_Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            open_quote = {'"': "; the quote is not closed", "[": "; the bracket is not closed"}.get(text[position], "")
-            _fail(position, text[position:], f"this cannot be read{open_quote}")
+            _fail(position, text[position:], f"this cannot be read{_HINTS.get(text[position], '')}")
         tokens.append(_Token(str(match.lastgroup), match[0], position))
         position = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
         if len(tokens) > MAX_TOKENS:

@@ -13,6 +13,7 @@ from graphwright.graph.items import Item, tree_item
 from graphwright.graph.walks import walk_text
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
+from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parser import QueryParser, ScoredQuery
 from graphwright.operators.query.query import Difference
 from graphwright.operators.query.result import result_of
@@ -53,9 +54,11 @@ class ParseQuery(Operator):
             run.note("the question asks nothing that can be computed")
             return state
         best = queries[0]
-        run.note(f"the most probable query has a probability of {best.probability:.2f}")
+        chance = f"has a probability of {best.probability:.2f}"
         if best.probability < self.threshold:
+            run.note(f"the most probable query {chance}: {notation(best.query)}")
             return state
+        run.note(f"the query {chance}")
         return state.with_(query=AskedQuery(best.query, best.probability))
 
 

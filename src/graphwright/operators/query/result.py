@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from graphwright.errors import counted
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.operators.citation import cite_fact
@@ -166,7 +167,7 @@ def _typed(query: Query, execution: Execution) -> tuple[str, tuple[str, ...]]:
     pairs, amounts = execution.amounts(things, path)
     total, notes = len(execution.reached(things, path).distinct().ends), list[str]()
     if missing := total - len(pairs.ends):
-        notes.append(f"{missing:,} of {total:,} values are left out: they are no numbers or dates.")
+        notes.append(f"Left out: {missing:,} of {counted(total, 'value')}, no numbers or dates.")
     units = [amounts.units[unit] or "none" for unit in np.unique(amounts.unit).tolist()]
     if len(units) > 1:
         notes.append(f"The values have several units, which are not converted: {', '.join(units)}.")

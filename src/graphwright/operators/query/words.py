@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import singledispatch
 
 from graphwright.operators.query.query import (
@@ -30,7 +31,9 @@ from graphwright.operators.query.query import (
     Things,
     Where,
 )
+from graphwright.operators.query.reached import value_kind
 from graphwright.search.relation_index import relation_phrase
+from graphwright.text.values import DATE
 
 _VERBS: dict[Comparison, str] = {
     "=": "is",
@@ -41,7 +44,15 @@ _VERBS: dict[Comparison, str] = {
     "<=": "is at most",
     "contains": "contains",
 }
+_VERBS_OF_DATES: dict[Comparison, str] = {
+    **_VERBS,
+    ">": "is after",
+    ">=": "is not before",
+    "<": "is before",
+    "<=": "is not after",
+}
 _AMOUNTS = {"sum": "sum", "mean": "mean", "min": "smallest value", "max": "largest value"}
+_IDENTIFIER = re.compile(r"(?=.*[_/#:]|.*[a-z][A-Z])\S+")  # a name of a relation that is not in words
 _SIMPLE = Named | OfType | Everything
 
 
@@ -159,12 +170,13 @@ def _path(path: Path) -> str:
 
 
 def _relation(step: Step) -> str:
-    """Return a relation in words; backwards as the subject of the relation.
+    """Return a relation in words, a name in words as it is; backwards as the subject of the relation.
 
-    >>> _relation(Step("directed_by")), _relation(Step("directed_by", inverse=True))
-    ('directed by', 'subject of directed by')
+    >>> _relation(Step("directed_by")), _relation(Step("Height (m)")), _relation(Step("directed_by", inverse=True))
+    ('directed by', 'Height (m)', 'subject of directed by')
     """
-    phrase = relation_phrase(step.relation)
+    is_identifier = _IDENTIFIER.fullmatch(step.relation) is not None
+    phrase = relation_phrase(step.relation) if is_identifier else step.relation
     return f"subject of {phrase}" if step.inverse else phrase
 
 
@@ -174,7 +186,8 @@ def _condition(condition: Condition) -> str:
         return f"that have {'no value' if condition.negated else 'a value'} of {path}"
     if isinstance(condition, Counted):
         return f"whose number of {path} {_VERBS[condition.comparison]} {condition.number}"
-    return f"whose {path} {_VERBS[condition.comparison]} {_value(condition)}"
+    is_date = isinstance(condition.value, str) and value_kind(condition.value) == DATE
+    return f"whose {path} {(_VERBS_OF_DATES if is_date else _VERBS)[condition.comparison]} {_value(condition)}"
 
 
 def _value(condition: Compare) -> str:
