@@ -33,26 +33,17 @@ def offline_parser(ix: Snapshot) -> QueryParser:
 
 
 def has_records(ix: Snapshot) -> bool:
-    """Return whether documents of a snapshot have records."""
-    records = ix.graph.columns.records
-    return records is not None and len(records) > 0
+    """Return whether documents of a snapshot have records other than of whole documents and their clauses.
 
-
-def _states_facts(ix: Snapshot) -> bool:
-    """Return whether there is more to query than whole documents and their clauses: a graph, or other records."""
+    Nearly every folder has those two; questions that they answer are written as queries.
+    """
     records = ix.graph.columns.records
-    if ix.graph.passages is None or ix.imported is not None or records is None:
-        return True
-    return not {DOCUMENT, CLAUSE}.issuperset(records.types)
+    return records is not None and not {DOCUMENT, CLAUSE}.issuperset(records.types)
 
 
 def executed(ix: Snapshot, llm: LLM | None, parser: QueryParser | None) -> Operator:
-    """Return the steps that set the query of a question and its result, where it asks what can be computed.
-
-    Over whole documents and clauses alone a language model is not asked, so that a question costs no further call.
-    """
-    asked = llm if _states_facts(ix) else None
-    return either(asked, LLMQueryParser, ParseQuery(parser or offline_parser(ix))) >> ExecuteQuery()
+    """Return the steps that set the query of a question and its result, where it asks what can be computed."""
+    return either(llm, LLMQueryParser, ParseQuery(parser or offline_parser(ix))) >> ExecuteQuery()
 
 
 def evidence_or(search: Operator, k: int) -> Operator:
