@@ -25,11 +25,11 @@ from torch import Tensor, nn
 from graphwright.operators.query.tables.features import NGRAMS, PARTS
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 
-RATE = 2e-3
+RATE = 1e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
 LEAST_NGRAMS, LEAST_PARTS = 5, 8
 HELD = ("calendar", "hotels", "players", "orders", "bridges")  # a domain of overnight and tables that are held out
-REPEATS = {"wikitables": 1, "overnight": 3, "written": 2}  # how often an epoch has the questions of a source
+REPEATS = {"wikitables": 1, "overnight": 1, "written": 3}  # how often an epoch has the questions of a source
 
 
 Entry: TypeAlias = dict[str, Any]
@@ -251,7 +251,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="weights to begin with")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--members", type=int, default=2)
+    parser.add_argument("--members", type=int, default=3)
     args = parser.parse_args()
     torch.set_num_threads(1)
     entries, frequency = read(args.train)
