@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import pickle
+import re
 import time
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,14 +19,17 @@ from zlib import crc32
 
 import numpy as np
 import torch
+from scripts.parser.calibration import calibration, even_weights, summary
 from torch import Tensor, nn
 
 from graphwright.operators.query.tables.features import NGRAMS, PARTS
-from graphwright.operators.query.tables.scorer import evidence_of
+from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 
-RATE = 2e-3
+RATE = 1e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
 LEAST_NGRAMS, LEAST_PARTS = 5, 8
+HELD = ("calendar", "hotels", "players", "orders", "bridges")  # a domain of overnight and tables that are held out
+REPEATS = {"wikitables": 1, "overnight": 1, "written": 3}  # how often an epoch has the questions of a source
 
 
 Entry: TypeAlias = dict[str, Any]
@@ -68,13 +72,17 @@ class Scorer(nn.Module):
         return (self.last(hidden) + product + self.bias(batch["parts"]).sum(1))[:, 0]
 
 
-def frequent(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which hashed n-grams, and which parts, enough training questions have; the others weigh nothing."""
+def frequent(entries: list[Entry], start: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which hashed n-grams, and which parts, enough training questions have; the others weigh nothing.
+
+    Those that weigh something in `start` are kept.
+    """
     ngrams, parts = np.zeros(NGRAMS, np.int64), np.zeros(PARTS, np.int64)
     for entry in entries:
         ngrams[np.unique(entry["ngrams"])] += 1
         parts[np.unique(entry["parts"])] += 1
-    return ngrams >= LEAST_NGRAMS, parts >= LEAST_PARTS
+    known = [start[f"0/{name}"].any(1) if start else False for name in ("ngrams", "parts")]
+    return (ngrams >= LEAST_NGRAMS) | known[0], (parts >= LEAST_PARTS) | known[1]
 
 
 def without_rare(entries: list[Entry], ngrams: np.ndarray, parts: np.ndarray) -> list[Entry]:
@@ -119,15 +127,15 @@ def segment_logsumexp(scores: Tensor, of: Tensor, count: int) -> Tensor:
     return torch.log(total + 1e-30) + top
 
 
-def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, float, tuple[float, ...]]:
-    """Return the best candidate of the most probable result, the result's probability, and evidence for it."""
+def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, np.ndarray]:
+    """Return the best candidate of the most probable result, and the evidence for it."""
     odds = np.exp(scores - scores.max())
     odds /= odds.sum()
     mass = np.bincount(entry["results"], odds)
     result = int(mass.argmax())
     at = np.flatnonzero(entry["results"] == result)
     best = int(at[scores[at].argmax()])
-    return best, float(mass[result]), evidence_of(mass, result, float(odds[best]), len(scores))
+    return best, evidence_of(mass, result, float(odds[best]), float(scores[best]), entry["dense"][best], len(scores))
 
 
 def all_scores(model: Scorer, entries: list[Entry], mean: np.ndarray, scale: np.ndarray) -> list[np.ndarray]:
@@ -143,14 +151,11 @@ def all_scores(model: Scorer, entries: list[Entry], mean: np.ndarray, scale: np.
     return scores
 
 
-def fit(train: list[Entry], held: list[Entry], epochs: int, seed: int) -> tuple[Scorer, np.ndarray, np.ndarray]:
+def fit(
+    model: Scorer, train: list[Entry], mean: np.ndarray, scale: np.ndarray, epochs: int, rng: np.random.Generator
+) -> None:
     """Fit a scorer by the marginal likelihood of right candidates."""
-    torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    some = np.concatenate([e["dense"] for e in train[::10]]).astype(np.float32)
-    mean, scale = some.mean(0), some.std(0) + 1e-3
     usable = [e for e in train if e["right"].any() and not e["right"].all()]
-    model = Scorer(len(mean))
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.1)
     size = 32
     steps = epochs * (len(usable) // size + 1)
@@ -173,9 +178,7 @@ def fit(train: list[Entry], held: list[Entry], epochs: int, seed: int) -> tuple[
             optimiser.step()
             schedule.step()
             total += loss.item() * len(entries)
-        figures = report(held, all_scores(model, held, mean, scale))
-        print(f"epoch {epoch}: loss {total / len(usable):.3f}, {figures}, {time.time() - started:.0f} s", flush=True)
-    return model, mean, scale
+        print(f"epoch {epoch}: loss {total / len(usable):.3f}, {time.time() - started:.0f} s", flush=True)
 
 
 def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 120) -> np.ndarray:
@@ -186,29 +189,14 @@ def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 120) -> np.
     return np.concatenate([np.flatnonzero(right)[:150], others])
 
 
-def calibration(entries: list[Entry], scores: list[np.ndarray]) -> np.ndarray:
-    """Return the weights of a logistic model of whether the most probable result is right, the intercept last."""
-    right, evidence = [], []
+def tops(entries: list[Entry], scores: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the evidence for the most probable result of each question, and whether it is right."""
+    evidence, right = [], []
     for entry, own in zip(entries, scores, strict=True):
-        if len(own):
-            at, _, found = best_results(entry, own)
-            right.append(float(entry["right"][at]))
-            evidence.append(found)
-    x, y = torch.tensor(np.array(evidence, np.float32)), torch.tensor(right)
-    mean, scale = x.mean(0), x.std(0) + 1e-6
-    weights = torch.zeros(x.shape[1] + 1, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights], max_iter=200)
-
-    def loss() -> Tensor:
-        optimiser.zero_grad()
-        logits = ((x - mean) / scale) @ weights[:-1] + weights[-1]
-        value = nn.functional.binary_cross_entropy_with_logits(logits, y) + 5 / len(y) * (weights[:-1] ** 2).sum()
-        value.backward()
-        return value
-
-    optimiser.step(loss)
-    slopes = weights.detach()[:-1] / scale
-    return torch.cat([slopes, weights.detach()[-1:] - (slopes * mean).sum()]).numpy()
+        at, found = best_results(entry, own)
+        evidence.append(found)
+        right.append(bool(entry["right"][at]))
+    return np.array(evidence, np.float32), np.array(right)
 
 
 def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
@@ -222,47 +210,85 @@ def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, n
     return {n: a.astype(np.float16) for n, a in half.items()} | {n: a.astype(np.float32) for n, a in full.items()}
 
 
+def begun(arrays: dict[str, np.ndarray], member: int, features: int) -> Scorer:
+    """Return a scorer with the weights of a member of a file, or with random ones if the file has no such member."""
+    torch.manual_seed(member)
+    model = Scorer(features)
+    own = {name.split("/")[1]: torch.from_numpy(a.astype(np.float32)) for name, a in arrays.items()
+           if name.startswith(f"{member}/")}  # fmt: skip
+    if own:
+        state = {"bias.weight": own.pop("bias")[:, None]}
+        for name, array in own.items():
+            module = re.sub(r"^header(\d)", r"headers.\1", name.removesuffix("_bias"))
+            state[f"{module}.{'bias' if name.endswith('_bias') else 'weight'}"] = array
+        model.load_state_dict(state)
+    return model
+
+
 def read(paths: list[Path]) -> tuple[list[Entry], dict[str, float]]:
     """Return the entries of files, and the frequency of words in training questions."""
     files = [pickle.loads(path.read_bytes()) for path in paths]
-    return [entry for file in files for entry in file["entries"]], files[0]["frequency"]
+    unmarked = {"source": "wikitables", "answerable": True}
+    entries = [unmarked | entry for file in files for entry in file["entries"]]
+    return [entry for entry in entries if len(entry["right"])], files[0]["frequency"]
+
+
+def is_held(entry: Entry) -> bool:
+    """Return whether an entry is held out: a tenth of the tables or questions, and HELD as a whole."""
+    own = entry["source"] != "written" and crc32(independent(entry).encode()) % 10 == 3
+    return own or entry["table"] in HELD
+
+
+def independent(entry: Entry) -> str:
+    """Return what the entries have in common that are held out together."""
+    return str(entry["id"] if entry["source"] == "overnight" else entry["table"])
 
 
 def main() -> None:
-    """Fit members on nine tenths of the training tables, calibrate their mean on the others, and save."""
+    """Fit members on the training part, calibrate their mean on the rest and on what has no answer, and save."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("train", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="weights to begin with")
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--members", type=int, default=2)
+    parser.add_argument("--members", type=int, default=3)
     args = parser.parse_args()
     torch.set_num_threads(1)
     entries, frequency = read(args.train)
-    held = [entry for entry in entries if crc32(entry["table"].encode()) % 10 == 3]
-    train = [entry for entry in entries if crc32(entry["table"].encode()) % 10 != 3]
-    kept = frequent(train)
-    train, held = without_rare(train, *kept), without_rare(held, *kept)
-    arrays: dict[str, np.ndarray] = {}
-    total = [np.zeros(len(entry["right"]), np.float32) for entry in held]
+    start = dict(np.load(args.start)) if args.start else {}
+    train = [entry for entry in entries if entry["answerable"] and not is_held(entry)]
+    some = np.concatenate([e["dense"] for e in train[::10]]).astype(np.float32)
+    mean, scale = start.get("mean", some.mean(0)), start.get("scale", some.std(0) + 1e-3)
+    kept = frequent(train, start)
+    train = without_rare([entry for entry in train for _ in range(REPEATS[entry["source"]])], *kept)
+    held = without_rare([entry for entry in entries if is_held(entry) or not entry["answerable"]], *kept)
+    words = dict(sorted(frequency.items()))
+    arrays = {"mean": mean.astype(np.float32), "scale": scale.astype(np.float32), "words": np.array("\n".join(words)),
+              "frequency": np.array(list(words.values()), np.float32)}  # fmt: skip
+    scores = []
     for member in range(args.members):
-        model, mean, scale = fit(train, held, args.epochs, member)
-        scores = all_scores(model, held, mean, scale)
-        total = [(one * member + other) / (member + 1) for one, other in zip(total, scores, strict=True)]
+        model = begun(start, member, len(mean))
+        fit(model, train, mean, scale, args.epochs, np.random.default_rng(member))
+        scores.append(all_scores(model, held, mean, scale))
         arrays |= {f"{member}/{name}": array for name, array in arrays_of(model, kept).items()}
-        arrays |= {"mean": mean.astype(np.float32), "scale": scale.astype(np.float32)}
-        arrays |= {"calibration": calibration(held, total)}
-        words = dict(sorted(frequency.items()))
-        arrays |= {"words": np.array("\n".join(words)), "frequency": np.array(list(words.values()), np.float32)}
+        arrays |= calibrated(held, [np.mean(own, axis=0) for own in zip(*scores, strict=True)])
         np.savez_compressed(args.out, **arrays)
-    print("together:", report(held, total))
 
 
-def report(entries: list[Entry], scores: list[np.ndarray]) -> str:
-    """Return the accuracy of scores, and that of the third with the largest probability."""
-    best = [best_results(e, own) if len(own) else (0, 0.0, ()) for e, own in zip(entries, scores, strict=True)]
-    right = np.array([at < len(e["right"]) and bool(e["right"][at]) for e, (at, *_) in zip(entries, best, strict=True)])
-    order = np.argsort([-mass for _, mass, _ in best])
-    return f"accuracy {right.mean():.3f}, surest third {right[order[: len(order) // 3]].mean():.3f}"
+def calibrated(held: list[Entry], scores: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Return calibration weights from all held entries; print how those from one half of them do on the other."""
+    evidence, right = tops(held, scores)
+    weights = even_weights(held)
+    tested = np.array([crc32(independent(entry).encode()) // 10 % 2 == 0 for entry in held])
+    half = calibration(evidence[~tested], right[~tested], weights[~tested])
+    probability = np.array([TableScorer(half).probability(found) for found in evidence])
+    kinds = np.array([f"{entry['source']}{'' if entry['answerable'] else ' unanswerable'}" for entry in held])
+    groups = np.array([entry["table"] if entry["table"] in HELD and entry["answerable"] else "" for entry in held])
+    for names, shown in ((kinds, tested), (groups, groups != "")):
+        for name in sorted(set(names[shown])):
+            own = shown & (names == name)
+            print(f"  {name}: {summary(right[own], probability[own])}", flush=True)
+    return calibration(evidence, right, weights)
 
 
 if __name__ == "__main__":

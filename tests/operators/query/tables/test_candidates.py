@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.operators.query.tables.tickets import ticket_facts
+from tests.operators.query.tables.tickets import facts_of, ticket_facts
 
 from graphwright.operators.query.execution import Execution, execute
 from graphwright.operators.query.query import (
@@ -14,6 +14,8 @@ from graphwright.operators.query.query import (
     Compare,
     Count,
     Difference,
+    Except,
+    Exists,
     Extreme,
     Follow,
     Neighbour,
@@ -45,15 +47,24 @@ def test_candidates_random_question_each_gives_what_its_query_gives(question: st
         assert np.array_equal(candidate.result, execute(candidate.query, facts))  # type: ignore[arg-type]
 
 
-def _where(column: str, value: str, comparison: str = "=") -> Where:
-    return Where(OfType("tickets"), Compare((Step(column),), comparison, value))  # type: ignore[arg-type]
+def _condition(column: str, value: str, comparison: str = "=") -> Compare:
+    return Compare((Step(column),), comparison, value)  # type: ignore[arg-type]
 
+
+def _where(column: str, value: str, comparison: str = "=") -> Where:
+    return Where(OfType("tickets"), _condition(column, value, comparison))
+
+
+_BEN = _where("owner", "Ben")
 
 _ASKED: list[tuple[str, Callable[[], Query]]] = [
     ("how many tickets are open", lambda: Count(_where("status", "open"))),
     ("ticket with most hours", lambda: Follow(Extreme(OfType("tickets"), (Step("hours"),)), Step("ticket"))),
     ("hours of Ada in total", lambda: Aggregate("sum", _where("owner", "Ada"), (Step("hours"),))),
     ("tickets over 15 hours", lambda: Count(_where("hours", "15", ">"))),
+    ("which tickets of Ben are not open", lambda: Follow(Except(_BEN, _where("status", "open")), Step("ticket"))),
+    ("is T-002 open", lambda: Exists(Where(_where("ticket", "T-002"), _condition("status", "open")))),
+    ("tickets opened in march", lambda: Follow(_where("opened", "-03-", "contains"), Step("ticket"))),
     ("ticket after T-002", lambda: Follow(Neighbour(_where("ticket", "T-002"), 1), Step("ticket"))),
     (
         "hours of T-001 and T-002",
@@ -67,3 +78,19 @@ _ASKED: list[tuple[str, Callable[[], Query]]] = [
 @pytest.mark.parametrize(("question", "query"), _ASKED)
 def test_candidates_plain_question_has_its_query(question: str, query: Callable[[], Query]) -> None:
     assert query() in {candidate.query for candidate in candidates(question, ticket_facts())}
+
+
+def test_candidates_column_that_is_named_and_has_few_values_gives_rows_of_each() -> None:
+    facts = facts_of(
+        {"rooms": [{"room": "A", "lift": "yes"}, {"room": "B", "lift": "no"}, {"room": "C", "lift": "no"}]}
+    )
+    queries = {candidate.query for candidate in candidates("which rooms have a lift", facts)}
+    for value in ("yes", "no"):
+        assert Follow(Where(OfType("rooms"), _condition("lift", value)), Step("room")) in queries
+
+
+def test_candidates_column_of_running_text_is_no_answer() -> None:
+    rows = [{"name": name, "text": f"The report of {name} on the river and its bridges. " * 3} for name in "ABC"]
+    found = candidates("what is the text of A", facts_of({"reports": rows}))
+    assert found
+    assert not [c for c in found if isinstance(c.query, Follow) and c.query.step == Step("text")]

@@ -24,6 +24,7 @@ from graphwright.operators.query.query import (
     Step,
     Where,
 )
+from graphwright.operators.query.tables import combined
 from graphwright.operators.query.tables.links import Column
 from graphwright.operators.query.tables.question import span_bits
 from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
@@ -60,17 +61,23 @@ class Enumeration:
 
     @property
     def _columns(self) -> list[tuple[int, Column]]:
-        return list(enumerate(self.sets.table.columns))[: self.answers]
+        return [(at, c) for at, c in enumerate(self.sets.table.columns) if not c.is_prose][: self.answers]
 
     def __iter__(self) -> Iterator[Candidate]:
         """Yield candidates that give something."""
-        pairs = list(self.sets.pairs())
-        united = list(self.sets.united())
+        pairs = list(combined.pairs(self.sets))
+        united = list(combined.united(self.sets))
         beyond = list(self.sets.beyond())
         ordered = list(self.sets.extremes([self.sets.all, *self.sets.single[:8], *united, *pairs[:4], *beyond[:4]]))
         top = list(self.sets.counted_extremes())
         around = list(self.sets.neighbours(ordered))
-        others = [*self.sets.excluded(), *self.sets.alike(), *self.sets.missing(), *beyond]
+        others = [
+            *self.sets.excluded(),
+            *combined.without(self.sets),
+            *self.sets.alike(),
+            *self.sets.missing(),
+            *beyond,
+        ]
         yield from self._all_rows()
         for rows in (*self.sets.single, *pairs, *united):
             yield from self._values(rows)
@@ -82,11 +89,12 @@ class Enumeration:
             yield from self._values(rows)
         for rows in others:
             yield from self._counts(rows)
+            yield from self._sums(rows)
         yield from self._frequent([self.sets.all, *self.sets.single[:8], *united])
         yield from self._differences()
         yield from self._often()
         yield from self._whether_more()
-        for rows in pairs:
+        for rows in combined.checks(self.sets):
             yield self._candidate(Exists(rows.query), ("exists",), rows)
 
     def _candidate(self, query: Query, operators: tuple[str, ...], rows: Rows, answer: int = -1) -> Candidate:
@@ -106,7 +114,7 @@ class Enumeration:
         """Yield the cells of some rows in each column."""
         single = {part.column for part in rows.given if part.kind == "cell"} if len(rows.given) == 1 else set()
         direct = rows.operators[0] in ("is",)
-        for column in range(min(len(self.sets.table.columns), self.answers)):
+        for column, _ in self._columns:
             if direct and column in single:
                 continue
             made = self._candidate(Follow(rows.query, self.sets.path(column)[0]), ("value",), rows, column)

@@ -267,6 +267,8 @@ class QuestionFeatures:
         for given in candidate.given[:2]:
             column = self.table.columns[given.column]
             yield f"g {given.kind} {column.kind}"
+            if given.kind == "flag":
+                yield f"v {given.text.casefold()}"
             yield from (f"c {word}" for word in column.words[:2])
 
 

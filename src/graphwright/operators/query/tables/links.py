@@ -26,6 +26,8 @@ from graphwright.text.values import DATE, NUMBER, TEXT
 
 _LONGEST = 10  # words of a span that is looked up as a cell
 _LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
+_PROSE = 90  # mean characters of a cell above which a column is running text
+_FEW = 3  # distinct texts of a column that a question may ask for by the name of the column alone
 _RARE = 0.02  # share of training questions up to which a word alone may name part of a cell
 
 
@@ -40,18 +42,28 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of a table: its name and words, and the shares of its cells that are numbers, dates and distinct."""
+    """A column of a table: its name and words, and the shares of its cells that are numbers, dates and distinct.
+
+    `values`: its distinct texts, if they are few; `length`: the mean number of characters of a distinct text.
+    """
 
     name: str
     words: tuple[str, ...]
     numbers: float
     dates: float
     distinct: float
+    values: tuple[str, ...] = ()
+    length: float = 0.0
 
     @property
     def kind(self) -> int:
         """NUMBER, DATE or TEXT: what half of the cells or more are."""
         return NUMBER if self.numbers >= 0.5 else DATE if self.dates >= 0.5 else TEXT
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether the cells are running text, which a passage answers from and no query does."""
+        return self.length > _PROSE
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,4 +254,7 @@ def _column(facts: Facts, table: int, name: str) -> Column:
     own[own] = records.type[records.record[fields[own]]] == table
     cells = max(1, int(own.sum()))
     numbers, dates = (float((values.kind[own] == kind).sum()) / cells for kind in (NUMBER, DATE))
-    return Column(name, tuple(name_words(name)), numbers, dates, len(np.unique(relation.objects[own])) / cells)
+    texts = facts.texts(np.unique(relation.objects[own]))
+    length = sum(map(len, texts)) / max(1, len(texts))
+    few = tuple(texts) if len(texts) <= _FEW else ()
+    return Column(name, tuple(name_words(name)), numbers, dates, len(texts) / cells, few, length)

@@ -30,6 +30,7 @@ _indexes: SnapshotCache[TableIndex] = SnapshotCache()
 class TableCandidates(NamedTuple):
     """The candidates over one table with their features, and the vectors of the names of its columns and type."""
 
+    table: Table
     candidates: list[Candidate]
     features: Features
     vectors: Floats
@@ -70,7 +71,8 @@ class TableQueryParser:
         if not any(each.candidates for each in found):
             return []
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
-        return self._ranked([candidate for each in found for candidate in each.candidates], scores)
+        dense = np.concatenate([each.features.dense for each in found])
+        return self._ranked([candidate for each in found for candidate in each.candidates], scores, dense)
 
     def candidates(
         self, question: str, vector: Floats, facts: Facts, frequency: dict[str, float]
@@ -83,7 +85,7 @@ class TableQueryParser:
             vectors = self._header_vectors(table)
             candidates = list(islice(Enumeration(RowSets(table, links, execution)), _MOST))
             features = QuestionFeatures(facts, table, links, vector, vectors, frequency).features(candidates)
-            yield TableCandidates(candidates, features, vectors)
+            yield TableCandidates(table, candidates, features, vectors)
 
     def _header_vectors(self, table: Table) -> Floats:
         """Return the vectors of the names of the columns and of the type."""
@@ -93,7 +95,7 @@ class TableQueryParser:
             self._vectors.update(zip(missing, self.encoder.encode(missing), strict=True))
         return np.array([self._vectors[name] for name in names], np.float32)
 
-    def _ranked(self, candidates: Sequence[Candidate], scores: NDArray[np.float32]) -> list[ScoredQuery]:
+    def _ranked(self, candidates: Sequence[Candidate], scores: NDArray[np.float32], dense: Floats) -> list[ScoredQuery]:
         """Return the best query of each result, in order of the results' probability."""
         mass = np.exp(scores - scores.max())
         mass /= mass.sum()
@@ -104,7 +106,7 @@ class TableQueryParser:
         ranked: list[ScoredQuery] = []
         for result in np.argsort(-totals, kind="stable")[: self.limit].tolist():
             best = max(list(of_result.values())[result], key=lambda at: scores[at])
-            evidence = evidence_of(totals, result, float(mass[best]), len(candidates))
+            evidence = evidence_of(totals, result, float(mass[best]), float(scores[best]), dense[best], len(candidates))
             query = candidates[best].query
             ranked.append(ScoredQuery(query, float(totals[result]), self.scorer.probability(evidence)))
         return ranked

@@ -6,12 +6,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from graphwright.text.names import name_words
 from graphwright.text.values import Value, value_of
 
 _MARKS = ".,?!;:\"'()[]"
+_HOUR = re.compile(r"(\d{1,2}) ?([ap]m)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)", re.IGNORECASE)
 
 
@@ -71,11 +73,15 @@ def _amount(tokens: Sequence[str]) -> tuple[Value | None, str]:
 
 
 def _plain_number(text: str) -> str:
-    """Return a number in digits if a text is an ordinal in digits, or a number that Unicode names.
+    """Return a number in digits if a text is an ordinal in digits, an hour, or a number that Unicode names.
 
     >>> _plain_number("3rd"), _plain_number("Seven"), _plain_number("twelve"), _plain_number("May 3rd")
     ('3', '7', '12', 'May 3rd')
+    >>> _plain_number("10am"), _plain_number("3 pm")
+    ('10:00 am', '3:00 pm')
     """
+    if match := _HOUR.fullmatch(text):
+        return f"{match[1]}:00 {match[2]}"
     if match := _ORDINAL.fullmatch(text):
         return match[1]
     if text.isalpha() and text.isascii():
@@ -83,6 +89,19 @@ def _plain_number(text: str) -> str:
             with suppress(KeyError):
                 return f"{unicodedata.numeric(unicodedata.lookup(f'{kind} {text.upper()}')):.0f}"
     return text
+
+
+@lru_cache(4096)
+def month_of(word: str) -> int | None:
+    """Return the number of the month that a word names, None for any other word.
+
+    >>> month_of("march"), month_of("marching"), month_of("7")
+    (3, None, None)
+    """
+    value = value_of(f"{word} 2000") if word.isalpha() else None
+    if value is None or value.kind != "date" or value.precision > 0.1:
+        return None
+    return round((value.amount - 2000) * 12) + 1
 
 
 def trigrams(word: str) -> frozenset[str]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import NamedTuple
 
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.query import (
     Compare,
     Comparison,
-    Either,
     Except,
     Extreme,
     Follow,
@@ -24,16 +22,16 @@ from graphwright.operators.query.query import (
     Where,
 )
 from graphwright.operators.query.tables.links import Links, Table
-from graphwright.operators.query.tables.question import span_bits
-from graphwright.text.values import TEXT
+from graphwright.operators.query.tables.question import month_of, span_bits
+from graphwright.text.values import DATE, TEXT
 
 ORDERS: tuple[Comparison, ...] = (">", ">=", "<", "<=")
 _BEYOND: tuple[tuple[Comparison, str, str], ...] = ((">", "above", "after"), ("<", "below", "before"))
 _EQUAL_OR_ORDERED: tuple[Comparison, ...] = ("=", *ORDERS)
 _CONDITIONS = 14
 _COMPARISONS = 24
-_PAIRS = 24
-_UNIONS = 6
+_FLAGS = 4  # columns of few values that are asked for by their name
+_SAID = 0.4  # share of the name of such a column that the question says
 
 
 class Given(NamedTuple):
@@ -73,9 +71,10 @@ class RowSets:
         self.all = Rows(OfType(self.table.type), self.table.rows, ("all",))
         self.single = list(self._conditions())
 
-    def _rows(
+    def made(
         self, query: Things, operators: tuple[str, ...], given: tuple[Given, ...] = (), order: int = -1, bits: int = 0
     ) -> Rows | None:
+        """Return the rows of a query, None if there are none."""
         count = len(self.execution.things(query))
         for part in given:
             bits |= part.bits
@@ -83,7 +82,7 @@ class RowSets:
 
     def _where(self, rows: Rows, condition: Compare, operator: str, given: Given) -> Rows | None:
         operators = (operator, *(() if rows is self.all else rows.operators))
-        return self._rows(Where(rows.query, condition), operators, (*rows.given, given))
+        return self.made(Where(rows.query, condition), operators, (*rows.given, given))
 
     def path(self, column: int) -> Path:
         """Return the path to the cells of a column."""
@@ -100,7 +99,34 @@ class RowSets:
             if rows := self._where(self.all, condition, "is" if link.kind == "cell" else "has", given):
                 known.add((link.column, link.start, link.end))
                 yield rows
+        yield from self._flagged(known)
+        yield from self._in_month()
         yield from self._compared(known)
+
+    def _flagged(self, known: set[tuple[int, int, int]]) -> Iterator[Rows]:
+        """Yield the rows with each value of the columns that are named and have few values, as yes and no."""
+        said = [(-score, column, bits) for column, (score, bits) in enumerate(self.links.headers) if score >= _SAID]
+        linked = {column for column, *_ in known}
+        for _, column, bits in sorted(said)[:_FLAGS]:
+            values = self.table.columns[column].values
+            for value in values if column not in linked and 1 < len(values) < self.table.rows else ():
+                given = Given(column, "flag", bits, 0.0, value)
+                if rows := self._where(self.all, Compare(self.path(column), "=", value), "flag", given):
+                    yield rows
+
+    def _in_month(self) -> Iterator[Rows]:
+        """Yield the rows with a date in a month that the question names without a year, or on a day of it."""
+        for at, word in enumerate(self.links.words):
+            number = month_of(word.text)
+            if number is None or any(amount.start <= at < amount.end for amount in self.links.amounts):
+                continue
+            days = [word.text for word in self.links.words[at + 1 : at + 2] if word.text.isdecimal()]
+            text = f"-{number:02d}-{int(days[0]):02d}" if days and int(days[0]) < 32 else f"-{number:02d}-"
+            for column, named in enumerate(self.table.columns):
+                if named.kind == DATE:
+                    given = Given(column, "part", span_bits(at, at + 1), 0.0, text)
+                    if rows := self._where(self.all, Compare(self.path(column), "contains", text), "has", given):
+                        yield rows
 
     def _compared(self, known: set[tuple[int, int, int]]) -> Iterator[Rows]:
         left = _COMPARISONS
@@ -119,34 +145,6 @@ class RowSets:
                     if rows and (rows.count < self.table.rows or comparison == "="):
                         left -= 1
                         yield rows
-
-    def pairs(self) -> Iterator[Rows]:
-        """Yield the rows that meet two conditions which different words of the question state."""
-        made = 0
-        for first, second in combinations(self.single[:24], 2):
-            if first.bits & second.bits or made >= 24:
-                continue
-            one, other = first.given[0], second.given[0]
-            if one.column == other.column and not {one.kind, other.kind} & set(ORDERS):
-                continue
-            assert isinstance(second.query, Where)
-            query = Where(first.query, second.query.condition)
-            rows = self._rows(query, ("and", *first.operators, *second.operators), (one, other))
-            if rows and rows.count < min(first.count, second.count):
-                made += 1
-                yield rows
-
-    def united(self) -> Iterator[Rows]:
-        """Yield the rows of two linked cells of one column."""
-        cells = [rows for rows in self.single if rows.operators[0] in ("is", "has")]
-        made = 0
-        for first, second in combinations(cells, 2):
-            one, other = first.given[0], second.given[0]
-            if one.column != other.column or first.bits & second.bits or made >= 6:
-                continue
-            if rows := self._rows(Either(first.query, second.query), ("or", *first.operators), (one, other)):
-                made += 1
-                yield rows
 
     def orderable(self) -> list[int]:
         """Return the columns of numbers or dates."""
@@ -184,7 +182,7 @@ class RowSets:
         bits: int = 0,
     ) -> Rows | None:  # fmt: skip
         query = Extreme(rows.query, path, largest, count)
-        chosen = self._rows(query, (*operators, *rows.operators), rows.given, order, bits | rows.bits)
+        chosen = self.made(query, (*operators, *rows.operators), rows.given, order, bits | rows.bits)
         return chosen if chosen and chosen.count < rows.count else None
 
     def linked(self, most: int, rows: int) -> list[Rows]:
@@ -201,7 +199,7 @@ class RowSets:
                     value = Follow(rows.query, path[0]) if path else rows.query
                     condition, operator = Compare(path, comparison, value), operators[column < 0]
                     query = Where(self.all.query, condition)
-                    if made := self._rows(query, (operator, *rows.operators), rows.given, column):
+                    if made := self.made(query, (operator, *rows.operators), rows.given, column):
                         yield made
 
     def missing(self) -> Iterator[Rows]:
@@ -209,7 +207,7 @@ class RowSets:
         for column, (said, bits) in enumerate(self.links.headers):
             if said >= 0.5:
                 query = Where(self.all.query, Has(self.path(column), negated=True))
-                if made := self._rows(query, ("missing",), (), column, bits):
+                if made := self.made(query, ("missing",), (), column, bits):
                     yield made
 
     def seconds(self) -> Iterator[Rows]:
@@ -219,7 +217,7 @@ class RowSets:
             for largest in (True, False):
                 first, both = (Extreme(self.all.query, path, largest, count) for count in (1, 2))
                 operator = ("max" if largest else "min") if column >= 0 else ("last" if largest else "first")
-                if made := self._rows(Except(both, first), ("second", operator, "all"), (), column):
+                if made := self.made(Except(both, first), ("second", operator, "all"), (), column):
                     yield made
 
     def neighbours(self, ordered: list[Rows]) -> Iterator[Rows]:
@@ -230,7 +228,7 @@ class RowSets:
                 for offset in (1, -1):
                     operator = "next" if offset > 0 else "previous"
                     query = Neighbour(rows.query, offset)
-                    if made := self._rows(query, (operator, *rows.operators), rows.given, rows.order):
+                    if made := self.made(query, (operator, *rows.operators), rows.given, rows.order):
                         yield made
 
     def excluded(self) -> Iterator[Rows]:
@@ -238,7 +236,7 @@ class RowSets:
         for rows in self.single[:8]:
             if rows.operators[0] in ("is", "has"):
                 query = Except(self.all.query, rows.query)
-                if made := self._rows(query, ("not", *rows.operators), rows.given):
+                if made := self.made(query, ("not", *rows.operators), rows.given):
                     yield made
 
     def alike(self) -> Iterator[Rows]:
@@ -249,5 +247,5 @@ class RowSets:
                     continue
                 same = Compare(self.path(column), "=", Follow(rows.query, self.path(column)[0]))
                 query = Except(Where(self.all.query, same), rows.query)
-                if made := self._rows(query, ("alike", *rows.operators), rows.given, column):
+                if made := self.made(query, ("alike", *rows.operators), rows.given, column):
                     yield made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -15,6 +14,8 @@ from numpy.typing import NDArray
 from graphwright.errors import ModelError
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.features import Features
+
+_CALIBRATION = ("mean", "scale", "first_weight", "first_bias", "last_weight", "last_bias")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,22 +80,26 @@ class TableScorer:
         )
         return scores
 
-    def probability(self, evidence: Sequence[float]) -> float:
+    def probability(self, evidence: Floats) -> float:
         """Return the calibrated probability that a result is right, from its `evidence_of`."""
-        weights = self.arrays["calibration"]
-        return float(1 / (1 + np.exp(-(weights[:-1] @ np.array(evidence) + weights[-1]))))
+        a = {name: self.arrays[f"calibration_{name}"] for name in _CALIBRATION}
+        hidden = np.tanh(np.clip((evidence - a["mean"]) / a["scale"], -5, 5) @ a["first_weight"].T + a["first_bias"])
+        return float(1 / (1 + np.exp(-(hidden @ a["last_weight"][0] + a["last_bias"][0]))))
 
 
-def evidence_of(mass: Floats, result: int, best: float, count: int) -> tuple[float, ...]:
-    """Return what tells whether a result is right, from the shares of the results in the probability mass.
+def evidence_of(mass: Floats, result: int, share: float, score: float, dense: Floats, count: int) -> Floats:
+    """Return what tells whether a result is right: float32[6 + f].
 
-    These are its log-odds, the share of its best candidate (`best`) in it, the largest share of another result, the
-    logarithm of the number of candidates, and the entropy of the shares.
+    From the shares `mass` of the results in the probability: its log-odds, the share of its best candidate (`share`) in
+    it, the largest share of another result, and the entropy; the logarithm of the number of candidates; and of the best
+    candidate its score, and its dense features, which tell what of the question no part of it explains.
     """
     own, some = float(mass[result]), mass[mass > 0]
     rival = float(np.delete(mass, result).max(initial=0.0))
     odds = math.log((own + 1e-6) / (1 - own + 1e-6))
-    return odds, best / max(own, 1e-12), rival, math.log(count), -float(np.sum(some * np.log(some)))
+    entropy = -float(np.sum(some * np.log(some)))
+    known = [odds, share / max(own, 1e-12), rival, entropy, math.log(count), score]
+    return np.concatenate((np.array(known, np.float32), dense.astype(np.float32)))
 
 
 @cache

@@ -1,0 +1,74 @@
+"""Sets of rows of one table by two conditions that different words of a question state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from graphwright.operators.query.query import Either, Except, Where
+from graphwright.operators.query.tables.rows import ORDERS, Rows, RowSets
+
+_PAIRS = 24
+_WITHOUT = 10
+_UNIONS = 6
+
+
+def pairs(sets: RowSets) -> Iterator[Rows]:
+    """Yield the rows that meet two conditions which different words of the question state."""
+    count = 0
+    for first, second in combinations(sets.single[:24], 2):
+        if first.bits & second.bits or count >= _PAIRS:
+            continue
+        one, other = first.given[0], second.given[0]
+        if one.column == other.column and not {one.kind, other.kind} & set(ORDERS):
+            continue
+        assert isinstance(second.query, Where)
+        query = Where(first.query, second.query.condition)
+        rows = sets.made(query, ("and", *first.operators, *second.operators), (one, other))
+        if rows and rows.count < min(first.count, second.count):
+            count += 1
+            yield rows
+
+
+def checks(sets: RowSets) -> Iterator[Rows]:
+    """Yield the rows, perhaps none, that have a linked cell and meet another condition."""
+    count = 0
+    for first in sets.linked(8, 3):
+        for second in sets.single[:24]:
+            apart = not first.bits & second.bits and first.given[0].column != second.given[0].column
+            if not apart or count >= _PAIRS or first.given[0].kind != "cell":
+                continue
+            assert isinstance(second.query, Where)
+            query = Where(first.query, second.query.condition)
+            count += 1
+            found = len(sets.execution.things(query))
+            operators = ("and", *first.operators, *second.operators)
+            yield Rows(query, found, operators, first.given + second.given, -1, first.bits | second.bits)
+
+
+def without(sets: RowSets) -> Iterator[Rows]:
+    """Yield the rows that meet one condition and lack a linked cell."""
+    count = 0
+    for first in sets.single[:10]:
+        for second in sets.single[:10]:
+            is_cell = second.operators[0] in ("is", "has")
+            if not is_cell or first.bits & second.bits or count >= _WITHOUT:
+                continue
+            operators = ("and", *first.operators, "not", *second.operators)
+            rows = sets.made(Except(first.query, second.query), operators, first.given + second.given)
+            if rows and rows.count < first.count:
+                count += 1
+                yield rows
+
+
+def united(sets: RowSets) -> Iterator[Rows]:
+    """Yield the rows of two linked cells of one column."""
+    cells = [rows for rows in sets.single if rows.operators[0] in ("is", "has")]
+    count = 0
+    for first, second in combinations(cells, 2):
+        one, other = first.given[0], second.given[0]
+        if one.column != other.column or first.bits & second.bits or count >= _UNIONS:
+            continue
+        if rows := sets.made(Either(first.query, second.query), ("or", *first.operators), (one, other)):
+            count += 1
+            yield rows
