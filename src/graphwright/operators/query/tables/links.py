@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphwright.data.records.record import CLAUSE, DOCUMENT
 from graphwright.graph.evidence import Ints
 from graphwright.operators.query.tables.question import (
     Amount,
@@ -104,7 +105,7 @@ class Links:
 
 
 class TableIndex:
-    """The tables of facts, and their cells by words."""
+    """The tables of facts, and their cells by words; whole documents and clauses have no columns here."""
 
     def __init__(self, facts: Facts) -> None:
         self.tables: tuple[Table, ...] = ()
@@ -114,7 +115,8 @@ class TableIndex:
         if records is None or not len(records):
             return
         field_type = records.type[records.record].astype(np.int64)
-        whole = ~records.is_copy[records.record]
+        described = [number for number, name in enumerate(records.types) if name in (DOCUMENT, CLAUSE)]
+        whole = ~records.is_copy[records.record] & ~np.isin(field_type, described)
         triples = np.stack((field_type, records.name, records.text)).astype(np.int64)[:, whole]
         distinct, counts = np.unique(triples, axis=1, return_counts=True)
         rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
@@ -153,18 +155,20 @@ class TableIndex:
         self, words: Sequence[Word], linked: dict[int, list[Link]], frequency: dict[str, float], most: int
     ) -> list[int]:
         """Return the tables of which most is named: rare words count more."""
-        if len(self.tables) <= most:
-            return list(range(len(self.tables)))
+        tables = [number for number, table in enumerate(self.tables) if table.columns]
+        if len(tables) <= most:
+            return tables
         weight = [-np.log(frequency.get(word.text, 1e-5)) for word in words]
-        scores = []
-        for number, table in enumerate(self.tables):
+        scores = {}
+        for number in tables:
+            table = self.tables[number]
             bits = self._named(words, name_words(table.type))[1]
             for _, named in self._headers(number, words):
                 bits |= named
             for link in linked[number]:
                 bits |= span_bits(link.start, link.end)
-            scores.append(sum(w for i, w in enumerate(weight) if bits >> i & 1))
-        return sorted(range(len(self.tables)), key=lambda t: -scores[t])[:most]
+            scores[number] = sum(w for i, w in enumerate(weight) if bits >> i & 1)
+        return sorted(tables, key=lambda t: -scores[t])[:most]
 
     def _headers(self, table: int, words: Sequence[Word]) -> tuple[tuple[float, int], ...]:
         return tuple(self._named(words, column.words) for column in self.tables[table].columns)
