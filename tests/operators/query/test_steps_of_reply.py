@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.operators.query.steps import query_reply
 from tests.operators.query.queries import queries, things
+from tests.operators.query.steps import query_reply
 
 from graphwright.operators.query.query import Compare, Count, Counted, Neighbour, OfType, Query, Step, Where
 from graphwright.operators.query.steps_of_reply import StepError, query_of
