@@ -55,7 +55,7 @@ KGQA = {
     "pql-2h": ("pql-2h", "questions.jsonl", ""),
 }
 """Folder, file of training questions and of those that are measured ("": others of the same file) of each set."""
-WORLDS = 6
+WORLDS = 18
 QUESTIONS = 10
 _COMPARISONS = {"=": EQUAL, ">": ABOVE, ">=": ABOVE, "<": BELOW, "<=": BELOW, "!=": NEGATED, "contains": EQUAL}
 
