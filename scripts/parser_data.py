@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from parser_worlds import World, domains, questions
@@ -41,6 +42,7 @@ from graphwright.operators.query.query import (
     Has,
     Named,
     Query,
+    Step,
     Things,
     Where,
 )  # fmt: skip
@@ -53,7 +55,7 @@ KGQA = {
     "pql-2h": ("pql-2h", "questions.jsonl", ""),
 }
 """Folder, file of training questions and of those that are measured ("": others of the same file) of each set."""
-WORLDS = 6
+WORLDS = 18
 QUESTIONS = 10
 _COMPARISONS = {"=": EQUAL, ">": ABOVE, ">=": ABOVE, "<": BELOW, "<=": BELOW, "!=": NEGATED, "contains": EQUAL}
 
@@ -96,6 +98,32 @@ def worlds(domain: str, seed: int = 0, count: int = WORLDS) -> Iterator[tuple[Fa
         yield world.facts, [Asked(*question) for question in questions(world, QUESTIONS)]
 
 
+def without_some(facts: Facts, seed: int, relations: bool) -> Facts:
+    """Return facts without a third of their relations, or without a third of their things."""
+    draw = random.Random(seed)
+    triples = [
+        (subject, name, object)
+        for name in facts.relations
+        for subject, object in zip(*map(facts.texts, _ends_of(facts, name)), strict=True)
+    ]
+    names = facts.relations if relations else sorted({name for s, _, o in triples for name in (s, o)})
+    gone = {name for name in names if draw.random() < 1 / 3}
+    at = (1,) if relations else (0, 2)
+    kept = [triple for triple in triples if not any(triple[place] in gone for place in at)]
+    return Facts(Graph.from_triples(kept or triples[:1]).columns)
+
+
+def _ends_of(facts: Facts, name: str) -> tuple[list[int], list[int]]:
+    relation = facts.relation(name)
+    return relation.subjects.tolist(), relation.objects.tolist()
+
+
+def is_known(query: Query, facts: Facts) -> bool:
+    """Return whether facts have all names and relations of a query."""
+    relations, names = {step.relation for step in _steps(query)}, set(_names(query))
+    return relations <= set(facts.relations) and all(len(facts.find(normal_form(name))) for name in names)
+
+
 def form_of(query: Query) -> int:
     """Return the form of a query as a row of FORMS."""
     if isinstance(query, (Count, Exists)):
@@ -107,6 +135,36 @@ def form_of(query: Query) -> int:
     if isinstance(query, Where) and isinstance(query.condition, Compare):
         return _COMPARISONS[query.condition.comparison]
     return NEGATED if isinstance(query, Where) and isinstance(query.condition, Has) else THINGS
+
+
+def shape_of_query(query: Query) -> tuple[int, int, int, int, int]:
+    """Return the shape of a query as `forms.shape_of` does that of a candidate."""
+    steps, names = list(_steps(query)), set(_names(query))
+    sides = [step.inverse for step in steps] or [False]
+    turns = any(a.relation == b.relation and a.inverse != b.inverse for a, b in itertools.pairwise(steps))
+    return min(len(steps), 4), int(turns), int(sides[0]), int(sides[-1]), min(len(names), 2)
+
+
+def _steps(query: Any) -> Iterator[Step]:
+    """Yield the steps of a query in the order in which they are taken."""
+    if isinstance(query, Except) and isinstance(query.second, Named):
+        yield from _steps(query.first)
+        return
+    for name in ("first", "second", "things", "condition"):
+        if hasattr(query, name):
+            yield from _steps(getattr(query, name))
+    yield from getattr(query, "path", None) or ()
+    if isinstance(query, Follow):
+        yield query.step
+
+
+def _names(query: Any) -> Iterator[str]:
+    """Yield the names in a query."""
+    if isinstance(query, Named):
+        yield query.name
+    for name in ("first", "second", "things"):
+        if hasattr(query, name):
+            yield from _names(getattr(query, name))
 
 
 def right_by_answers(execution: Execution, candidates: Sequence[Candidate], answers: Sequence[str]) -> Floats:
@@ -186,5 +244,5 @@ def examples(
             right_by_answers(execution, candidates, gold) if by_answers else right_by_query(execution, candidates, gold)
         )
         yield Example(reading.features(candidates), right)
-        if len(execution._known) > 5_000:
+        if len(execution.known) > 5_000:
             execution = Execution(facts)

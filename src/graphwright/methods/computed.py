@@ -14,8 +14,9 @@ from graphwright.methods.options import Help
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import If
-from graphwright.operators.operator import Operator
-from graphwright.operators.query.asked import SURE
+from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.query.asked import CERTAIN, SURE
+from graphwright.operators.query.graphs.parser import GraphQueryParser
 from graphwright.operators.query.llm_parser import LLMQueryParser
 from graphwright.operators.query.parse_query import ExecuteQuery, IsComputed, MostProbable, ParseQuery, QueryEvidence
 from graphwright.operators.query.parser import QueryParser
@@ -44,6 +45,16 @@ def has_records(ix: Snapshot) -> bool:
 def executed(ix: Snapshot, llm: LLM | None, parser: QueryParser | None) -> Operator:
     """Return the steps that set the query of a question and its result, where it asks what can be computed."""
     return either(llm, LLMQueryParser, ParseQuery(parser or offline_parser(ix))) >> ExecuteQuery()
+
+
+def parsed_over_graph(threshold: float = CERTAIN) -> Operator:
+    """Return the steps that answer a question over a graph by the query that a fitted parser holds for the likeliest.
+
+    They stand behind the walks along the relations that a question names, where these find nothing. The default is
+    high, as the probability tells a question that the graph cannot answer only weakly (docs/training.md).
+    """
+    parsed = ParseQuery(GraphQueryParser(MiniLM()), threshold) >> ExecuteQuery()
+    return parsed >> If(IsComputed(), QueryEvidence(), Keep())
 
 
 def evidence_or(search: Operator, k: int) -> Operator:

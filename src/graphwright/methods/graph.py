@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from graphwright.generate.contexts import PassageContext
-from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames
+from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames, Unrecorded
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, written
-from graphwright.methods.computed import OptionalParser, computed_first, evidence_or, executed
+from graphwright.methods.computed import OptionalParser, computed_first, evidence_or, executed, parsed_over_graph
 from graphwright.methods.house import multihop, multihop_search
 from graphwright.methods.method import Method
 from graphwright.methods.options import Help, OptionalLLM, TopK
@@ -40,9 +40,10 @@ def graph(
     """Answer by the query that the question asks of the graph (the default over graphs).
 
     A parser, or a language model, turns the question into a query, which is executed over all statements: the answer is
-    the names that it gives, their number, a value, yes or no. Where the parser is not sure, the relations that the
-    question names are walked. Where documents were added to the graph, questions that it does not answer are searched
-    as by `multihop` and answered from passages; with a filter of documents, all questions are.
+    the names that it gives, their number, a value, yes or no. Without a sure query the relations that the question
+    names are walked; where the graph records nothing there, the query of a fitted parser answers if it is certain.
+    Where documents were added to the graph, questions that it does not answer are searched as by `multihop` and
+    answered from passages; with a filter of documents, all questions are.
     """
     if ix.is_without_graph:
         return multihop(ix, top_k, parser=parser, llm=llm)
@@ -52,7 +53,8 @@ def graph(
     if ix.graph.passages is not None:
         search = evidence_or(_linked(ix) >> OnGraph(StatementGraph(), _walks(ix, hops)), top_k)
         return Method(asked >> search >> sources, *computed_first(answering(ix, llm, PathContext())))
-    search = If(IsComputed(), QueryEvidence(), _linked(ix) >> _walks(ix, hops))
+    walked = _linked(ix) >> _walks(ix, hops) >> Unrecorded(ix.encoder, parsed_over_graph())
+    search = If(IsComputed(), QueryEvidence(), walked)
     ranked = sources if llm is None else ToPassages(_SHOWN)
     ending = computed_first(written(llm, PathContext(), GraphAnswer(ix.encoder)), LIKELY)
     return Method(asked >> search >> ranked, *ending, passages=_SHOWN)

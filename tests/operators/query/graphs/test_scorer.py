@@ -26,10 +26,11 @@ def test_trees_of_the_package_test_known_features():
 
 
 def test_heads_give_log_probabilities():
-    heads = Heads(np.eye(2, 4, dtype=np.float32), np.zeros((3, 4), np.float32))
-    forms, kinds = heads(np.array([1.0, 0.0, 0.0], np.float32))
-    assert np.exp(forms).sum() == pytest.approx(1) and forms[0] > forms[1]
-    assert np.exp(kinds) == pytest.approx([1 / 3] * 3)
+    two = np.zeros((2, 4), np.float32)
+    heads = Heads(np.eye(2, 4, dtype=np.float32), np.zeros((3, 4), np.float32), two, two, two, two, two)
+    asked = heads(np.array([1.0, 0.0, 0.0], np.float32))
+    assert np.exp(asked.forms).sum() == pytest.approx(1) and asked.forms[0] > asked.forms[1]
+    assert np.exp(asked.kinds) == pytest.approx([1 / 3] * 3)
 
 
 def test_learned_likeness_is_its_formula():

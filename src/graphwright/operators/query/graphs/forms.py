@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -196,6 +196,13 @@ class Forms:
                     condition = Compare((Step(self.steps.relations[row]),), comparison, literal.text)
                     made = _with(candidate, Where(_things(candidate), condition), form, row)
                     yield replace(made, literals=(literal,))
+
+
+def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:
+    """Return the shape of a candidate: steps up to 4, turns, first and last step backwards, named things up to 2."""
+    keys = candidate.keys or (0,)
+    turns = any(a == b ^ 1 for a, b in pairwise(keys))
+    return min(len(candidate.keys), 4), int(turns), keys[0] & 1, keys[-1] & 1, min(len(candidate.mentions), 2)
 
 
 def _things(candidate: Candidate) -> Things:

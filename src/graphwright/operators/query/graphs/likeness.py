@@ -124,7 +124,7 @@ class Likeness:
 
     `spelling`, `meaning`, `learned: float32[n, v]`: the best of the word and its pairs. `covered: float32[n, w]`: the
     likeness in spelling of each word with each word of names. `alone: float32[n, v]`: what each word alone asks for, as
-    learned and by spelling.
+    learned and by spelling. `vectors: float32[n, d]`: of the words.
     """
 
     spelling: Floats
@@ -132,6 +132,7 @@ class Likeness:
     learned: Floats
     covered: Floats
     alone: Floats
+    vectors: Floats
 
     @classmethod
     def of(cls, words: Words, vocabulary: Vocabulary, encoder: Encoder, learned: LearnedLikeness) -> Likeness:
@@ -147,7 +148,7 @@ class Likeness:
         meaning = _with_pairs(vectors @ vocabulary.vectors.T, count)
         asked = learned(vectors, vocabulary.vectors)
         alone = asked[:count] + _SPELLED * spelling
-        return cls(spelling, meaning, _with_pairs(asked, count), covered, alone)
+        return cls(spelling, meaning, _with_pairs(asked, count), covered, alone, vectors[:count])
 
 
 def _with_pairs(values: Floats, count: int) -> Floats:

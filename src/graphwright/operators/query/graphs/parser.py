@@ -14,6 +14,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.graphs.candidates import paths_of
+from graphwright.operators.query.graphs.ends import end_vectors_of
 from graphwright.operators.query.graphs.features import (
     NAMES,
     content_weights,
@@ -21,10 +22,10 @@ from graphwright.operators.query.graphs.features import (
     start_of,
     strengths,
 )
-from graphwright.operators.query.graphs.forms import COUNT, FORMS, Candidate, Forms
+from graphwright.operators.query.graphs.forms import COUNT, FORMS, Candidate, Forms, shape_of
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, read_scorer
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Asked, Heads, read_scorer
 from graphwright.operators.query.graphs.steps import step_index_of
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.search.facts import Facts
@@ -38,6 +39,8 @@ FEATURES = (
     "unused capitals", "rank of mention", "size", "returns", "first backwards", "last backwards", "backwards",
     "turns back", "strength", "values", "distinct steps", "literals", "unused literals", "types", "parts", "kind",
     "kind gap", "form", "form gap", *FORMS,
+    "asked steps", "asked steps gap", "asked turns", "asked first", "asked last", "asked named", "shape",
+    "ends of question", "ends of words", "ends of first",
 )  # fmt: skip
 
 
@@ -94,7 +97,7 @@ class Reading:
     vocabulary: Vocabulary
     likeness: Likeness
     heads: Heads
-    _masked: dict[tuple[int, ...], tuple[Floats, Floats, Floats]] = field(default_factory=dict)
+    _masked: dict[tuple[int, ...], tuple[Floats, Asked]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, question: str, facts: Facts, encoder: Encoder, learned: LearnedLikeness, heads: Heads) -> Reading:
@@ -125,7 +128,7 @@ class Reading:
         sets = {_places(mentions): mentions for mentions in uses}
         vectors = self.encoder.encode([self.words.without(mentions) for mentions in sets.values()])
         for key, vector in zip(sets, vectors, strict=True):
-            self._masked[key] = (vector, *self.heads(vector))
+            self._masked[key] = (vector, self.heads(vector))
 
     def candidates(self, length: int = 3) -> list[Candidate]:
         """Return the candidates for what the question asks."""
@@ -143,14 +146,15 @@ class Reading:
             key = tuple(id(part) for part in (*candidate.mentions, *candidate.literals))
             groups.setdefault(key, []).append(row)
         self._mask([candidates[rows[0]].mentions for rows in groups.values()])
+        ends = end_vectors_of(self.facts, self.encoder).of((c.last for c in candidates if c.last >= 0), self.facts)
         for rows in groups.values():
-            table[rows] = self._group([candidates[row] for row in rows])
+            table[rows] = self._group([candidates[row] for row in rows], ends)
         return table
 
-    def _group(self, candidates: Sequence[Candidate]) -> Floats:
+    def _group(self, candidates: Sequence[Candidate], ends: dict[int, Floats]) -> Floats:
         """Return the features of candidates with the same mentions and literals."""
         mentions, literals = candidates[0].mentions, candidates[0].literals
-        vector, forms, kinds = self._masked[_places(mentions)]
+        vector, asked = self._masked[_places(mentions)]
         atoms = np.full((len(candidates), _ATOMS), -1)
         for row, candidate in enumerate(candidates):
             names = candidate.names[:_ATOMS]
@@ -159,7 +163,12 @@ class Reading:
         free = self.free(mentions, literals)
         by_names = explained(atoms, free, self.content, anchor, self.likeness, self.vocabulary, vector)
         shared = self._of_mentions(mentions, literals)
-        own = [[*shared, *self._own(candidate), *self._form(candidate, forms, kinds)] for candidate in candidates]
+        words = self.likeness.vectors[(free * self.content) > 0]
+        led = {key: _of_ends(own, vector, words) for key, own in ends.items()}
+        own = [
+            [*shared, *self._own(candidate), *self._form(candidate, asked), *led.get(candidate.last, (0.0, 0.0, 0.0))]
+            for candidate in candidates
+        ]
         return np.concatenate((by_names, np.array(own, np.float32)), axis=1)
 
     def _of_mentions(self, mentions: Sequence[Mention], literals: Sequence[Literal]) -> list[float]:
@@ -197,12 +206,23 @@ class Reading:
             return np.array([1.0, 0.0, 0.0], np.float32)
         return step_index_of(self.facts).kinds(candidate.last, self.facts)
 
-    def _form(self, candidate: Candidate, forms: Floats, kinds: Floats) -> list[float]:
-        """Return how likely the form of a candidate and the kind of its ends are, and its form."""
-        kind = float(self.kinds_of(candidate) @ kinds)
+    def _form(self, candidate: Candidate, asked: Asked) -> list[float]:
+        """Return how likely the form of a candidate, the kind of its ends and its shape are, and its form."""
+        kind = float(self.kinds_of(candidate) @ asked.kinds)
         one_hot = [float(candidate.form == form) for form in range(len(FORMS))]
-        form = float(forms[candidate.form])
-        return [kind, kind - float(kinds.max()), form, form - float(forms.max()), *one_hot]
+        form, (steps, *others) = float(asked.forms[candidate.form]), shape_of(candidate)
+        shape = [float(own[value]) for own, value in zip(asked[3:], others, strict=True)]
+        return [
+            kind, kind - float(asked.kinds.max()), form, form - float(asked.forms.max()), *one_hot,
+            float(asked.steps[steps]), float(asked.steps[steps] - asked.steps.max()), *shape,
+            sum(shape) + float(asked.steps[steps]),
+        ]  # fmt: skip
+
+
+def _of_ends(ends: Floats, question: Floats, words: Floats) -> tuple[float, float, float]:
+    """Return the cosine of what a step leads to with the question, with the nearest of its words and with the first."""
+    cosines = words @ ends
+    return float(question @ ends), float(cosines.max(initial=-1.0)), float(cosines[0]) if len(cosines) else 0.0
 
 
 def _places(mentions: Sequence[Mention]) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,24 +19,42 @@ WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "query-parser" / "m
 """The weights that are part of this package (see the CARD.md beside them)."""
 _PARTS = {
     "likeness": ("asked", "named", "weight"),
-    "heads": ("forms", "kinds"),
+    "heads": ("forms", "kinds", "steps", "turns", "firsts", "lasts", "named"),
     "trees": ("roots", "feature", "value", "other"),
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Heads:
-    """Logistic regressions on the vector of a question: its form, and the kind of what it asks for.
+class Asked(NamedTuple):
+    """Log-probabilities of what a question asks for: its form, the kind of its answers, and the shape of the path.
 
-    `forms: float32[9, d + 1]`, `kinds: float32[3, d + 1]`: weights and the constant.
+    `steps`: how many; `turns`: whether a step goes back along the relation before it; `firsts`, `lasts`: whether the
+    first and the last step go backwards; `named`: the number of things that are named.
     """
 
     forms: Floats
     kinds: Floats
+    steps: Floats
+    turns: Floats
+    firsts: Floats
+    lasts: Floats
+    named: Floats
 
-    def __call__(self, vector: Floats) -> tuple[Floats, Floats]:
-        """Return the log-probabilities of forms and of kinds."""
-        return _log_softmax(self.forms, vector), _log_softmax(self.kinds, vector)
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """Logistic regressions on the vector of a question: weights and the constant, float32[classes, d + 1] each."""
+
+    forms: Floats
+    kinds: Floats
+    steps: Floats
+    turns: Floats
+    firsts: Floats
+    lasts: Floats
+    named: Floats
+
+    def __call__(self, vector: Floats) -> Asked:
+        """Return the log-probabilities of each."""
+        return Asked(*(_log_softmax(getattr(self, name), vector) for name in Asked._fields))
 
 
 def _log_softmax(weights: Floats, vector: Floats) -> Floats:
@@ -92,6 +110,7 @@ class ParserScorer:
 _EVIDENCE = (
     "certainty", "unused mentions", "unused capitals", "form gap", "kind gap", "support least", "words explained",
     "least explained", "covered mean", "meaning mean", "learned mean", "spelling mean", "capitals", "names off",
+    "learned least", "meaning least", "gap mean", "kind", "form", "asked steps gap", "shape", "ends of question",
 )  # fmt: skip
 
 

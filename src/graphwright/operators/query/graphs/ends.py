@@ -1,0 +1,59 @@
+"""Vectors of what steps lead to: the mean of the vectors of names at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from graphwright.models.protocols import Encoder, Floats
+from graphwright.operators.query.graphs.steps import step_index_of
+from graphwright.search.facts import Facts
+
+_SAMPLED = 8  # names of a step's ends that are encoded
+_MAX_STEPS = 64  # maximum steps of a question whose ends are encoded; those of the others count as the mean
+
+
+@dataclass(frozen=True, eq=False)
+class EndVectors:
+    """The unit vectors of the ends of steps, computed once for each step of some facts."""
+
+    encoder: Encoder
+    known: dict[int, Floats] = field(default_factory=dict)
+
+    def of(self, keys: Iterable[int], facts: Facts) -> dict[int, Floats]:
+        """Return the vector of each step, less their mean, without the steps that are too many."""
+        chosen = list(dict.fromkeys(keys))[:_MAX_STEPS]
+        missing = [key for key in chosen if key not in self.known]
+        names = [_names(key, facts) for key in missing]
+        if missing:
+            vectors = self.encoder.encode([name for own in names for name in own])
+            bounds = np.cumsum([0, *map(len, names)])
+            for key, first, last in zip(missing, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+                mean = vectors[first:last].sum(axis=0)
+                self.known[key] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+        if not chosen:
+            return {}
+        middle = np.mean([self.known[key] for key in chosen], axis=0)
+        return {key: self.known[key] - middle for key in chosen}
+
+
+def _names(key: int, facts: Facts) -> list[str]:
+    """Return a sample of the names at the ends of a step."""
+    relation = facts.relation(step_index_of(facts).relations[key >> 1])
+    ends = np.unique(relation.subjects if key & 1 else relation.objects)
+    return list(facts.texts(ends[:: max(1, len(ends) // _SAMPLED)][:_SAMPLED].tolist()))
+
+
+_built: WeakKeyDictionary[Facts, dict[str, EndVectors]] = WeakKeyDictionary()
+_lock = Lock()
+
+
+def end_vectors_of(facts: Facts, encoder: Encoder) -> EndVectors:
+    """Return the vectors of the ends of steps of facts, kept for an encoder."""
+    key = str(getattr(encoder, "id", repr(encoder)))
+    with _lock:
+        return _built.setdefault(facts, {}).setdefault(key, EndVectors(encoder))
