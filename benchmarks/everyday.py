@@ -1,6 +1,7 @@
-"""Measure answers to everyday questions over manuals, tables, mail and notes, or over graphs, without a judge.
+"""Measure answers to everyday questions over manuals, tables, mail and notes, records, or graphs, without a judge.
 
     python benchmarks/everyday.py graphs [--method NAME] [--half open|closed|both] [--show]
+    python benchmarks/everyday.py records [--method NAME] [--half open|closed|both] [--show]
     python benchmarks/everyday.py [documents] [--work FOLDER] [--method NAME] [--half open|closed|both] [--show]
     python benchmarks/everyday.py --llm MODEL --base-url URL [--method NAME]
 
@@ -8,8 +9,9 @@ The packages in `everyday/sources.toml` are fetched through the clients of their
 against their SHA-256, extracted (manual pages need groff) and indexed together; all of it is kept in `everyday` in the
 folder of `--work`, the index in that of the state of the code. A source whose version is no longer served is named,
 and its questions are left out. With `graphs`,
-each file of `everyday/graphs` is imported into an index of its own. Every question of the half is asked, and scored by
-`questions/score.py`. Writes `everyday-documents.json` and `.md`, or `everyday-graphs.json` and `.md`.
+each file of `everyday/graphs` is imported into an index of its own; with `records`, the files of `everyday/records`
+(tables, mails, a chat, clauses, versions) are indexed together. Every question of the half is asked, and scored by
+`questions/score.py`. Writes `everyday-documents.json` and `.md`, or those of `everyday-graphs` or `everyday-records`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from harness import Record, arguments, parse, write_results
 from questions.graphs import ask_graphs
@@ -70,13 +73,25 @@ def over_graphs(options: Namespace) -> Record:
     return results(rows, ", ".join(methods), options) | {"graphs": graphs}
 
 
+def over_records(options: Namespace) -> Record:
+    """Ask the questions over tables, mails, a chat, clauses and versions, and return the results."""
+    questions = of_half(read_everyday(QUESTIONS / "records.jsonl"), options.half)
+    with TemporaryDirectory() as folder, Index(Path(folder) / "index") as index:
+        index.sync(QUESTIONS / "records")
+        rows = ask_all(index, questions, options)
+        return results(rows, options.method or index.default_method, options) | {"documents": index.documents}
+
+
+OVER = {"documents": over_documents, "graphs": over_graphs, "records": over_records}
+
+
 def main() -> None:
     """Ask the questions and write the results."""
     parser = arguments(__doc__, data=False)
-    parser.add_argument("over", nargs="?", choices=["documents", "graphs"], default="documents", help="which questions")
+    parser.add_argument("over", nargs="?", choices=list(OVER), default="documents", help="which questions")
     add_arguments(parser)
     options = parse(parser)
-    stored = over_graphs(options) if options.over == "graphs" else over_documents(options)
+    stored = OVER[options.over](options)
     table = page(stored["counts"])
     write_results(options.out / f"everyday-{options.over}.json", stored, table)
     print(table)
