@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from benchmarks.denotations import correct
+from denotations import correct
 
 from graphwright.graph.columns import TextColumn
 from graphwright.models import MiniLM

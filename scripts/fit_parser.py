@@ -102,10 +102,10 @@ def collect(data: Path, count: int, encoder: MiniLM, learned: LearnedLikeness, h
         print(name, len(found.training[name]), flush=True)
     for domain in domains():
         made = worlds(domain.name)
-        own = [e for facts, asked in made for e in examples(facts, asked, encoder, learned, heads)]
-        found.training[domain.name] = found.measured[domain.name] = own
+        every = [e for facts, some in made for e in examples(facts, some, encoder, learned, heads)]
+        found.training[domain.name] = found.measured[domain.name] = every
         found.lacking[domain.name] = list(lacking_worlds(domain.name, encoder, learned, heads))
-        print(domain.name, len(own), flush=True)
+        print(domain.name, len(every), flush=True)
     return found
 
 
@@ -149,7 +149,10 @@ def fit_trees(training: Examples, seeds: int = SEEDS) -> Trees:
         name: [e for e in own if e is not None and 0 < e.right.sum() < len(e.right)] for name, own in training.items()
     }
     draw = np.random.default_rng(1)
-    some = {name: [_chosen(e, draw.random(len(e.right)), FIRST) for e in own] for name, own in usable.items()}
+    some = {
+        name: [_chosen(e, draw.random(len(e.right)).astype(np.float32), FIRST) for e in own]
+        for name, own in usable.items()
+    }
     boosters = []
     for seed in range(1, seeds + 1):
         first = _boosted(some, 30, seed)
@@ -200,7 +203,7 @@ def fit_probability(found: Collected) -> Floats:
             for own, weight in ((found.measured[name], 1.0), (found.lacking[name], 0.5)):
                 for example in filter(None, own):
                     scores = trees.predict(example.features)
-                    rows.append(evidence(example.features, scores, FEATURES))
+                    rows.append(evidence(example.features, scores.astype(np.float64), FEATURES))
                     right.append(bool(example.right[scores.argmax()]))
                     weights.append(weight / len(own))
     table = np.array(rows)
@@ -213,15 +216,14 @@ def save(file: Path, learned: LearnedLikeness, heads: Heads, fitted: Trees, sure
     """Write the weights, those of matrices in half precision."""
     trees = in_preorder(fitted.dumped())
     half = np.float16
-    arrays = {
+    arrays: dict[str, Any] = {
         f"trees.{name}": np.array(own, np.float32 if name == "value" else np.int32) for name, own in trees.items()
     }
     arrays |= {f"heads.{name}": getattr(heads, name).astype(half) for name in CLASSES}
     arrays |= {f"likeness.{name}": getattr(learned, name).astype(half) for name in ("asked", "named", "weight")}
     file.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(
-        file, **arrays, **{"likeness.scale": np.float64(learned.scale)}, sure=sure, names=np.array(FEATURES)
-    )
+    arrays |= {"likeness.scale": np.float64(learned.scale), "sure": sure, "names": np.array(FEATURES)}
+    np.savez_compressed(file, **arrays)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from zlib import crc32
 
 import numpy as np
 import torch
-from scripts.parser.calibration import calibration, even_weights, summary
+from table_calibration import calibration, even_weights, summary
 from torch import Tensor, nn
 
 from graphwright.operators.query.tables.features import NGRAMS, PARTS
@@ -35,7 +35,7 @@ REPEATS = {"wikitables": 1, "overnight": 1, "written": 3}  # how often an epoch 
 Entry: TypeAlias = dict[str, Any]
 
 
-class Scorer(nn.Module):
+class Scorer(nn.Module):  # type: ignore[misc]
     """Scores of the candidates of some questions, as `TableScorer` computes them."""
 
     def __init__(self, features: int) -> None:
@@ -131,7 +131,7 @@ def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, np.ndarray]:
     """Return the best candidate of the most probable result, and the evidence for it."""
     odds = np.exp(scores - scores.max())
     odds /= odds.sum()
-    mass = np.bincount(entry["results"], odds)
+    mass = np.bincount(entry["results"], odds).astype(np.float32)
     result = int(mass.argmax())
     at = np.flatnonzero(entry["results"] == result)
     best = int(at[scores[at].argmax()])

@@ -239,10 +239,10 @@ def examples(
         if not (candidates := reading.candidates()):
             yield None
             continue
-        by_answers = isinstance(gold, list)
-        right = (
-            right_by_answers(execution, candidates, gold) if by_answers else right_by_query(execution, candidates, gold)
-        )
+        if isinstance(gold, list):
+            right = right_by_answers(execution, candidates, gold)
+        else:
+            right = right_by_query(execution, candidates, gold)
         yield Example(reading.features(candidates), right)
         if len(execution.known) > 5_000:
             execution = Execution(facts)

@@ -65,9 +65,9 @@ def head_rows(data: Path, left: Sequence[str]) -> Iterator[HeadRow]:
                 shape = shape_of_query(question.gold)  # type: ignore[arg-type]
                 yield HeadRow(words.without(mentions), (form, _kind(question, facts, form), *shape))
     for row in _rows(data / "overnight" / "questions.jsonl.gz"):
-        form = _overnight(row["logical_form"])
-        if form is not None and draw.random() < 0.6:
-            yield HeadRow(row["question"], (form, KINDS.index("number") if form == COUNT else 0, *unknown))
+        known = _overnight(row["logical_form"])
+        if known is not None and draw.random() < 0.6:
+            yield HeadRow(row["question"], (known, KINDS.index("number") if known == COUNT else 0, *unknown))
     for row in draw.sample(list(_rows(data / "simplequestions_fb" / "questions.jsonl.gz")), 3000):
         kind = 1 if "date" in row["relation"] else -1 if "number" in row["relation"] else 0
         yield HeadRow(row["question"], (THINGS, kind, *unknown), 0.5)

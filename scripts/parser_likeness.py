@@ -93,5 +93,5 @@ def fit_likeness(file: Path, seed: int = 0) -> LearnedLikeness:
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-    arrays = [each.detach().numpy() for each in (a, b, weight)]
-    return LearnedLikeness(*arrays, float(scale.detach()))
+    left, right, own = (each.detach().numpy() for each in (a, b, weight))
+    return LearnedLikeness(left, right, own, float(scale.detach()))

@@ -16,6 +16,7 @@ from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.query import (
     Both,
     Compare,
+    Comparison,
     Count,
     Either,
     Except,
@@ -170,11 +171,13 @@ def domains(file: Path = FILE) -> list[Domain]:
             read[-1].plural[parts[0]] = parts[1]
         elif kind == "R":
             read[-1].plural.setdefault(parts[1], f"{parts[1]}s")
-            read[-1].relations.append(Relation("R", parts[0], parts[1], *split[2:6], parts[6]))
+            read[-1].relations.append(
+                Relation("R", parts[0], parts[1], split[2], split[3], split[4], split[5], parts[6])
+            )
         elif kind == "V":
-            read[-1].relations.append(Relation("V", parts[0], parts[1], *split[2:5], split[5], ""))
+            read[-1].relations.append(Relation("V", parts[0], parts[1], split[2], split[3], split[4], split[5], ""))
         elif kind == "N":
-            read[-1].relations.append(Relation("N", parts[0], "word", *split[1:3], [], [], "what"))
+            read[-1].relations.append(Relation("N", parts[0], "word", split[1], split[2], [], [], "what"))
     return read
 
 
@@ -563,7 +566,8 @@ class World:
         if not of or not values:
             return None
         relation = self.random.choice(values)
-        comparison, above = self.random.choice([(">", True), ("<", False), (">", True), ("<", False), ("=", True)])
+        sides: list[tuple[Comparison, bool]] = [(">", True), ("<", False), (">", True), ("<", False), ("=", True)]
+        comparison, above = self.random.choice(sides)
         bare, noun = of.text.removeprefix("the "), self.random.choice(relation.nouns)
         values_there = [v for (s, name), own in self.objects.items() if name == self.name_of[id(relation)] for v in own]
         value = self.random.choice(values_there or ["10"])

@@ -22,12 +22,12 @@ from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
-from benchmarks.denotations import correct
-from benchmarks.tables import Rows, answer_texts, facts_of, read_questions, read_table
-from scripts.parser.asked import Asked, named
-from scripts.parser.overnight import overnight_questions
-from scripts.parser.prose import prose_questions
-from scripts.parser.written import written_questions
+from denotations import correct
+from table_asked import Asked, named
+from table_overnight import overnight_questions
+from table_prose import prose_questions
+from table_written import written_questions
+from tables import Rows, answer_texts, facts_of, read_questions, read_table
 
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.tables.candidates import Candidate

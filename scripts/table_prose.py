@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from benchmarks.tables import Rows
-from scripts.parser.asked import Asked
+from table_asked import Asked
+from tables import Rows
 
 _QUESTIONS = 2000
 

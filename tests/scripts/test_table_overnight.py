@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from scripts.parser.overnight import World, parsed, shown
+from table_overnight import World, parsed, shown
 
 _BLOCKS = "( call SW.getProperty ( call SW.singleton en.block ) ( string ! type ) )"
 

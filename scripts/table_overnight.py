@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from benchmarks.tables import Rows
-from scripts.parser.asked import Asked
+from table_asked import Asked
+from tables import Rows
 
 from graphwright.text.values import value_of
 

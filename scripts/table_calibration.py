@@ -13,7 +13,7 @@ _UNITS = 24
 _LESS = 0.3
 
 
-class Calibrator(nn.Module):
+class Calibrator(nn.Module):  # type: ignore[misc]
     """A network of one layer of whether the most probable result is right, as `TableScorer.probability` computes it."""
 
     def __init__(self, features: int) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from benchmarks.tables import Rows, answer_texts, facts_of
-from scripts.parser.asked import Asked
+from table_asked import Asked
+from tables import Rows, answer_texts, facts_of
 
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.parse_notation import parse_notation

@@ -3,9 +3,9 @@
 from pathlib import Path
 from random import Random
 
-from scripts.parser.written import read_written, shuffled, written_questions
+from table_written import read_written, shuffled, written_questions
 
-_FILE = Path(__file__).parents[3] / "scripts" / "parser" / "written.txt"
+_FILE = Path(__file__).parents[2] / "scripts" / "parser" / "written.txt"
 
 
 def test_written_questions_each_has_an_answer_over_its_own_table() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from benchmarks.tables import Rows
+from tables import Rows
 
 
 class Asked(NamedTuple):
