@@ -9,6 +9,7 @@ from .contexts import TreeReports as TreeReports
 from .graph_answer import AnswerIfRecorded as AnswerIfRecorded
 from .graph_answer import GraphAnswer as GraphAnswer
 from .graph_answer import KnownNames as KnownNames
+from .graph_answer import LacksAnswer as LacksAnswer
 from .overview import Overview as Overview
 from .path_answers import ChainAnswer as ChainAnswer
 from .path_answers import TargetAnswer as TargetAnswer

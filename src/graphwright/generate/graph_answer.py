@@ -17,7 +17,7 @@ from graphwright.graph.walks import step_names
 from graphwright.models.protocols import Encoder
 from graphwright.operators.citation import cite
 from graphwright.operators.control import View
-from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
+from graphwright.operators.operator import Operator
 from graphwright.operators.paths.asked_truth import compared, judged
 from graphwright.operators.paths.relation_match import Reading, read_state
 from graphwright.operators.run import Run
@@ -94,19 +94,17 @@ class AnswerIfRecorded(MayAnswer):
         return answered(state, run, answer)
 
 
-@dataclass(frozen=True, repr=False)
-class Unrecorded(Composite):
-    """Run a step where GraphAnswer would find nothing, although the graph has each name of the question."""
+@dataclass(frozen=True)
+class LacksAnswer:
+    """Holds where GraphAnswer would find nothing, although the graph has each name of the question."""
 
-    encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
-    step: Annotated[Operator, IS_OPERATOR]
+    encoder: Encoder
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step, or leave the state unchanged."""
+    def __call__(self, state: State) -> bool:
+        """Return whether the graph records no answer among the evidence."""
+        run = Run()
         reading = read_state(state, run, self.encoder)
-        if unknown_name(state, reading) or _recorded(state, run, self.encoder, reading, state.graph):
-            return state
-        return self.step.execute(state, run, k)
+        return not unknown_name(state, reading) and not _recorded(state, run, self.encoder, reading, state.graph)
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from graphwright.generate.contexts import PassageContext
-from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames, Unrecorded
+from graphwright.generate.graph_answer import AnswerIfRecorded, GraphAnswer, KnownNames, LacksAnswer
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, written
@@ -53,7 +53,7 @@ def graph(
     if ix.graph.passages is not None:
         search = evidence_or(_linked(ix) >> OnGraph(StatementGraph(), _walks(ix, hops)), top_k)
         return Method(asked >> search >> sources, *computed_first(answering(ix, llm, PathContext())))
-    walked = _linked(ix) >> _walks(ix, hops) >> Unrecorded(ix.encoder, parsed_over_graph())
+    walked = _linked(ix) >> _walks(ix, hops) >> If(LacksAnswer(ix.encoder), parsed_over_graph(), Keep())
     search = If(IsComputed(), QueryEvidence(), walked)
     ranked = sources if llm is None else ToPassages(_SHOWN)
     ending = computed_first(written(llm, PathContext(), GraphAnswer(ix.encoder)), LIKELY)
