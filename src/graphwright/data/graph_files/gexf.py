@@ -25,7 +25,7 @@ def read_gexf(path: Path, graph: PropertyGraph) -> None:
     for element, around in closed_elements(path, "gexf", ("attribute", "node", "edge")):
         tag, key = local(element), element.get("id", "")
         if tag == "attribute":
-            kind = around[-1].get("class", "node")
+            kind = around[-1].get("class", "node") if around else "node"
             titles[kind, key] = title = element.get("title", key)
             if default := "".join(part.text or "" for part in element if local(part) == "default").strip():
                 defaults[kind][title] = default
