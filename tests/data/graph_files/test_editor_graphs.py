@@ -208,3 +208,10 @@ def test_import_command_keeps_statements_and_names_what_is_left_out(tmp_path):
     facts = Facts(index.graph.columns)
     assert facts.texts(facts.relation("score").objects.tolist()) == ["0.8"]
     assert index.graph.edge_text(0) == "GAL80 inhibits GAL4 (score 0.8)"
+
+
+def test_read_gexf_attribute_outside_of_a_graph_is_no_crash(tmp_path):
+    path = tmp_path / "cut.gexf"
+    path.write_text('<attribute id="0" title="year"><default>1</default></attribute>\n<nodes/>', encoding="utf-8")
+    with pytest.raises(DataError, match=r"cut\.gexf"):
+        read_property_graph([path])
