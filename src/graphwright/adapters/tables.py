@@ -15,7 +15,6 @@ from graphwright.graph.export_part import Part
 
 _ENDS = (("head", "source", "subject", "src", "from"), ("tail", "target", "object", "dst", "to"))
 _LIBRARIES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
-_NUMBERS = ("id", "head_id", "tail_id", "start", "end", "rank", "score")
 
 
 def from_tables(edges: Any, nodes: Any = None, *, columns: Sequence[str] | None = None) -> Graph:

@@ -1,4 +1,4 @@
-"""The method over graphs: the relations that a question asks for, without training and without a language model."""
+"""The method over graphs: the query that a question asks, else walks along the relations that it names."""
 
 from __future__ import annotations
 

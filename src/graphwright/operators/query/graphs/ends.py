@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from threading import Lock
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -48,12 +46,6 @@ def _names(key: int, facts: Facts) -> list[str]:
     return list(facts.texts(ends[:: max(1, len(ends) // _SAMPLED)][:_SAMPLED].tolist()))
 
 
-_built: WeakKeyDictionary[Facts, dict[str, EndVectors]] = WeakKeyDictionary()
-_lock = Lock()
-
-
 def end_vectors_of(facts: Facts, encoder: Encoder) -> EndVectors:
-    """Return the vectors of the ends of steps of facts, kept for an encoder."""
-    key = str(getattr(encoder, "id", repr(encoder)))
-    with _lock:
-        return _built.setdefault(facts, {}).setdefault(key, EndVectors(encoder))
+    """Return the vectors of the ends of steps of facts, kept for a snapshot and an encoder."""
+    return facts.kept(("ends of steps", getattr(encoder, "id", repr(encoder))), lambda: EndVectors(encoder))

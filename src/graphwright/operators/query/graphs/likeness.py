@@ -5,9 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from threading import Lock
-from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
@@ -92,11 +89,6 @@ class Vocabulary:
         vectors = encoder.encode(phrases)
         return cls(relations, types, phrases, vectors, words, spelling_vectors(words), parts)
 
-    @cached_property
-    def type_row(self) -> dict[str, int]:
-        """The row of each type."""
-        return {name: len(self.relations) + row for row, name in enumerate(self.types)}
-
 
 def _content(phrase: str) -> list[str]:
     """Return the words of a phrase without stop words, all of them if there are no others."""
@@ -104,18 +96,9 @@ def _content(phrase: str) -> list[str]:
     return [word for word in words if word not in STOP_WORDS] or words
 
 
-_vocabularies: WeakKeyDictionary[Facts, dict[str, Vocabulary]] = WeakKeyDictionary()
-_lock = Lock()
-
-
 def vocabulary_of(facts: Facts, encoder: Encoder) -> Vocabulary:
-    """Return the vocabulary of facts, built once for an encoder."""
-    key = str(getattr(encoder, "id", repr(encoder)))
-    with _lock:
-        known = _vocabularies.setdefault(facts, {})
-        if key not in known:
-            known[key] = Vocabulary.of(facts, encoder)
-        return known[key]
+    """Return the vocabulary of facts, built once for a snapshot and an encoder."""
+    return facts.kept(("vocabulary", getattr(encoder, "id", repr(encoder))), lambda: Vocabulary.of(facts, encoder))
 
 
 @dataclass(frozen=True, eq=False)

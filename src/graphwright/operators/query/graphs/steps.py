@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from threading import Lock
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -78,13 +76,6 @@ class StepIndex:
         return self._kinds[key]
 
 
-_built: WeakKeyDictionary[Facts, StepIndex] = WeakKeyDictionary()
-_lock = Lock()
-
-
 def step_index_of(facts: Facts) -> StepIndex:
-    """Return the steps of facts, built once."""
-    with _lock:
-        if facts not in _built:
-            _built[facts] = StepIndex.of(facts)
-        return _built[facts]
+    """Return the steps of facts, built once for a snapshot."""
+    return facts.kept("steps of paths", lambda: StepIndex.of(facts))

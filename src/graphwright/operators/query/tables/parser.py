@@ -57,7 +57,6 @@ class TableQueryParser:
     scorer: TableScorer = field(default_factory=TableScorer.load, repr=False)
     tables: int = 3
     limit: int = 10
-    _vectors: dict[str, Floats] = field(default_factory=dict, repr=False)
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries that a question may ask, best first; none where there are no records."""
@@ -82,18 +81,16 @@ class TableQueryParser:
         execution = Execution(facts)
         for number, links in index.links(question, frequency, self.tables).items():
             table = index.tables[number]
-            vectors = self._header_vectors(table)
+            vectors = self._header_vectors(table, facts)
             candidates = list(islice(Enumeration(RowSets(table, links, execution)), _MOST))
             features = QuestionFeatures(facts, table, links, vector, vectors, frequency).features(candidates)
             yield TableCandidates(table, candidates, features, vectors)
 
-    def _header_vectors(self, table: Table) -> Floats:
-        """Return the vectors of the names of the columns and of the type."""
+    def _header_vectors(self, table: Table, facts: Facts) -> Floats:
+        """Return the vectors of the names of the columns and of the type, encoded once for a snapshot."""
         names = [*(column.name for column in table.columns), table.type]
-        missing = list(dict.fromkeys(name for name in names if name not in self._vectors))
-        if missing:
-            self._vectors.update(zip(missing, self.encoder.encode(missing), strict=True))
-        return np.array([self._vectors[name] for name in names], np.float32)
+        key = "names of columns", table.type, getattr(self.encoder, "id", repr(self.encoder))
+        return facts.kept(key, lambda: self.encoder.encode(names))
 
     def _ranked(self, candidates: Sequence[Candidate], scores: NDArray[np.float32], dense: Floats) -> list[ScoredQuery]:
         """Return the best query of each result, in order of the results' probability."""
