@@ -24,7 +24,6 @@ from graphwright.operators.anchors.link_entities import _candidates, _joined
 from graphwright.operators.state import MAX_QUESTION
 from graphwright.testing import corpus_index
 from graphwright.text import names, sentences, words
-from graphwright.text.question_form import question_form, tokens
 
 
 class Place(BaseModel):
@@ -35,10 +34,6 @@ def _link(question: str) -> None:
     list(_joined(question, list(_candidates(question, set()))))
 
 
-def _form(question: str) -> None:
-    question_form([token.word for token in tokens(question)])
-
-
 CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "html": (html_text, ("<div>", "<div></b>", "<b><div></b>", "<p><b>", "<div '>", "<a href=x><div>", "<svg><g>")),
     "markdown": (
@@ -46,7 +41,6 @@ CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         ("[", "![", "*", "*a ", "_a ", "`", "` a", "<a ", "<!-- ", "> ", "- ", "|-", "[a](", "[a](b", "]: ", "\\"),
     ),
     "link": (_link, ('"Ab" ', '{"a":', "“a” ", "Ab of ", '"')),
-    "form": (_form, ("a ", "the ", "’s", "which ")),
     "normal form": (names.normal_form, ("the ", "a ", "A.", "'s")),
     "aliases": (names.aliases_of, ("(a)", "( ", "(\n", "a, ", "A. ")),
     "dates": (lambda text: list(names.dates_and_quotes(text)), ("1,", "1.", '"', "May ", "“")),

@@ -16,7 +16,7 @@ from graphwright.methods.method import Method
 from graphwright.methods.method_file import read_method_file
 from graphwright.methods.registry import make_method, method_of
 from graphwright.models import MiniLMReader, ScriptedLLM
-from graphwright.operators import Fallback, LinkEntities, OnlyPassages, ShortestPaths
+from graphwright.operators import Fallback, HasEvidence, LinkEntities, ShortestPaths
 from graphwright.operators.control import If
 from graphwright.testing import corpus_index, passages_in, prompt_of
 
@@ -34,9 +34,9 @@ def test_method_with_budget_shows_model_so_many_passages() -> None:
 
 
 def test_budget_of_context_with_branches_reaches_each_branch() -> None:
-    method = Method(SEARCH, If(OnlyPassages(), PassageContext(), PathContext()), passages=4, tokens=900)
+    method = Method(SEARCH, If(HasEvidence(), PassageContext(), PathContext()), passages=4, tokens=900)
     assert repr(method.ending) == (
-        "If(OnlyPassages(), PassageContext(passages=4, tokens=900), PathContext(passages=4, tokens=900))"
+        "If(HasEvidence(), PassageContext(passages=4, tokens=900), PathContext(passages=4, tokens=900))"
     )
 
 

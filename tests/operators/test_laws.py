@@ -55,7 +55,6 @@ from graphwright.generate import (
     FlatContext,
     Generate,
     GlobalEdges,
-    GraphAnswer,
     PathContext,
     ReportContext,
     TreeReports,
@@ -63,9 +62,8 @@ from graphwright.generate import (
 )
 from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext, PassageContext
-from graphwright.generate.graph_answer import AnswerIfRecorded, KnownNames
 from graphwright.generate.overview import Overview
-from graphwright.generate.query_answer import QueryAnswer
+from graphwright.generate.query_answer import NotRecorded, QueryAnswer
 from graphwright.generate.readers import Abstain, Quote, ReadSpans
 from graphwright.generate.versions import NameVersions
 from graphwright.graph.graph import Kind
@@ -77,8 +75,6 @@ from graphwright.operators import (
     BM25,
     AboveThreshold,
     Agent,
-    AskedClass,
-    AskedPaths,
     Bridge,
     BridgeSeeds,
     Choose,
@@ -92,7 +88,6 @@ from graphwright.operators import (
     EntitySearch,
     ExecuteQuery,
     Explore,
-    Extremes,
     Fallback,
     Feedback,
     FollowUp,
@@ -106,6 +101,7 @@ from graphwright.operators import (
     Instances,
     Keywords,
     LengthPenalty,
+    LikelyQueries,
     LinkEntities,
     LLMQueryParser,
     LocalContext,
@@ -158,7 +154,6 @@ from graphwright.operators import (
     Unseen,
     WellFormedChains,
     WithEdges,
-    Without,
     WordSearch,
     WrittenSummaries,
     WrittenSummaryTree,
@@ -172,10 +167,13 @@ from graphwright.operators.anchors.keywords import (
     Specialise,
     SpecialiseInContext,
 )
-from graphwright.operators.control import Afresh, OnGraph
+from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Both, Cut, Then
+from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.query import Named
 from graphwright.operators.state import State
 from graphwright.search import SparseIndex
+from graphwright.search.facts import Facts
 from graphwright.search.vector_index import joined
 from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
 
@@ -251,6 +249,14 @@ class RatesTheLast:
         if last:
             message = f'{{"ratings": [{{"number": {last}, "helpful": 70}}, {{"number": {last + 5}, "helpful": 90}}]}}'
         return Completion(message, schema.model_validate_json(message))
+
+
+@dataclass(frozen=True)
+class AsksForLothair:
+    """A parser that knows one query, which it does not hold for probable."""
+
+    def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+        return [ScoredQuery(Named("Lothair II"), 1.0, 0.2)]
 
 
 ASKS_FOR_LOTHAIR = FixedLLM('{"computable": true, "steps": [{"do": "named", "name": "Lothair II"}]}')
@@ -380,15 +386,6 @@ def operators_with_arguments() -> list[Operator]:
         Triples() >> Rerank(HashEncoder()) % 60 >> Chains() >> MergeChains(),
         ChainContext(passages=2),
         ChainAnswer(HashEncoder()),
-        AskedPaths(HashEncoder()),
-        AskedPaths(HashEncoder(), hops=1),
-        AskedClass(HashEncoder()),
-        Without(HashEncoder()),
-        Extremes(HashEncoder()),
-        GraphAnswer(HashEncoder()),
-        AnswerIfRecorded(HashEncoder()),
-        KnownNames(HashEncoder()),
-        Afresh(SEARCH),
         GRanker(OverlapCrossEncoder()),
         GRanker(OverlapCrossEncoder(), alpha=0.5),
         STeX(SNAPSHOT.passages),
@@ -472,6 +469,9 @@ def operators_with_arguments() -> list[Operator]:
         Unaided(THINKS_OF_ERMENGARDE),
         Unaided(THINKS_OF_ERMENGARDE, reasoning=True),
         ParseQuery(MostProbable()),
+        LikelyQueries(AsksForLothair()),
+        LikelyQueries(AsksForLothair()) >> NotRecorded(),
+        NotRecorded(),
         LLMQueryParser(ASKS_FOR_LOTHAIR),
         LLMQueryParser(ASKS_FOR_LOTHAIR) >> ExecuteQuery() >> QueryEvidence(),
         LLMQueryParser(ASKS_FOR_LOTHAIR) >> ExecuteQuery() >> QueryAnswer(Quote(WordReader())),

@@ -6,10 +6,6 @@ from .contexts import HybridContext as HybridContext
 from .contexts import PassageContext as PassageContext
 from .contexts import ReportContext as ReportContext
 from .contexts import TreeReports as TreeReports
-from .graph_answer import AnswerIfRecorded as AnswerIfRecorded
-from .graph_answer import GraphAnswer as GraphAnswer
-from .graph_answer import KnownNames as KnownNames
-from .graph_answer import LacksAnswer as LacksAnswer
 from .overview import Overview as Overview
 from .path_answers import ChainAnswer as ChainAnswer
 from .path_answers import TargetAnswer as TargetAnswer
@@ -17,6 +13,7 @@ from .path_contexts import ChainContext as ChainContext
 from .path_contexts import FlatContext as FlatContext
 from .path_contexts import GlobalEdges as GlobalEdges
 from .path_contexts import PathContext as PathContext
+from .query_answer import NotRecorded as NotRecorded
 from .query_answer import QueryAnswer as QueryAnswer
 from .readers import Abstain as Abstain
 from .readers import Quote as Quote

@@ -14,8 +14,9 @@ from graphwright.operators.query.asked import SURE
 from graphwright.operators.query.result import QueryResult
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.search.relation_index import shown_name
+from graphwright.search.relation_names import shown_name
 
+NOT_RECORDED = "The graph does not say."
 _LISTED = 50  # names in the text
 
 
@@ -39,6 +40,25 @@ class QueryAnswer(Composite):
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
         return answered(after.with_(answer=None), run, _joined(computed_answer(state), after.answer))
+
+
+@dataclass(frozen=True, repr=False)
+class NotRecorded(Operator):
+    """Answer that the graph does not say what is asked; the text names the best item of the evidence.
+
+    >>> from graphwright import Evidence, start
+    >>> graph = Graph.from_triples([("gimp", "license", "GPL")])
+    >>> NotRecorded()(start("What does gimp cost?", graph, evidence=Evidence.of_edges([0]))).answer.text
+    'The graph does not say. The nearest that it records is: gimp license GPL'
+    """
+
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer."""
+        nearest = state.items.top(1).texts(state.graph)
+        text = f"{NOT_RECORDED} The nearest that it records is: {nearest[0]}" if nearest else NOT_RECORDED
+        return answered(state, run, Answer(text, found=False))
 
 
 def computed_answer(state: State) -> Answer:

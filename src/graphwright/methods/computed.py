@@ -14,8 +14,8 @@ from graphwright.methods.options import Help
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import If
-from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.query.asked import CERTAIN, SURE
+from graphwright.operators.operator import Operator
+from graphwright.operators.query.asked import LIKELY, SURE
 from graphwright.operators.query.graphs.parser import GraphQueryParser
 from graphwright.operators.query.llm_parser import LLMQueryParser
 from graphwright.operators.query.parse_query import ExecuteQuery, IsComputed, MostProbable, ParseQuery, QueryEvidence
@@ -29,7 +29,7 @@ OptionalParser = Annotated[
 
 
 def offline_parser(ix: Snapshot) -> QueryParser:
-    """Return the parsers of questions without a language model: their most probable query counts."""
+    """Return the parser of questions over records of documents, without a language model."""
     return MostProbable((TableQueryParser(MiniLM()),) if has_records(ix) else ())
 
 
@@ -42,19 +42,15 @@ def has_records(ix: Snapshot) -> bool:
     return records is not None and not {DOCUMENT, CLAUSE}.issuperset(records.types)
 
 
-def executed(ix: Snapshot, llm: LLM | None, parser: QueryParser | None) -> Operator:
+def graph_parser(ix: Snapshot, hops: int = 3) -> QueryParser:
+    """Return the parsers of questions over a graph, with paths of at most `hops` relations, and over its records."""
+    over_graph = GraphQueryParser(MiniLM(), length=hops)
+    return MostProbable((over_graph, TableQueryParser(MiniLM())) if has_records(ix) else (over_graph,))
+
+
+def executed(llm: LLM | None, parser: QueryParser, threshold: float = LIKELY) -> Operator:
     """Return the steps that set the query of a question and its result, where it asks what can be computed."""
-    return either(llm, LLMQueryParser, ParseQuery(parser or offline_parser(ix))) >> ExecuteQuery()
-
-
-def parsed_over_graph(threshold: float = CERTAIN) -> Operator:
-    """Return the steps that answer a question over a graph by the query that a fitted parser holds for the likeliest.
-
-    They stand behind the walks along the relations that a question names, where these find nothing. The default is
-    high, as the probability tells a question that the graph cannot answer only weakly (docs/training.md).
-    """
-    parsed = ParseQuery(GraphQueryParser(MiniLM()), threshold) >> ExecuteQuery()
-    return parsed >> If(IsComputed(), QueryEvidence(), Keep())
+    return either(llm, LLMQueryParser, ParseQuery(parser, threshold)) >> ExecuteQuery()
 
 
 def evidence_or(search: Operator, k: int) -> Operator:

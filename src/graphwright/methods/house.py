@@ -9,7 +9,14 @@ from graphwright.generate.answer import Unaided
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
-from graphwright.methods.computed import OptionalParser, computed_first, evidence_or, executed, has_records
+from graphwright.methods.computed import (
+    OptionalParser,
+    computed_first,
+    evidence_or,
+    executed,
+    has_records,
+    offline_parser,
+)
 from graphwright.methods.method import Method
 from graphwright.methods.options import (
     Blend,
@@ -140,9 +147,9 @@ def multihop(
     passages that hold its rows come first.
     """
     search, ending = multihop_search(ix, top_k, seeds, restart, scorer, cover), answering(ix, llm)
-    if not has_records(ix):
+    if parser is None and not has_records(ix):
         return Method(search >> ToPassages(), *ending)
-    found = executed(ix, llm, parser) >> evidence_or(search, top_k) >> ToPassages()
+    found = executed(llm, parser or offline_parser(ix)) >> evidence_or(search, top_k) >> ToPassages()
     return Method(found, *computed_first(ending))
 
 

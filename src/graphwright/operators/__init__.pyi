@@ -19,12 +19,10 @@ from .communities.summaries import SummaryTree as SummaryTree
 from .communities.summaries import TreeSearch as TreeSearch
 from .communities.summaries import WrittenSummaries as WrittenSummaries
 from .communities.summaries import WrittenSummaryTree as WrittenSummaryTree
-from .control import Afresh as Afresh
 from .control import Fallback as Fallback
 from .control import HasEvidence as HasEvidence
 from .control import If as If
 from .control import OnGraph as OnGraph
-from .control import OnlyPassages as OnlyPassages
 from .control import Predicate as Predicate
 from .control import Reached as Reached
 from .control import ReciprocalRank as ReciprocalRank
@@ -39,10 +37,6 @@ from .operator import Keep as Keep
 from .operator import Operator as Operator
 from .operator import Ranker as Ranker
 from .operator import Then as Then
-from .paths.asked_extremes import Extremes as Extremes
-from .paths.asked_paths import AskedPaths as AskedPaths
-from .paths.asked_sets import AskedClass as AskedClass
-from .paths.asked_sets import Without as Without
 from .paths.beam import BeamSearch as BeamSearch
 from .paths.beam import Explore as Explore
 from .paths.chains import Chains as Chains
@@ -69,6 +63,7 @@ from .query.notation import notation as notation
 from .query.parse_notation import parse_notation as parse_notation
 from .query.parse_query import ExecuteQuery as ExecuteQuery
 from .query.parse_query import IsComputed as IsComputed
+from .query.parse_query import LikelyQueries as LikelyQueries
 from .query.parse_query import MostProbable as MostProbable
 from .query.parse_query import ParseQuery as ParseQuery
 from .query.parse_query import QueryEvidence as QueryEvidence
@@ -149,7 +144,6 @@ from .subgraph.views import NAMES as NAMES
 from .subgraph.views import RELATIONS as RELATIONS
 from .subgraph.views import SHARES as SHARES
 from .subgraph.views import EntityGraph as EntityGraph
-from .subgraph.views import ImportedGraph as ImportedGraph
 from .subgraph.views import MentionGraph as MentionGraph
 from .subgraph.views import PassageGraph as PassageGraph
 from .subgraph.views import StatementGraph as StatementGraph

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Annotated, Protocol
@@ -13,10 +13,10 @@ import numpy as np
 from graphwright.constraints import Has
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Scores
-from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.graph import Graph
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator, top_of
 from graphwright.operators.run import Run
-from graphwright.operators.state import State, start
+from graphwright.operators.state import State
 from graphwright.operators.subgraph.views import with_steps_of
 
 
@@ -43,16 +43,6 @@ class HasEvidence:
     def __call__(self, state: State) -> bool:
         """Return whether there is evidence."""
         return len(state.items) > 0
-
-
-@dataclass(frozen=True)
-class OnlyPassages:
-    """Holds if all items of the evidence are passages: there are no paths, triples or names."""
-
-    def __call__(self, state: State) -> bool:
-        """Return whether the evidence is passages alone."""
-        items = state.items
-        return not len(items.edges) and bool((state.graph.columns.kinds[items.nodes] == Kind.CHUNK).all())
 
 
 @dataclass(frozen=True)
@@ -181,35 +171,6 @@ def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run
         on_text(text)
 
     return replace(run, on_text=pass_on)
-
-
-@dataclass(frozen=True, repr=False)
-class Afresh(Composite):
-    """Run a search on the question and its entities alone, without earlier results, and keep only its evidence.
-
-    >>> from graphwright import Graph, Keep; from graphwright.operators import AnchorNodes, LinkEntities
-    >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
-    >>> search = LinkEntities() >> AnchorNodes()
-    >>> state = Afresh(search)(start("What is the Mur?", graph, anchors=[]))
-    >>> state.evidence.texts(graph), state.anchors
-    (['Mur'], ())
-    """
-
-    step: Annotated[Operator, IS_OPERATOR]
-
-    def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield the needs that the steps of the search do not meet."""
-        yield from self.step.unmet(frozenset())
-
-    def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set before it, and the evidence."""
-        return fields | {"evidence"}
-
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the search, and keep the k best."""
-        fresh = start(state.question, state.graph).with_(trace=state.trace)
-        after = self.step.execute(fresh, run, k)
-        return state.with_(evidence=after.evidence, trace=after.trace)
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,7 +14,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import tokens
-from graphwright.search.relation_index import relation_phrase
+from graphwright.search.relation_names import relation_phrase
 from graphwright.text.names import name_words, normal_form
 from graphwright.text.scripts import UNSPACED, in_unspaced, pairs, runs
 

@@ -21,7 +21,7 @@ from graphwright.search.fact_values import values_of
 from graphwright.search.fact_words import FactWords, Likeness
 from graphwright.search.name_index import NameIndex, name_index_of
 from graphwright.search.relation_facts import RelationFacts
-from graphwright.search.relation_index import TYPES, relation_phrase
+from graphwright.search.relation_names import TYPES, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import normal_form
 from graphwright.text.values import TypedValues

@@ -4,7 +4,7 @@ Chunks come first, then the nodes of the graph, then the entities that only docu
 has an edge or a text gets a passage, which is its text and triples, so that documents and facts are searched together.
 An entity of the documents is a node of the graph where the normal forms of their names are equal and no other node has
 that form. Where its name may mean several nodes, or is a shorter form of a node's name, edges "alias" lead to them.
-Edges of the graph come first, then those of the documents, so that the graph can be seen alone (see ImportedGraph).
+Edges of the graph come first, then those of the documents, so that the graph can be seen alone.
 """
 
 from __future__ import annotations

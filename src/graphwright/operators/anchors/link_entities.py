@@ -16,16 +16,13 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.kernels.ranking import top
-from graphwright.operators.anchors.ordinary_mentions import Mention, ordinary_mentions
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
 from graphwright.search.name_index import NameIndex, name_index_of
-from graphwright.search.relation_index import relation_index_of
 from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.names import ARTICLES, normal_form
-from graphwright.text.question_form import question_form, tokens, translated
 from graphwright.text.words import word_spans, words
 
 _QUOTED = re.compile(
@@ -37,6 +34,8 @@ _NAME_WORDS = 12  # maximum words of a name
 _SPELLING = 0.8  # minimum similarity of a name that is spelled differently
 _NONE = np.empty(0, np.int64)
 
+Mention = tuple[int, int, Anchor]
+"""The first and the last word of a mention in the question, and its anchor."""
 Offsets = Sequence[tuple[int, int]]
 """Start and end of each word of the question."""
 NameScores = Callable[[str], NDArray[np.float64]]
@@ -49,9 +48,7 @@ class LinkEntities(Operator):
 
     Longer names take precedence. A capitalised or quoted phrase that equals no name or alias is compared by spelling
     (`fuzzy`: minimum similarity; 1 disables it), then, if `names` is given, by the vectors of names (`near`: minimum
-    cosine). An anchor's weight is the confidence of the link. `ordinary`: link words without capitals, plurals and
-    parts of names too (see `ordinary_mentions`), but not the noun that names the kind of answer. A state whose anchors
-    have nodes is returned unchanged.
+    cosine). An anchor's weight is the confidence of the link. A state whose anchors have nodes is returned unchanged.
 
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
@@ -63,7 +60,6 @@ class LinkEntities(Operator):
     names: VectorIndex | None = None
     fuzzy: Annotated[float, Between(0, 1)] = 0.86
     near: Annotated[float, Between(-1, 1)] = 0.8
-    ordinary: bool = False
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
@@ -72,13 +68,7 @@ class LinkEntities(Operator):
             return state
         index = name_index_of(state.graph.columns)
         mentions = list(_exact(state.question.text, index, state))
-        if self.ordinary:
-            mentions = _without_nouns(state, mentions)
         mentions += self._inexact(state, run, index, mentions)
-        if self.ordinary:
-            offsets = word_spans(state.question.text)
-            spans = [(offsets[first][0], offsets[last][1]) for first, last, _ in mentions]
-            mentions += list(ordinary_mentions(state, index, self.fuzzy, spans))
         return state.with_(anchors=tuple(anchor for _, _, anchor in sorted(mentions, key=itemgetter(0))))
 
     def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[Mention]) -> Iterator[Mention]:
@@ -133,26 +123,6 @@ def _exact(question: str, index: NameIndex, state: State) -> Iterator[Mention]:
             yield position, position + extra, Anchor(texts[extra].rstrip("."), nodes)
             position += extra
         position += 1
-
-
-def _without_nouns(state: State, mentions: Sequence[Mention]) -> list[Mention]:
-    """Return the mentions without a noun that names the kind of answer: "moon" in "What is the biggest moon?"."""
-    words_of = tokens(state.question.text)
-    words_of = translated(state.question.text, words_of) or words_of
-    noun = question_form([token.word for token in words_of]).noun
-    if not noun:
-        return list(mentions)
-    offsets = word_spans(state.question.text)
-    start, end = words_of[noun[0]].start, words_of[noun[-1]].end
-    classes = relation_index_of(state.graph.columns).classes
-
-    def is_noun(mention: Mention) -> bool:
-        (first, _), (_, last), anchor = offsets[mention[0]], offsets[mention[1]], mention[2]
-        if not anchor.text.islower() or first < start or last > end:
-            return False
-        return bool(np.isin(anchor.nodes, classes).any()) or (last == end and anchor.text.isalpha())
-
-    return [mention for mention in mentions if not is_noun(mention)]
 
 
 def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]:

@@ -16,6 +16,8 @@ SURE = 0.75
 """Probability from which on the value of a query is the answer."""
 CERTAIN = 0.9
 """Probability from which on a query that finds nothing is the answer that there is none."""
+RECORDED = 0.5
+"""Probability from which on the value of a query is the answer over a graph, which else does not say."""
 
 
 @dataclass(frozen=True, eq=False)

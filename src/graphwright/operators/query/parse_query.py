@@ -6,32 +6,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from graphwright.constraints import Between, Has
+from graphwright.constraints import AtLeast, Between, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, tree_item
 from graphwright.graph.walks import walk_text
-from graphwright.operators.operator import Operator
+from graphwright.operators.operator import Operator, source_of
 from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parser import QueryParser, ScoredQuery
 from graphwright.operators.query.query import Difference
-from graphwright.operators.query.result import result_of
-from graphwright.operators.query.support import Supported
+from graphwright.operators.query.result import SUPPORTED, result_of
+from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.facts import Facts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MostProbable:
     """Several parsers as one: the queries of all, the most probable first; none by default.
 
     >>> MostProbable()
-    MostProbable(parsers=())
+    MostProbable()
     """
 
     parsers: tuple[QueryParser, ...] = ()
+
+    def __repr__(self) -> str:
+        return source_of(self)
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries of all parsers."""
@@ -49,7 +53,7 @@ class ParseQuery(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the query, or leave the state unchanged."""
-        queries = self.parser.parse(state.question.text, Facts.of(state.graph))
+        queries = _parsed(self.parser, state, run)
         if not queries:
             run.note("the question asks nothing that can be computed")
             return state
@@ -60,6 +64,12 @@ class ParseQuery(Operator):
             return state
         run.note(f"the query {chance}")
         return state.with_(query=AskedQuery(best.query, best.probability))
+
+
+def _parsed(parser: QueryParser, state: State, run: Run) -> list[ScoredQuery]:
+    """Return the queries that the question of a state may ask; parsed once in a run."""
+    key = "queries", parser, state.graph.place, state.question.text
+    return run.once(key, lambda: parser.parse(state.question.text, Facts.of(state.graph)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,6 +122,29 @@ class QueryEvidence(Operator):
         support = () if result is None else result.support
         items = dict.fromkeys(item for supported in support for item in _items(state.graph, supported))
         return state.with_(evidence=Evidence.of_items(items, render=walk_text))
+
+
+@dataclass(frozen=True, repr=False)
+class LikelyQueries(Operator):
+    """Set the evidence to what supports the most probable queries of a parser, though none may be probable.
+
+    Items are those of QueryEvidence, of the first ten things of each query, scored by its probability. `queries`:
+    maximum number of queries.
+    """
+
+    parser: Annotated[QueryParser, Has("a parser of questions, with parse", "parse")]
+    queries: Annotated[int, AtLeast(1)] = 10
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the evidence."""
+        support = Support(Execution(Facts.of(state.graph)))
+        scores: dict[Item, float] = {}
+        for query, _, probability in _parsed(self.parser, state, run)[: self.queries]:
+            for supported in support.of_first(query, SUPPORTED):
+                for item in _items(state.graph, supported):
+                    scores.setdefault(item, probability)
+        return state.with_(evidence=Evidence.of_items(scores, list(scores.values()), render=walk_text))
 
 
 def _items(graph: Graph, supported: Supported) -> Iterator[Item]:

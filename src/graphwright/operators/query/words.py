@@ -32,7 +32,7 @@ from graphwright.operators.query.query import (
     Where,
 )
 from graphwright.operators.query.reached import value_kind
-from graphwright.search.relation_index import relation_phrase
+from graphwright.search.relation_names import relation_phrase
 from graphwright.text.values import DATE
 
 _VERBS: dict[Comparison, str] = {

@@ -192,48 +192,6 @@ class StatementGraph:
         return part
 
 
-@dataclass(frozen=True, repr=False)
-class ImportedGraph(_CachedView):
-    """The graph that documents were added to, as it was imported; ids of nodes and edges stay.
-
-    `nodes`: its first node and the node after its last; `edges`: the number of its edges, which are the first
-    (`Snapshot.imported`). Its relations and names are separate from those of the documents, so a question is read as
-    before they were added. Built once for a snapshot.
-    """
-
-    has_other_edges: ClassVar[bool] = False
-
-    nodes: tuple[int, int]
-    edges: Annotated[int, AtLeast(0)]
-
-    def __call__(self, graph: Graph) -> Graph:
-        """Return the imported graph."""
-        part = _graphs.get(graph.columns, self, lambda: self._part(graph.columns))
-        return part if graph.whole else part.part(graph.nodes)
-
-    def _part(self, columns: Columns) -> Graph:
-        return Graph(self.columns(columns), np.arange(*self.nodes), np.arange(self.edges))
-
-    def columns(self, columns: Columns) -> Columns:
-        """Return columns with the same nodes, and the edges and names of the imported graph."""
-        used, relation = np.unique(columns.relation[: self.edges], return_inverse=True)
-        first, after = self.nodes
-        named = np.flatnonzero((columns.alias_node >= first) & (columns.alias_node < after))
-        return replace(
-            columns,
-            heads=columns.heads[: self.edges],
-            tails=columns.tails[: self.edges],
-            relation=relation.astype(np.int32),
-            relations=columns.relations.gather(used.astype(np.int64)),
-            edge_text=None if columns.edge_text is None else columns.edge_text[: self.edges],
-            node_chunks=None,
-            edge_chunks=None,
-            passages=None,
-            aliases=columns.aliases.gather(named),
-            alias_node=columns.alias_node[named],
-        )
-
-
 def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
     """Return evidence of nodes that was found on a view, with its steps on the graph (see `steps_between`).
 

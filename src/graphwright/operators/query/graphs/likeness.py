@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.graphs.matching import Words
 from graphwright.search.facts import Facts
-from graphwright.search.relation_index import relation_phrase
+from graphwright.search.relation_names import relation_phrase
 from graphwright.text.words import STOP_WORDS
 
 _BUCKETS = 2048  # of n-grams of characters

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import Encoder, Floats
+from graphwright.operators.operator import source_of
 from graphwright.operators.query.graphs.candidates import paths_of
 from graphwright.operators.query.graphs.ends import end_vectors_of
 from graphwright.operators.query.graphs.features import (
@@ -44,7 +45,7 @@ FEATURES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GraphQueryParser(Checked):
     """Parse questions over graphs: enumerate queries from what a question names, and rank them by a fitted scorer.
 
@@ -65,6 +66,9 @@ class GraphQueryParser(Checked):
     weights: Path = WEIGHTS
     length: Annotated[int, Between(1, 4)] = 3
     limit: Annotated[int, AtLeast(1)] = 20
+
+    def __repr__(self) -> str:
+        return source_of(self)
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries that a question may ask, best first; none where it names nothing of the facts."""

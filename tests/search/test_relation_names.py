@@ -1,8 +1,8 @@
-"""Relations by their words, their roles and their ends."""
+"""Names of relations in words, and those that lead to names."""
 
 from graphwright import Graph
 from graphwright.search.name_index import name_index_of
-from graphwright.search.relation_index import is_naming, relation_index_of, relation_phrase
+from graphwright.search.relation_names import is_naming, relation_phrase, shown_name
 
 KIN = Graph.from_triples(
     [
@@ -30,18 +30,13 @@ def test_relation_names_are_split_into_words() -> None:
     ]  # fmt: skip
 
 
-def test_relation_ends_and_edges_show_role() -> None:
-    index = relation_index_of(KIN.columns)
-    by_phrase = {phrase: number for number, phrase in enumerate(index.phrases)}
-    parent, married, directed = (by_phrase[name] for name in ("parent of", "married to", "directed by"))
-    assert [index.is_homogeneous(r) for r in (parent, married, directed)] == [True, True, False]
-    assert [index.is_symmetric(r) for r in (parent, married, directed)] == [False, True, False]
-    assert [index.voice(r) for r in (parent, directed)] == ["of", "passive"]
-
-
 def test_labels_and_aliases_name_their_node() -> None:
     index = name_index_of(KIN.columns)
     q1 = KIN.id("Q1")
     assert index.find("old bridge").tolist() == index.find("stone bridge").tolist() == [q1]
     assert index.find("udo").tolist() == [KIN.id("Udo")]
     assert not is_naming("named after") and is_naming("formerly named")
+
+
+def test_shown_name_of_labelled_node_is_its_label() -> None:
+    assert [shown_name(KIN, KIN.id(name)) for name in ("Q1", "Ida")] == ["Stone Bridge", "Ida"]
