@@ -20,13 +20,13 @@ from graphwright.build.near_pairs import near_pairs
 from graphwright.extract.derived import Derived, Task
 from graphwright.models.protocols import Floats
 from graphwright.prompts.templates import data_line
-from graphwright.text.names import ARTICLES, normal_form
+from graphwright.text.names import ARTICLES, PARTICLES, normal_form
 from graphwright.text.words import words
 
 ALSO_KNOWN_AS = "also known as"
 """The relation by which extraction states that two names mean the same thing."""
 _ROMAN = re.compile(r"(?=.)m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
-_SMALL = ARTICLES | {"of", "for", "in", "at", "on", "and", "to"}
+_SMALL = ARTICLES | PARTICLES
 _MIN_TYPO = 7  # letters of a word that may differ in one letter
 _STATEMENTS = 3  # of each name, that the language model reads
 _BRACKETS = re.compile(r"([^\s()][^()]{0,120}?)\s*\(([^()]{2,80})\)")

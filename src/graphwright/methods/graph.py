@@ -52,7 +52,7 @@ def graph(
     if ix.graph.passages is not None:
         return multihop(ix, top_k, parser=parser, llm=llm)
     asked = executed(llm, parser, threshold)
-    search = If(IsComputed(), QueryEvidence(), LikelyQueries(parser) | _near(ix))
+    search = If(IsComputed(), QueryEvidence(_SHOWN), LikelyQueries(parser) | _near(ix))
     ranked = ToPassages(top_k if llm is None else _SHOWN)
     ending = computed_first(written(llm, PathContext(), NotRecorded()), threshold)
     return Method(asked >> search >> ranked, *ending, passages=_SHOWN)

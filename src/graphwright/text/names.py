@@ -24,7 +24,8 @@ _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
 _OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u1dc0-\u1fff\u2c00-\ud7ff\uf900-\U0010ffff]")
 _ACRONYMS = frozenset({"IT", "US", "WHO"})  # that are also stop words
 _SEPARATORS = re.compile(r"[\W_]+")
-_PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})
+PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})
+"""Small words inside English names."""
 
 
 def name_words(text: str) -> list[str]:
@@ -137,7 +138,7 @@ def _without_initials(name: str) -> str:
     """Drop initials and `Jr.` or `Sr.`, where a first and a last name remain."""
     words = name.split()
     remaining = [word for word in words if not _INITIAL_OR_SUFFIX.fullmatch(word)]
-    if len(remaining) < 2 or any(word.lower() in _PARTICLES for word in remaining):
+    if len(remaining) < 2 or any(word.lower() in PARTICLES for word in remaining):
         return name
     return " ".join(remaining)
 

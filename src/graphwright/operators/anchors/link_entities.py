@@ -22,14 +22,13 @@ from graphwright.operators.search.nearest import name_words
 from graphwright.operators.state import Anchor, State
 from graphwright.search.name_index import NameIndex, name_index_of
 from graphwright.search.vector_index import VectorIndex, normalised
-from graphwright.text.names import ARTICLES, normal_form
+from graphwright.text.names import ARTICLES, PARTICLES, normal_form
 from graphwright.text.words import word_spans, words
 
 _QUOTED = re.compile(
     r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»"
     r"|「[^「」]{2,80}」|『[^『』]{2,80}』|《[^《》]{2,80}》"
 )
-_JOINING = frozenset(["of", "for", "in", "at", "on", "and", "to", "the"])
 _NAME_WORDS = 12  # maximum words of a name
 _SPELLING = 0.8  # minimum similarity of a name that is spelled differently
 _NONE = np.empty(0, np.int64)
@@ -144,7 +143,7 @@ def _joined(question: str, candidates: Sequence[tuple[int, int, str]]) -> Iterat
     ordered = sorted(candidates)
     for (first, last, _), (start, end, _) in pairwise(ordered):
         between = question[offsets[last][1] : offsets[start][0]].casefold().split()
-        if 0 < len(between) <= 2 and _JOINING.issuperset(between):
+        if 0 < len(between) <= 2 and (PARTICLES | ARTICLES).issuperset(between):
             yield first, end, question[offsets[first][0] : offsets[end][1]].rstrip(".?!,")
     yield from candidates
 

@@ -16,7 +16,7 @@ from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parser import QueryParser, ScoredQuery
-from graphwright.operators.query.query import Difference
+from graphwright.operators.query.query import Difference, Query
 from graphwright.operators.query.result import SUPPORTED, result_of
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.run import Run
@@ -111,16 +111,17 @@ class IsComputed:
 class QueryEvidence(Operator):
     """Set the evidence to what supports the result of the query, an item for each thing.
 
-    An item is the walk along the statements that lead to the thing, or the passage that holds its record.
+    An item is the walk along the statements that lead to the thing, or the passage that holds its record. `things`:
+    maximum number of things.
     """
 
+    things: Annotated[int, AtLeast(1)] = SUPPORTED
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
         """Set the evidence."""
-        result = None if state.query is None else state.query.result
-        support = () if result is None else result.support
-        items = dict.fromkeys(item for supported in support for item in _items(state.graph, supported))
+        queries = [state.query.query] if state.query is not None and IsComputed()(state) else []
+        items = dict.fromkeys(item for query in queries for item in _supporting(state.graph, query, self.things))
         return state.with_(evidence=Evidence.of_items(items, render=walk_text))
 
 
@@ -138,23 +139,22 @@ class LikelyQueries(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the evidence."""
-        support = Support(Execution(Facts.of(state.graph)))
         scores: dict[Item, float] = {}
         for query, _, probability in _parsed(self.parser, state, run)[: self.queries]:
-            for supported in support.of_first(query, SUPPORTED):
-                for item in _items(state.graph, supported):
-                    scores.setdefault(item, probability)
+            for item in _supporting(state.graph, query, SUPPORTED):
+                scores.setdefault(item, probability)
         return state.with_(evidence=Evidence.of_items(scores, list(scores.values()), render=walk_text))
 
 
-def _items(graph: Graph, supported: Supported) -> Iterator[Item]:
-    """Yield the walk to a thing as an item, and the passages of its records."""
-    edges = [fact for fact in supported.facts if fact < len(graph.columns.heads)]
-    if edges:
-        yield tree_item(graph, walk_nodes(graph, edges, supported.thing), edges)
-    for record in records_of(graph.columns, supported):
-        assert graph.columns.records is not None
-        yield Item.node(int(graph.columns.records.chunk[record]))
+def _supporting(graph: Graph, query: Query, things: int) -> Iterator[Item]:
+    """Yield what supports the first things of a query: the walk to each as an item, and the passages of its records."""
+    for supported in Support(Execution(Facts.of(graph))).of_first(query, things):
+        edges = [fact for fact in supported.facts if fact < len(graph.columns.heads)]
+        if edges:
+            yield tree_item(graph, walk_nodes(graph, edges, supported.thing), edges)
+        for record in records_of(graph.columns, supported):
+            assert graph.columns.records is not None
+            yield Item.node(int(graph.columns.records.chunk[record]))
 
 
 def walk_nodes(graph: Graph, edges: list[int], thing: int) -> list[int]:

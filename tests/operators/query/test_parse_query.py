@@ -1,0 +1,61 @@
+"""The steps that parse a question, execute its query, and give its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from graphwright import Graph, start
+from graphwright.operators import ExecuteQuery, LikelyQueries, ParseQuery, QueryEvidence, Run
+from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.parser import ScoredQuery
+from graphwright.search.facts import Facts
+
+LAKES = Graph.from_triples([(f"Lake {n}", "lies in", "Tyrol") for n in range(30)] + [("Tyrol", "part of", "Austria")])
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A parser that gives these queries with their probabilities, and counts how often it parses."""
+
+    queries: tuple[tuple[str, float], ...]
+    calls: list[str] = field(default_factory=list, hash=False)
+
+    def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+        self.calls.append(question)
+        return [ScoredQuery(parse_notation(query), chance, chance) for query, chance in self.queries]
+
+
+DOUBTFUL = Fixed(
+    (('"Lake 3" . [lies in] . [part of]', 0.3), ('"Tyrol" . ~[lies in]', 0.2), ('"Tyrol" . [part of]', 0.1))
+)
+
+
+def test_likely_queries_give_the_statements_of_each_with_its_probability() -> None:
+    evidence = LikelyQueries(DOUBTFUL)(start("?", LAKES)).evidence
+    texts, scores = evidence.texts(LAKES), evidence.scores.tolist()
+    assert texts[0] == "Lake 3 → [lies in] → Tyrol → [part of] → Austria" and scores[0] == 0.3
+    assert len(texts) == 12 and scores == sorted(scores, reverse=True) and scores[-1] == 0.1
+
+
+def test_likely_queries_reads_no_more_queries_than_asked() -> None:
+    assert len(LikelyQueries(DOUBTFUL, queries=1)(start("?", LAKES)).evidence) == 1
+
+
+def test_likely_queries_without_queries_gives_no_evidence() -> None:
+    assert len(LikelyQueries(Fixed(()))(start("?", LAKES)).evidence) == 0
+
+
+def test_question_is_parsed_once_in_a_run() -> None:
+    parser = Fixed(DOUBTFUL.queries)
+    (ParseQuery(parser) >> LikelyQueries(parser))(start("Where?", LAKES), Run())
+    assert parser.calls == ["Where?"]
+
+
+def test_query_evidence_has_the_statements_of_as_many_things_as_asked() -> None:
+    parsed = (ParseQuery(Fixed((('"Tyrol" . ~[lies in]', 0.9),))) >> ExecuteQuery())(start("?", LAKES))
+    assert [len(QueryEvidence(things)(parsed).evidence) for things in (3, 100)] == [3, 30]
+    assert len(QueryEvidence()(parsed).evidence) == 10
+
+
+def test_query_evidence_without_a_result_is_empty() -> None:
+    assert len(QueryEvidence()(start("?", LAKES)).evidence) == 0
