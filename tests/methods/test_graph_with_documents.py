@@ -112,3 +112,9 @@ def test_model_without_valid_reply_falls_back_to_graph(index: Index) -> None:
 def test_info_counts_documents_beside_graph(index: Index) -> None:
     shown = graphwright("info", "--index", str(index.path)).stdout
     assert "documents       3, in 3 chunks\n" in shown and "chunks          at most" in shown
+
+
+@pytest.mark.parametrize("question", ["What are these documents about?", "What are the main topics?"])
+def test_broad_question_is_answered_by_topics_of_documents(index: Index, question: str) -> None:
+    state = index.ask(question)
+    assert state.query is None and state.answer.found and len(state.answer.citations) > 1
