@@ -9,4 +9,3 @@ from .snapshot import Snapshot as Snapshot
 from .snapshot_format import open_snapshot as open_snapshot
 from .sparse_postings import SparseIndex as SparseIndex
 from .vector_index import VectorIndex as VectorIndex
-from .vector_index import joined as joined

@@ -1,4 +1,4 @@
-"""Vectors of the nodes or edges of a snapshot, and the union of two such indexes."""
+"""Vectors of the nodes or edges of a snapshot."""
 
 from __future__ import annotations
 
@@ -147,11 +147,6 @@ class VectorIndex(ChecksummedIndex):
         known[known] = self.row_of[ids[known]] >= 0
         return known
 
-    @property
-    def parts(self) -> tuple[VectorIndex, ...]:
-        """The indexes of a union; of any other index itself."""
-        return (self,)
-
     def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return those of `ids` that have a vector, and their rows."""
         size = len(self.vectors) if self.row_of is None else len(self.row_of)
@@ -201,79 +196,6 @@ class VectorIndex(ChecksummedIndex):
     def _rows(self) -> NDArray[np.int32] | slice:
         """The row of each of `ids`."""
         return slice(None) if self.row_of is None else self.row_of[self.ids]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Joined(VectorIndex):
-    """The union of two indexes, without copies of vectors; made by `joined`.
-
-    Attributes by row (`vectors`, `row_of`, `rows_of`, `scores`) are those of the first.
-    """
-
-    first: VectorIndex = field(kw_only=True)
-    second: VectorIndex = field(kw_only=True)
-
-    @property
-    def parts(self) -> tuple[VectorIndex, ...]:
-        """The two indexes."""
-        return self.first, self.second
-
-    def scores_of(
-        self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
-    ) -> tuple[NDArray[np.int64], Floats]:
-        """Return those of `ids` that have a vector in either, and its dot product with `query`."""
-        known, in_first = ids[self.has(ids)], self.first.has(ids[self.has(ids)])
-        scores = np.empty(len(known), np.float32)
-        scores[in_first] = self.first.scores_of(known[in_first], query, run)[1]
-        scores[~in_first] = self.second.scores_of(known[~in_first], query, run)[1]
-        return known, scores
-
-    def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
-        """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
-        in_first = self.first.has(ids)
-        return np.where(in_first, self.first.cosines(ids, query), self.second.cosines(ids, query))
-
-    def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether each id has a vector in one of the two indexes."""
-        return self.first.has(ids) | self.second.has(ids)
-
-    @cached_property
-    def ids(self) -> NDArray[np.int64]:
-        """The ids that have a vector, ascending."""
-        return np.union1d(self.first.ids, self.second.ids)
-
-    @cached_property
-    def checksum(self) -> str:
-        """Sixteen hexadecimal digits over both."""
-        both = self.first.checksum + self.second.checksum
-        return hashlib.blake2b(both.encode(), digest_size=8).hexdigest()
-
-    def __repr__(self) -> str:
-        return self._expression or f"joined({self.first!r}, {self.second!r})"
-
-
-def joined(first: VectorIndex, second: VectorIndex) -> Joined:
-    """Return the union of two indexes over the ids of either, without copies of vectors; the first has precedence.
-
-    Questions are encoded by the encoder of the first, else of the second. Raises OptionError for indexes of different
-    dimension or encoder, and for unions.
-
-    >>> passages = VectorIndex(np.float32([[1, 0]]), np.int32([-1, 0])); names = VectorIndex.from_array([[0, 2]])
-    >>> both = joined(passages, names); both.ids.tolist(), both.cosines(both.ids, np.float32([3, 4])).tolist()
-    ([0, 1], [0.8, 0.6])
-    """
-    if first.dimension != second.dimension:
-        raise OptionError(f"{first!r} and {second!r} have different dimensions; join indexes of one encoder.")
-    if first.encoder is not None and second.encoder is not None and first.encoder != second.encoder:
-        raise OptionError(
-            f"{first!r} and {second!r} have different encoders, {first.encoder!r} and {second.encoder!r}."
-        )
-    if len(first.parts) + len(second.parts) > 2:
-        raise OptionError(f"joined({first!r}, {second!r}): a union cannot be joined again.")
-    # Without explicit rows a search would take row i for id i, and ignore the second index.
-    row_of = np.arange(len(first.vectors), dtype=np.int32) if first.row_of is None else first.row_of
-    encoder = second.encoder if first.encoder is None else first.encoder
-    return Joined(first.vectors, row_of, encoder, first=first, second=second)
 
 
 def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None, dimension: int) -> str:

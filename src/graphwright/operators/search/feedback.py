@@ -12,7 +12,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.models.protocols import LLM, Encoder, Floats, PassageText, Reader
+from graphwright.models.protocols import LLM, Encoder, PassageText, Reader
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
@@ -50,12 +50,9 @@ class Feedback(Ranker):
         nodes = np.array(list(state.node_scores()), np.int64)
         if not len(nodes):
             return state.with_(evidence=Evidence.of_nodes([], []))
-        query, vectors = self.index.encode(state.question.text, run), list[Floats]()
-        for part in self.index.parts:
-            vectors += list(part.of(nodes[part.has(nodes)]))
-            nodes = nodes[~part.has(nodes)]
-        if vectors:
-            query = (query + np.float32(self.beta) * np.mean(vectors, axis=0)) / np.float32(1 + self.beta)
+        query, known = self.index.encode(state.question.text, run), nodes[self.index.has(nodes)]
+        if len(known):
+            query = (query + np.float32(self.beta) * self.index.of(known).mean(axis=0)) / np.float32(1 + self.beta)
         return state.with_(evidence=nearest(self.index, query, state, k))
 
 

@@ -36,7 +36,7 @@ class VectorSearch(Ranker):
     ['Graz']
     """
 
-    index: Annotated[VectorIndex, Has("a vector index, such as the passages of a snapshot", "parts")]
+    index: Annotated[VectorIndex, Has("a vector index, such as the passages of a snapshot", "scores_of")]
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:

@@ -59,9 +59,7 @@ class STeX(Ranker):
     def _similarities(self, nodes: Ints, query: Floats) -> Scores:
         """Return v_q · v_n of each node, NaN for a node without a vector: float64[len(nodes)]."""
         scores = np.full(len(nodes), np.nan)
-        # If several parts have a vector of a node, the first part's is used.
-        for part in reversed(self.index.parts):
-            scores[part.has(nodes)] = products(part.vectors, part.rows_of(nodes)[1], query)
+        scores[self.index.has(nodes)] = products(self.index.vectors, self.index.rows_of(nodes)[1], query)
         return scores
 
 

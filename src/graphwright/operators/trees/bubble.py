@@ -38,7 +38,7 @@ class Bubble(Ranker):
     anchor makes both its ends terminals, and belongs to every item that starts at such a terminal. If no groups meet,
     the anchors' nodes and edges are the items. Between two nodes an item has the anchors' edge, else the smallest id.
 
-    `index`: vectors of nodes (`joined(a, b)` for two kinds of nodes); a node without one costs 1. `hops`: h, the
+    `index`: vectors of nodes; a node without one costs 1. `hops`: h, the
     largest distance from the anchors. `budget`: B, the number of items. An item is dropped if its nodes contain those
     of an earlier item that covers the same groups, or are contained in them.
 
@@ -131,10 +131,8 @@ def _by_ends(edges: Iterable[int], graph: Graph) -> dict[tuple[int, int], int]:
 
 
 def _costs(index: VectorIndex, state: State, run: Run) -> Costs:
-    (first, rows), *more = [(part.vectors, () if part.row_of is None else part.row_of) for part in index.parts]
-    second, more_rows = more[0] if more else (None, ())
-    ids = () if state.graph.whole else state.graph.nodes
-    return node_costs(index.encode(state.question.text, run), first, rows, second, more_rows, ids)
+    rows, ids = () if index.row_of is None else index.row_of, () if state.graph.whole else state.graph.nodes
+    return node_costs(index.encode(state.question.text, run), index.vectors, rows, ids)
 
 
 def _single_items(anchors: Sequence[Item], graph: Graph) -> Iterable[Key]:
