@@ -87,18 +87,13 @@ class GenerativeExtractor(Checked):
         """The same model, for the entities that the chunks' extractions are merged to."""
         return Refiner(self.llm, threads=self.threads)
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
-        """Return one extraction or failure per excerpt, in order.
+    def extract(self, excerpts: Sequence[Excerpt], usage: Usage | None = None) -> list[Extraction | ExtractionFailure]:
+        """Return one extraction or failure per excerpt, in order; add the model's work to `usage`.
 
         All remaining chunks fail, without a call, once the budget is exhausted or three calls in a row got no reply.
         Any other error, and an interrupt, ends the extraction: calls in progress send nothing more.
         """
-        return self.extract_metered(excerpts, Usage())
-
-    def extract_metered(self, excerpts: Sequence[Excerpt], usage: Usage) -> list[Extraction | ExtractionFailure]:
-        """Extract as `extract` does, and add the model's work to `usage`."""
-        calls = MeteredCalls(self.llm, usage)
-        return calls.for_each(self._extract_one, excerpts, self.threads)
+        return MeteredCalls(self.llm, usage or Usage()).for_each(self._extract_one, excerpts, self.threads)
 
     def _extract_one(self, excerpt: Excerpt, calls: MeteredCalls) -> Extraction | ExtractionFailure:
         replies = _Replies(excerpt)

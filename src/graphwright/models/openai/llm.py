@@ -122,27 +122,22 @@ class OpenAILLM(OpenAIModel):
         return constrained
 
     def complete(
-        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
-    ) -> Completion:
-        """Answer one prompt, as LLM.complete does."""
-        return self.complete_metered(system, user, Usage(), schema=schema, on_text=on_text, cancel=cancel)
-
-    def complete_metered(
         self,
         system: str,
         user: str,
-        usage: Usage,
         *,
         schema: Schema = None,
         on_text: OnText = None,
         cancel: Cancel = None,
+        usage: Usage | None = None,
         allow: Callable[[int, int], None] = lambda prompt, reply: None,
     ) -> Completion:
-        """Answer one prompt, and add the work of each request to `usage` as soon as it ends.
+        """Answer one prompt, as LLM.complete does, and add the work of each request to `usage` as soon as it ends.
 
         `allow` is called before each request with its maximum of prompt and reply tokens; it raises to prevent the
         request.
         """
+        usage = Usage() if usage is None else usage
         prompt = [("system", system), ("user", user)]
         call = _Call(schema, on_text, cancel or Cancellation(), allow, usage)
 
