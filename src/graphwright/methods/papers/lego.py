@@ -143,22 +143,11 @@ def _needed(best: Best | None, name: str) -> Best:
 
 
 INSTANCES: Mapping[int, tuple[str, str]] = {
-    1: ("PPR", "SPR"),
-    2: ("PPR+EP-E", "OSAR-E"),
-    3: ("PPR+EP-E", "OSAR-L"),
-    4: ("PPR+EP-L", "OSAR-E"),
-    5: ("PPR+EP-L", "OSAR-L"),
-    6: ("PPR+EP-E", "ISAR-E"),
-    7: ("PPR+EP-E", "ISAR-L"),
-    8: ("PPR+EP-L", "ISAR-E"),
-    9: ("PPR+EP-L", "ISAR-L"),
-    10: ("PPR+EP-E", "SPR"),
-    11: ("PPR+EP-L", "SPR"),
-    12: ("PPR", "OSAR-E"),
-    13: ("PPR", "OSAR-L"),
-    14: ("PPR", "ISAR-E"),
-    15: ("PPR", "ISAR-L"),
-}
+    1: ("PPR", "SPR"), 2: ("PPR+EP-E", "OSAR-E"), 3: ("PPR+EP-E", "OSAR-L"), 4: ("PPR+EP-L", "OSAR-E"),
+    5: ("PPR+EP-L", "OSAR-L"), 6: ("PPR+EP-E", "ISAR-E"), 7: ("PPR+EP-E", "ISAR-L"), 8: ("PPR+EP-L", "ISAR-E"),
+    9: ("PPR+EP-L", "ISAR-L"), 10: ("PPR+EP-E", "SPR"), 11: ("PPR+EP-L", "SPR"), 12: ("PPR", "OSAR-E"),
+    13: ("PPR", "OSAR-L"), 14: ("PPR", "ISAR-E"), 15: ("PPR", "ISAR-L"),
+}  # fmt: skip
 """Extraction and path retrieval of each instance, as in `cell`: E is the sentence encoder, L the language model.
 
 EP is the pruning of section 4.1. It reads the text of each relation once, so that it is the cheapest one too. It needs

@@ -13,19 +13,9 @@ from graphwright.operators.rerank.passage_match import FEW, PassageMatch
 from graphwright.operators.search.mentions import rarity
 
 PAIR = (
-    "mentions_topic",
-    "topic_is_mentioned",
-    "topic_rarity",
-    "shared_rarity",
-    "both_named",
-    "statement_on_topic",
-    "similarity",
-    "cosine_of_pair",
-    "words_of_pair",
-    "bm25_of_pair",
-    "topics_of_pair",
-    "cosine_uncovered",
-)
+    "mentions_topic", "topic_is_mentioned", "topic_rarity", "shared_rarity", "both_named", "statement_on_topic",
+    "similarity", "cosine_of_pair", "words_of_pair", "bm25_of_pair", "topics_of_pair", "cosine_uncovered",
+)  # fmt: skip
 """Names of the features of a connected pair, from source to target."""
 
 _COMMON = 0.02  # share of all passages; an entity in more does not connect passages
