@@ -9,7 +9,7 @@ from typing import Annotated
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, budgeted
-from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then, source_of
+from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -69,10 +69,6 @@ class Method(Checked):
         """Return this method with another budget, also inside its search; None keeps its own."""
         given = {name: value for name, value in (("passages", passages), ("tokens", tokens)) if value is not None}
         return replace(self, search=budgeted(self.search, passages, tokens), **given) if given else self  # type: ignore[arg-type]
-
-    def __repr__(self) -> str:
-        """Return the expression that makes this method, defaults left out."""
-        return source_of(self)
 
 
 Builder = Callable[..., Operator | Method]

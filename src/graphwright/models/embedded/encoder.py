@@ -53,9 +53,6 @@ class MiniLM(Checked):
 
     max_tokens: Annotated[int, Between(3, _MAX_TOKENS)] = 256
 
-    def __repr__(self) -> str:
-        return "MiniLM()" if self.max_tokens == 256 else f"MiniLM(max_tokens={self.max_tokens})"
-
     @property
     def id(self) -> str:
         """Name of the vector space: model, checksum of its weights, and the length that texts are cut to."""

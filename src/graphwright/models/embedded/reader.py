@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
@@ -79,10 +79,6 @@ class MiniLMReader(Checked):
     max_tokens: Annotated[int, AtLeast(1)] = 24
     paired: Annotated[int, AtLeast(0)] = 4
     weights: str = ""
-
-    def __repr__(self) -> str:
-        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
-        return f"MiniLMReader({', '.join(f'{name}={value!r}' for name, value, default in options if value != default)})"
 
     def read(self, question: str, passages: Sequence[PassageText], usage: Usage | None = None) -> list[Span]:
         """Return answers with probabilities, best first, each text once; none where no passage has text.

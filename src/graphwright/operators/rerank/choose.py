@@ -15,7 +15,7 @@ from graphwright.models.protocols import LLM
 from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line
+from graphwright.prompts.templates import data_line, numbered_lines
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,9 +75,10 @@ class Choose(Reranker):
 
     def _selected(self, run: Run, values: dict[str, str], texts: Sequence[str], limit: int) -> list[int]:
         """Return the positions of the texts that one prompt selects, best first; the first without a usable reply."""
-        lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
         prompt = "choose_again" if "selected" in values else "choose"
-        reply = run.reply(self.model, prompt, **values, candidates=lines, most=str(min(limit, len(texts))))
+        reply = run.reply(
+            self.model, prompt, **values, candidates=numbered_lines(texts), most=str(min(limit, len(texts)))
+        )
         if reply is None:
             return list(range(min(limit, len(texts))))
         numbers = list(dict.fromkeys(number for number in reply.numbers if 1 <= number <= len(texts)))[:limit]

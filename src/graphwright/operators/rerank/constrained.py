@@ -11,15 +11,15 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.models.constrained import ConstrainedLLM
 from graphwright.models.protocols import LLM
-from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.choose import Choose
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line, messages
 
 
 @dataclass(frozen=True, repr=False)
-class ConstrainedDecoding(Ranker):
+class ConstrainedDecoding(Reranker):
     """Select the items that a language model writes, constrained by a trie of all texts (GCR, Luo et al., 2025).
 
     The model sees the question and its entities, not the items. The trie allows only continuations of the text of an
@@ -41,24 +41,18 @@ class ConstrainedDecoding(Ranker):
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
     items: Annotated[int, AtLeast(1)] = 10
     batch: Annotated[int, AtLeast(2)] = 64
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Let the model write, or select by number if it cannot be constrained."""
-        evidence, most = state.items, min(self.items, self.items if k is None else k)
-        if not len(evidence):
-            return state.with_(evidence=Evidence.of_nodes([], []))
-        items_of = dict[str, list[int]]()
-        for number, text in enumerate(evidence.texts(state.graph)):
+        items_of, most = dict[str, list[int]](), min(self.items, self.items if k is None else k)
+        for number, text in enumerate(items.texts(state.graph)):
             items_of.setdefault(data_line(text), []).append(number)
         count = self.items if isinstance(self.model, ConstrainedLLM) else most  # the beam does not depend on k
         texts = run.decode(self.model, self._prompt(state), list(items_of), count)
         if texts is None:
-            return Choose(self.model, self.batch).ranked(state, run, most)
+            return Choose(self.model, self.batch).rerank(items, state, run, most).top(most)
         numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]
-        chosen = evidence.take([number for number, _ in numbers], np.array([score for _, score in numbers]))
-        return state.with_(evidence=chosen.top(k))
+        return items.take([number for number, _ in numbers], np.array([score for _, score in numbers]))
 
     def _prompt(self, state: State) -> tuple[str, str]:
         """Return the system and the user message."""

@@ -15,7 +15,7 @@ from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.rerank.scorer import ranked_by
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line
+from graphwright.prompts.templates import data_line, numbered_lines
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,8 +57,7 @@ def ratings_by(
     `prompt`: the name of a prompt for ratings. `listed`: its name for the numbered texts. Unknown numbers are ignored
     with a note.
     """
-    lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
-    reply = run.reply(model, prompt, question=data_line({"question": question}), **{listed: lines})
+    reply = run.reply(model, prompt, question=data_line({"question": question}), **{listed: numbered_lines(texts)})
     ratings = [] if reply is None else reply.ratings
     known = {rating.number: min(max(rating.helpful, 0), 100) / 100 for rating in ratings}
     unknown = sum(not 1 <= rating.number <= len(texts) for rating in ratings)

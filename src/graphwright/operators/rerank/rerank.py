@@ -25,7 +25,7 @@ def best_by(ranker: Operator, items: Evidence, state: State, run: Run, k: int) -
 
 
 class Reranker(Ranker):
-    """Base of operators that rank the items of the evidence; without items the result is empty."""
+    """Base of operators that make evidence of the items of the evidence; without items the result is empty."""
 
     needs = ("evidence",)
     gives = ("evidence",)
@@ -38,7 +38,7 @@ class Reranker(Ranker):
 
     @abstractmethod
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Return the items in order, at least the k best (all, if None)."""
+        """Return the new items in order, at least the k best (all, if None)."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,6 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import relation_words
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
-from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
@@ -34,10 +33,6 @@ class Scorer(Checked, ABC):
     @abstractmethod
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the function that scores items for the question of this state; the question is read once."""
-
-    def __repr__(self) -> str:
-        """Return the expression that makes this scorer, defaults left out."""
-        return source_of(self)
 
 
 def ModelOf(*types: type) -> Constraint:

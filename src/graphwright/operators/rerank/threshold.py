@@ -8,13 +8,14 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import Between
-from graphwright.operators.operator import Ranker
+from graphwright.graph.evidence import Evidence
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 
 @dataclass(frozen=True, repr=False)
-class AboveThreshold(Ranker):
+class AboveThreshold(Reranker):
     """Keep the items whose score, scaled from 0 (the least) to 1 (the best), is at least `threshold`.
 
     The first filter of GraphRAG-FI (Guo et al., 2025), which scales a model's attention; here the scores are those of
@@ -29,10 +30,7 @@ class AboveThreshold(Ranker):
     """
 
     threshold: Annotated[float, Between(0, 1)] = 0.5
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Keep the items, at most the first k."""
-        above = np.flatnonzero(state.items.scaled_scores >= self.threshold)
-        return state.with_(evidence=state.items.take(above).top(k))
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        """Keep the items."""
+        return items.take(np.flatnonzero(items.scaled_scores >= self.threshold))

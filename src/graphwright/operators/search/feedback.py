@@ -14,6 +14,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import LLM, Encoder, PassageText, Reader
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
@@ -24,7 +25,7 @@ from graphwright.text.words import words
 
 
 @dataclass(frozen=True, repr=False)
-class Feedback(Ranker):
+class Feedback(Reranker):
     """Search with the question's vector moved towards the evidence: pseudo-relevance feedback (Rocchio, 1971).
 
         q' = (q + β · mean of v_d over the nodes d of the evidence) / (1 + β)
@@ -42,18 +43,14 @@ class Feedback(Ranker):
 
     index: VectorIndex
     beta: Annotated[float, AtLeast(0)] = 0.75
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Move the vector and search; without evidence the result is empty."""
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        """Move the vector and search."""
         nodes = np.array(list(state.node_scores()), np.int64)
-        if not len(nodes):
-            return state.with_(evidence=Evidence.of_nodes([], []))
         query, known = self.index.encode(state.question.text, run), nodes[self.index.has(nodes)]
         if len(known):
             query = (query + np.float32(self.beta) * self.index.of(known).mean(axis=0)) / np.float32(1 + self.beta)
-        return state.with_(evidence=nearest(self.index, query, state, k))
+        return nearest(self.index, query, state, k)
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,7 +13,8 @@ from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph
 from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.link_entities import AnchorSearch
-from graphwright.operators.operator import Operator, Ranker
+from graphwright.operators.operator import Operator
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.seeds import scaled_passages, united_seeds
 from graphwright.operators.state import State
@@ -67,7 +68,7 @@ class SpecificSeeds(Operator):
 
 
 @dataclass(frozen=True, repr=False)
-class SharedWords(Ranker):
+class SharedWords(Reranker):
     """Rank items by their score plus the share of the question's words that they contain.
 
     Replaces HippoRAG 2's recognition memory, where a language model selects the relevant triples. Vectors prefer items
@@ -86,18 +87,15 @@ class SharedWords(Ranker):
     words: WordIndex
     weight: Annotated[float, AtLeast(0)] = 1.0
     threshold: Annotated[float, Between(0, 1)] = 0.7
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Select and rank the items."""
-        evidence, weights = state.items, self._weights(state.question.text)
-        distinct = [dict.fromkeys(words(text)) for text in evidence.texts(state.graph)]  # in one order, for equal sums
+        weights = self._weights(state.question.text)
+        distinct = [dict.fromkeys(words(text)) for text in items.texts(state.graph)]  # in one order, for equal sums
         sums = [sum(weights.get(word, 0.0) for word in text_words) for text_words in distinct]
         shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
         selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
-        best = evidence.take(selected.tolist(), (evidence.ranked_scores + self.weight * shares)[selected])
-        return state.with_(evidence=best.top(k))
+        return items.take(selected.tolist(), (items.ranked_scores + self.weight * shares)[selected])
 
     def _weights(self, question: str) -> dict[str, float]:
         """Return the weight of each word of the question that a passage contains."""
@@ -107,7 +105,7 @@ class SharedWords(Ranker):
 
 
 @dataclass(frozen=True, repr=False)
-class PhraseSeeds(Operator):
+class PhraseSeeds(Reranker):
     """Score the ends of the evidence's triples, and every passage, as seeds of PageRank (HippoRAG 2, section 3.3).
 
     An end has the mean score of its triples, divided by the largest of any, times its specificity (see SpecificSeeds);
@@ -125,21 +123,16 @@ class PhraseSeeds(Operator):
     passages: VectorIndex
     weight: Annotated[float, AtLeast(0)] = 0.05
     phrases: Annotated[int, AtLeast(1)] = 5
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def apply(self, state: State, run: Run) -> State:
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Score the ends and the passages."""
-        evidence, graph = state.items, state.graph
-        if not len(evidence):
-            return state.with_(evidence=Evidence.of_nodes([], []))
         scores_of: dict[int, list[float]] = {}
-        relative = evidence.ranked_scores / max(evidence.ranked_scores.max(), 1e-12)
-        for (nodes, edges), score in zip(evidence, relative.tolist(), strict=True):
-            for node in {*nodes.tolist(), *graph.ends(edges).tolist()}:
+        relative = items.ranked_scores / max(items.ranked_scores.max(), 1e-12)
+        for (nodes, edges), score in zip(items, relative.tolist(), strict=True):
+            for node in {*nodes.tolist(), *state.graph.ends(edges).tolist()}:
                 scores_of.setdefault(node, []).append(max(score, 0.0))
         ends = np.array(list(scores_of), np.int64)
-        means = np.array([sum(scores) / len(scores) for scores in scores_of.values()]) * _specificity(graph, ends)
+        means = np.array([sum(scores) / len(scores) for scores in scores_of.values()]) * _specificity(state.graph, ends)
         best = top(means, self.phrases)
         passages, cosines = scaled_passages(self.passages, state, run)
-        return state.with_(evidence=united_seeds([(ends[best], means[best]), (passages, self.weight * cosines)]))
+        return united_seeds([(ends[best], means[best]), (passages, self.weight * cosines)])

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast
 from graphwright.graph.evidence import Evidence, Ints, Scores
-from graphwright.operators.operator import Operator
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
@@ -33,7 +33,7 @@ def united_seeds(parts: Iterable[tuple[Ints, Scores]]) -> Evidence:
 
 
 @dataclass(frozen=True, repr=False)
-class PathSeeds(Operator):
+class PathSeeds(Reranker):
     """Score entities of the best paths, and every passage of the graph, as seeds of PageRank (PropRAG).
 
     From the `paths` best items it takes the `entities` with the largest sums of scores, and as many from the `paths`
@@ -56,14 +56,10 @@ class PathSeeds(Operator):
     entities: Annotated[int, AtLeast(1)] = 5
     weight: Annotated[float, AtLeast(0)] = 0.05
     scored: bool = True
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def apply(self, state: State, run: Run) -> State:
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Score the entities and the passages."""
-        items, best = state.items, dict[int, float]()
-        if not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
+        best = dict[int, float]()
         short = items.take(np.flatnonzero(np.diff(items.edge_ptr) == 1))
         for part in (items.top(self.paths), short.top(self.paths)):
             best |= {node: max(score, best.get(node, 0.0)) for node, score in self._entities(state, part)}
@@ -71,7 +67,7 @@ class PathSeeds(Operator):
         weights = weights / max(weights.max(initial=0.0), 1e-12) if self.scored else np.ones(len(weights))
         passages, cosines = scaled_passages(self.passages, state, run)
         entities = np.array(list(best), np.int64), weights
-        return state.with_(evidence=united_seeds([entities, (passages, self.weight * cosines)]))
+        return united_seeds([entities, (passages, self.weight * cosines)])
 
     def _entities(self, state: State, items: Evidence) -> list[tuple[int, float]]:
         """Return the entities with the largest sums, and the best score of each."""
@@ -84,7 +80,7 @@ class PathSeeds(Operator):
 
 
 @dataclass(frozen=True, repr=False)
-class BridgeSeeds(Operator):
+class BridgeSeeds(Reranker):
     """Score active entities, and every passage of the graph, as seeds of PageRank (LinearRAG, importance of passages).
 
     An entity has the sum of the scores of the paths that end at it (see Bridge). A passage has
@@ -107,14 +103,10 @@ class BridgeSeeds(Operator):
     passages: VectorIndex
     ratio: Annotated[float, AtLeast(0)] = 2.0
     weight: Annotated[float, AtLeast(0)] = 0.05
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def apply(self, state: State, run: Run) -> State:
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Score the entities and the passages."""
-        items, sums, best = state.items, dict[int, float](), dict[int, tuple[float, int]]()
-        if not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
+        sums, best = dict[int, float](), dict[int, tuple[float, int]]()
         for (nodes, edges), score in zip(items, items.ranked_scores.tolist(), strict=True):
             node = int(nodes[-1] if len(nodes) else state.graph.ends(edges)[-1])
             sums[node] = sums.get(node, 0.0) + max(score, 0.0)
@@ -124,7 +116,7 @@ class BridgeSeeds(Operator):
         named = self._bonus(state, best)
         bonus = np.array([named.get(passage, 0.0) for passage in passages.tolist()])
         weights = self.weight * (self.ratio * cosines + np.log1p(bonus))
-        return state.with_(evidence=united_seeds([entities, (passages, weights)]))
+        return united_seeds([entities, (passages, weights)])
 
     def _bonus(self, state: State, best: dict[int, tuple[float, int]]) -> dict[int, float]:
         """Return the sum over the active entities that each passage names."""

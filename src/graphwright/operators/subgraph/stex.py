@@ -13,14 +13,14 @@ from graphwright.graph.items import Steps, steps_onward
 from graphwright.kernels.half import products
 from graphwright.kernels.hops import Around
 from graphwright.models.protocols import Floats
-from graphwright.operators.operator import Ranker
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
 
 
 @dataclass(frozen=True, repr=False)
-class STeX(Ranker):
+class STeX(Reranker):
     """Rank the new neighbours of the evidence's nodes by structure and similarity (FastInsight, Algorithm 3).
 
         S(n) = v_q · v_n + β I(n),   I(n) = 1 - (r_best - 1)/(R - 1)  [if R > 1]
@@ -40,21 +40,17 @@ class STeX(Ranker):
 
     index: VectorIndex
     beta: Annotated[float, AtLeast(0)] = 1.0
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         """Rank the neighbours that have a vector."""
         nodes = np.array(list(state.node_scores()), np.int64)
-        if not len(nodes):
-            return state.with_(evidence=Evidence.of_nodes([], []))
         adjacency, query = state.graph.columns.adjacency, self.index.encode(state.question.text, run)
         # A loop needs the neighbours of the same nodes repeatedly, so the run caches them.
         key = STeX, state.question.text, self.index, id(adjacency)
         around = run.once(key, lambda: Around(*adjacency))
         neighbours, scores = around.scores(nodes, lambda new: self._similarities(new, query), self.beta, k)
         steps = steps_onward(state.graph, *_best_before(state, nodes, neighbours), neighbours)
-        return state.with_(evidence=Evidence.of_nodes(neighbours, scores, steps))
+        return Evidence.of_nodes(neighbours, scores, steps)
 
     def _similarities(self, nodes: Ints, query: Floats) -> Scores:
         """Return v_q · v_n of each node, NaN for a node without a vector: float64[len(nodes)]."""
