@@ -206,7 +206,6 @@ class LastNode(Scorer):
     retriever: Annotated[Retriever, TRAINED]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the scores of last nodes."""
         score, tails = self.retriever.prepare(state, run), state.graph.columns.tails
 
         def scores(items: Evidence) -> Scores:
@@ -242,7 +241,6 @@ class Explain(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Walk over the best triples by every relation path, and rank these."""
         triples = state.evidence
         if triples is None or not len(triples.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))

@@ -98,7 +98,6 @@ class BestByScore(Best):
         return pool >> (ranking if k is None else ranking % k)
 
     def beam_search(self, beams: Beams) -> Operator:
-        """Return the beam search by the model."""
         return beams(self.model)
 
 
@@ -141,5 +140,4 @@ class BestByChoice(Best):
         return candidates >> (choice if k is None else choice % k)
 
     def beam_search(self, beams: Beams) -> Operator:
-        """Return the beam search by the model."""
         return BeamSearch(self.selection.of(self.llm))

@@ -40,7 +40,6 @@ class _Grouping(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Find the candidates and group them."""
         groups = self.grouped(state, run, self._with_candidates(state, run))
         if not groups and not run.failed:
             run.note("nothing in the graph is near to a keyword")

@@ -42,7 +42,6 @@ class Choose(Reranker):
     rounds: Annotated[int, AtLeast(1)] = 1
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Let the model select, round by round."""
         texts, question = items.texts(state.graph), data_line({"question": state.question.text})
         limit, selected = len(items) if k is None else k, list[int]()
         for _ in range(self.rounds):

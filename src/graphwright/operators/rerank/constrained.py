@@ -43,7 +43,6 @@ class ConstrainedDecoding(Reranker):
     batch: Annotated[int, AtLeast(2)] = 64
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Let the model write, or select by number if it cannot be constrained."""
         items_of, most = dict[str, list[int]](), min(self.items, self.items if k is None else k)
         for number, text in enumerate(items.texts(state.graph)):
             items_of.setdefault(data_line(text), []).append(number)

@@ -38,7 +38,6 @@ class GRanker(Reranker):
     alpha: Annotated[float, Between(0, 1)] = 0.2
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Rank the nodes of the items."""
         nodes = np.array(list(state.node_scores()), np.int64)
         texts = [state.graph.reading(node) for node in nodes.tolist()]
         latents = run.latents(self.cross_encoder, state.question.text, texts)

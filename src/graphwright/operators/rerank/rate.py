@@ -39,7 +39,6 @@ class RateItems(Reranker):
     batch: Annotated[int, Between(1, 100)] = 64
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Let the model rate the items, a batch at a time."""
         texts, question = items.texts(state.graph), state.question.text
         ratings = [
             rating

@@ -60,5 +60,4 @@ class Rerank(Reranker):
     model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Rank the items."""
         return ranked_by(items, score_function(self.model, state, run)(items), k)

@@ -41,7 +41,6 @@ class ScorePassages(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Score the passages, and select k of them."""
         features = PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
         scorer = self.scorer or fitted_scorer()
         alone, pairs = scorer(features)

@@ -66,7 +66,6 @@ class Steps(Scorer):
     model: Annotated[Encoder | CrossEncoder, ModelOf(Encoder, CrossEncoder)]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the mean of the scores of triples, each read once."""
         score, known = score_function(self.model, state, run), dict[int, float]()
 
         def scores(items: Evidence) -> Scores:
@@ -106,7 +105,6 @@ class BM25(Scorer):
         return "bm25"
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the BM25 score of the question in each item's text."""
 
         def scores(texts: list[str]) -> Scores:
             run.usage.texts += len(texts)
@@ -224,7 +222,6 @@ class Composed(Scorer):
         return index.encoder  # type: ignore[union-attr, return-value]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the mean cosine of the parts."""
         graph, index = state.graph, self.names if self.names is not None else self.triples
         query = index.encode(state.question.text, run)  # type: ignore[union-attr]
 

@@ -32,5 +32,4 @@ class AboveThreshold(Reranker):
     threshold: Annotated[float, Between(0, 1)] = 0.5
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Keep the items."""
         return items.take(np.flatnonzero(items.scaled_scores >= self.threshold))

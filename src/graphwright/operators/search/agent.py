@@ -131,7 +131,6 @@ class Agent(Operator):
             raise OptionError(f"Agent: tools is {self.tools!r}; give tools with different names, none {_READ!r}.")
 
     def apply(self, state: State, run: Run) -> State:
-        """Let the model call tools until it has enough, or a limit is reached."""
         notebook = _Notebook(state.graph)
         for step in range(self.steps + 1):
             reply = self._reply(state, run, notebook, self.steps - step)

@@ -45,7 +45,6 @@ class Feedback(Reranker):
     beta: Annotated[float, AtLeast(0)] = 0.75
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Move the vector and search."""
         nodes = np.array(list(state.node_scores()), np.int64)
         query, known = self.index.encode(state.question.text, run), nodes[self.index.has(nodes)]
         if len(known):
@@ -73,7 +72,6 @@ class HypotheticalPassage(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Let the model write a passage, and search."""
         reply = run.reply(self.model, "hypothetical_passage", question=data_line({"question": state.question.text}))
         passage = "" if reply is None else reply.passage.strip()
         query = self.index.encode(state.question.text, run)
@@ -114,7 +112,6 @@ class _Thinking(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Add the thought."""
         anchors, nodes = state.anchors or (), list(state.node_scores())[: self.passages]
         thought = self.thought(state, run, nodes) if nodes else ""
         if not thought:
@@ -181,7 +178,6 @@ class SpanThought(_Thinking):
     passages: Annotated[int, AtLeast(1)] = 5
 
     def thought(self, state: State, run: Run, nodes: list[int]) -> str:
-        """Return the question with the best new answer; "" if there is none."""
         question, earlier = state.question.text, " ".join(_thoughts(state))
         texts = [PassageText(state.graph.title_of(node), state.graph.passage(node)) for node in nodes]
         answers = [span.answer(texts) for span in run.read(self.reader, question, texts)]
@@ -242,7 +238,6 @@ class FollowUp(Composite):
     step: Operator
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Search and merge, and keep the k best."""
         query = (_thoughts(state)[-1:] or [state.question.text])[0]
         after = self.step.execute(state.with_(question=replace(state.question, text=query)), run, k)
         best: dict[Any, float] = {}

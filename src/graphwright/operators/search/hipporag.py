@@ -51,7 +51,6 @@ class SpecificSeeds(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Score the nodes."""
         graph, search = state.graph, AnchorSearch(self.names)
         best: dict[int, float] = {}
         for anchor in state.anchors or ():
@@ -89,7 +88,6 @@ class SharedWords(Reranker):
     threshold: Annotated[float, Between(0, 1)] = 0.7
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Select and rank the items."""
         weights = self._weights(state.question.text)
         distinct = [dict.fromkeys(words(text)) for text in items.texts(state.graph)]  # in one order, for equal sums
         sums = [sum(weights.get(word, 0.0) for word in text_words) for text_words in distinct]
@@ -125,7 +123,6 @@ class PhraseSeeds(Reranker):
     phrases: Annotated[int, AtLeast(1)] = 5
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Score the ends and the passages."""
         scores_of: dict[int, list[float]] = {}
         relative = items.ranked_scores / max(items.ranked_scores.max(), 1e-12)
         for (nodes, edges), score in zip(items, relative.tolist(), strict=True):

@@ -58,7 +58,6 @@ class PathSeeds(Reranker):
     scored: bool = True
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Score the entities and the passages."""
         best = dict[int, float]()
         short = items.take(np.flatnonzero(np.diff(items.edge_ptr) == 1))
         for part in (items.top(self.paths), short.top(self.paths)):
@@ -105,7 +104,6 @@ class BridgeSeeds(Reranker):
     weight: Annotated[float, AtLeast(0)] = 0.05
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Score the entities and the passages."""
         sums, best = dict[int, float](), dict[int, tuple[float, int]]()
         for (nodes, edges), score in zip(items, items.ranked_scores.tolist(), strict=True):
             node = int(nodes[-1] if len(nodes) else state.graph.ends(edges)[-1])

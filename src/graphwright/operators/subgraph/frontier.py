@@ -32,7 +32,6 @@ class Frontier(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the neighbours."""
         score_of = state.node_scores()
         # Best first, so that the first node that lists a neighbour is its best.
         nodes = np.array(sorted(score_of, key=lambda node: -score_of[node]), np.int64)

@@ -36,6 +36,5 @@ class KHop(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Find the nodes."""
         nodes, hops = khop(*state.graph.adjacency, seeds(state)[0], self.k)
         return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), 1.0 / (1.0 + hops)))

@@ -31,7 +31,6 @@ class Induce(Operator):
     clears = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Narrow the graph."""
         items, graph = state.items, state.graph
         return narrowed(state, run, graph.part(np.concatenate((items.nodes, graph.ends(items.edges)))))
 
@@ -55,7 +54,6 @@ class Nodes(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the nodes."""
         return state.with_(evidence=Evidence.of_nodes(state.graph.nodes))
 
 
@@ -66,7 +64,6 @@ class Triples(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the edges."""
         return state.with_(evidence=Evidence.of_edges(state.graph.edges))
 
 
@@ -87,7 +84,6 @@ class StatingPassages(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the passages."""
         graph, items = state.graph, state.items
         if graph.passages is None:
             nodes = np.unique(np.concatenate((items.nodes, graph.ends(items.edges))))
@@ -110,7 +106,6 @@ class Only(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Select the items."""
         if self.kind == Kind.CHUNK and state.graph.passages is None:
             return state
         items = state.items
@@ -143,7 +138,6 @@ class InduceEdges(Operator):
     clears = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Narrow the graph."""
         items, graph = state.items, state.graph
         edges = graph.inside(np.unique(items.edges))
         nodes = np.unique(np.concatenate((items.nodes, graph.ends(edges))))
@@ -180,7 +174,6 @@ class CommunityOf(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Collect the nodes."""
         needs_igraph(self)
         graph = state.graph
         groups = communities(graph, self.max_nodes, self.resolution, self.seed)

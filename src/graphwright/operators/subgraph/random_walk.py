@@ -40,7 +40,6 @@ class RandomWalk(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Walk, and count the visits."""
         nodes, scores = united_runs([self._visited(state, *start) for start in seeds_of_runs(state, self.each)])
         return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), scores))
 

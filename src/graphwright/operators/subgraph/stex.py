@@ -42,7 +42,6 @@ class STeX(Reranker):
     beta: Annotated[float, AtLeast(0)] = 1.0
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Rank the neighbours that have a vector."""
         nodes = np.array(list(state.node_scores()), np.int64)
         adjacency, query = state.graph.columns.adjacency, self.index.encode(state.question.text, run)
         # A loop needs the neighbours of the same nodes repeatedly, so the run caches them.

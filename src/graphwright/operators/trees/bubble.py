@@ -57,7 +57,6 @@ class Bubble(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the first items."""
         if state.anchors is None:
             return state
         graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors]

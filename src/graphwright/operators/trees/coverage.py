@@ -49,7 +49,6 @@ class Coverage(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Score and sort the items."""
         evidence, anchors = state.evidence, state.anchors
         if evidence is None or anchors is None:
             return state

@@ -54,7 +54,6 @@ class Grow(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Grow the items in turn."""
         evidence = state.evidence
         if evidence is None:
             return state

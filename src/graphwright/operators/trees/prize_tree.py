@@ -100,7 +100,6 @@ class PrizeTree(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Find the tree."""
         node_prizes, edge_prizes = self.prizes(state, run)
         if not node_prizes and not edge_prizes:
             return state.with_(evidence=Evidence.of_nodes([], []))

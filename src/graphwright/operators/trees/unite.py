@@ -28,7 +28,6 @@ class Unite(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Merge the items."""
         if state.evidence is None:
             return state
         nodes: dict[int, None] = {}
