@@ -95,11 +95,8 @@ class EngineExtractor:
         self._extractor, self._engine = extractor, engine
 
     def __getattr__(self, name: str) -> Any:
-        if name == "extract_encoded" and hasattr(self._extractor, name):
-            return self._extract_encoded
-        if name == "extract_encoded":
-            raise AttributeError(name)
-        return getattr(self._extractor, name)
+        value = getattr(self._extractor, name)
+        return self._extract_encoded if name == "extract_encoded" else value
 
     @property
     def id(self) -> str:

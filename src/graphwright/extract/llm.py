@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, OneOf
-from graphwright.errors import LLMResponseError, ModelError
+from graphwright.errors import ModelError
 from graphwright.extract.derived import Refiner
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.extract.metered_calls import MeteredCalls
@@ -103,9 +103,7 @@ class GenerativeExtractor(Checked):
                 prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind)
                 replies.add(calls.complete(self.kind.prompt, *prompts))
         except ModelError as error:
-            # A reply that does not fit the schema does not affect the other chunks.
-            final = bool(calls.ended) and not isinstance(error, LLMResponseError)
-            return ExtractionFailure(_plain(str(error))[:_MAX_DESCRIPTION], final)
+            return calls.failure(error, _plain(str(error))[:_MAX_DESCRIPTION])
         return replies.extraction()
 
 

@@ -28,11 +28,6 @@ OptionalParser = Annotated[
 ]
 
 
-def offline_parser(ix: Snapshot) -> QueryParser:
-    """Return the parsers of questions without a language model: their most probable query counts."""
-    return MostProbable((TableQueryParser(MiniLM()),) if has_records(ix) else ())
-
-
 def has_records(ix: Snapshot) -> bool:
     """Return whether documents of a snapshot have records other than of whole documents and their clauses.
 
@@ -44,7 +39,8 @@ def has_records(ix: Snapshot) -> bool:
 
 def executed(ix: Snapshot, llm: LLM | None, parser: QueryParser | None) -> Operator:
     """Return the steps that set the query of a question and its result, where it asks what can be computed."""
-    return either(llm, LLMQueryParser, ParseQuery(parser or offline_parser(ix))) >> ExecuteQuery()
+    offline = parser or MostProbable((TableQueryParser(MiniLM()),) if has_records(ix) else ())
+    return either(llm, LLMQueryParser, ParseQuery(offline)) >> ExecuteQuery()
 
 
 def parsed_over_graph(threshold: float = CERTAIN) -> Operator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -61,20 +60,8 @@ WHOLE_PATHS = Beams()
 """Beam searches as section 4.1 sets them: whole paths are scored, and the width is fixed."""
 
 
-class Best(ABC):
-    """The best items of a pool by one model: `best(pool, k)`."""
-
-    @abstractmethod
-    def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the pool ranked by the model, cut to k."""
-
-    @abstractmethod
-    def beam_search(self, beams: Beams) -> Operator:
-        """Return the beam search by the model."""
-
-
 @dataclass(frozen=True)
-class BestByScore(Best):
+class BestByScore:
     """The best items of a pool by a model that scores them, or by an operator that ranks evidence.
 
     `stored`: a search that ranks the triples of the graph by the same model with stored vectors. A scorer by stored
@@ -98,6 +85,7 @@ class BestByScore(Best):
         return pool >> (ranking if k is None else ranking % k)
 
     def beam_search(self, beams: Beams) -> Operator:
+        """Return the beam search by the model."""
         return beams(self.model)
 
 
@@ -122,7 +110,7 @@ LISTED = Selection()
 
 
 @dataclass(frozen=True)
-class BestByChoice(Best):
+class BestByChoice:
     """The items of a pool that a language model selects (section 3.2.2 b.1), in one call unless it rates them.
 
     It selects from the `shown` best by `first`, if given.
@@ -140,4 +128,9 @@ class BestByChoice(Best):
         return candidates >> (choice if k is None else choice % k)
 
     def beam_search(self, beams: Beams) -> Operator:
+        """Return the beam search by the model."""
         return BeamSearch(self.selection.of(self.llm))
+
+
+Best = BestByScore | BestByChoice
+"""The best items of a pool by one model: `best(pool, k)`, and the beam search by it."""

@@ -12,6 +12,7 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, Has
+from graphwright.errors import check_installed
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, ItemKind
@@ -21,7 +22,7 @@ from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
-from graphwright.search.clustering import Communities, clusters, communities, needs_igraph
+from graphwright.search.clustering import Communities, clusters, communities
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.sentences import sentence_spans
@@ -79,7 +80,7 @@ class Summaries(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        needs_igraph(self)
+        check_installed("igraph", "communities", self)
 
     def communities(self, graph: Graph) -> Communities:
         """Return the communities of a graph's snapshot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import Checked, Constraint
 from graphwright.errors import ModelError, OptionError
-from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.evidence import Evidence, Ints, Scores, item_text
 from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import relation_words
 from graphwright.kernels.ranking import rank_items
@@ -183,7 +183,7 @@ def ranked_by(items: Evidence, scores: Scores, k: int | None = None) -> Evidence
     order = rank_items(scores, items.nodes, items.node_ptr, items.edges, items.edge_ptr, k)
     best, best_scores = items.unscored().take(order), scores[order]
     best_scores.flags.writeable = False
-    return Evidence(best.nodes, best.node_ptr, best.edges, best.edge_ptr, best.kinds, best.steps, best_scores)
+    return replace(best, scores=best_scores, render=item_text)
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, MoreThan, OneOf
+from graphwright.errors import check_installed
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.hops import components
@@ -15,7 +16,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.seed_nodes import seeds
-from graphwright.search.clustering import communities, needs_igraph
+from graphwright.search.clustering import communities
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +175,7 @@ class CommunityOf(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        needs_igraph(self)
+        check_installed("igraph", "communities", self)
         graph = state.graph
         groups = communities(graph, self.max_nodes, self.resolution, self.seed)
         positions, weights = seeds(state)
