@@ -106,8 +106,7 @@ def _kept(known: KnownPairs) -> Ints:
 
 def _codes(pairs: Ints) -> Ints:
     """Return one number for each pair."""
-    codes: Ints = pairs[:, 0] << 32 | pairs[:, 1]
-    return codes
+    return pairs[:, 0] << 32 | pairs[:, 1]
 
 
 def _distinct(pairs: Ints) -> Ints:

@@ -167,8 +167,7 @@ class Retriever(Scorer):
 
     def question_vector(self, state: State, run: Run) -> Floats:
         """Return the vector of the question, entities masked: float32[1, dimension], of length 1."""
-        vectors: Floats = normalised(run.encode(self.encoder, [mask_names(state, MASK) or state.question.text]))
-        return vectors
+        return normalised(run.encode(self.encoder, [mask_names(state, MASK) or state.question.text]))
 
     def relation_vectors(self, graph: Graph, relations: Sequence[int], run: Run) -> Floats:
         """Return the vectors of relations: float32[len(relations), dimension], of length 1."""
@@ -186,10 +185,9 @@ class Retriever(Scorer):
 
 def relation_vectors(encode: Callable[[list[str]], Floats], graph: Graph, relations: Sequence[int]) -> Floats:
     """Return the vectors of the words of relations: float32[len(relations), dimension], of length 1."""
-    vectors: Floats = normalised(
+    return normalised(
         np.asarray(encode([relation_words(graph, (2 * r + 1,)) for r in relations]), np.float32)
     )
-    return vectors
 
 
 TRAINED = Has("a trained retriever, as load_retriever returns it", "step_model")

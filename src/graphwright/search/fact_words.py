@@ -181,8 +181,7 @@ class FactWords:
 
 def _rarity(entries: Csr, count: int) -> Floats:
     """Return the weight of each word by the share of `count` names that have it."""
-    weight: Floats = np.log1p(count / np.maximum(np.diff(entries.indptr), 1))
-    return weight
+    return np.log1p(count / np.maximum(np.diff(entries.indptr), 1))
 
 
 def _with_spaces(column: TextColumn) -> TextColumn:

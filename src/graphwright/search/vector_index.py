@@ -182,10 +182,9 @@ class VectorIndex(ChecksummedIndex):
     @cached_property
     def lengths(self) -> NDArray[np.floating]:
         """The length of each vector."""
-        lengths: NDArray[np.floating] = (
+        return (
             self.vectors.lengths() if isinstance(self.vectors, HalfArray) else np.linalg.norm(self.vectors, axis=1)
         )
-        return lengths
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:

@@ -260,8 +260,7 @@ class _Network:
         feed = {"states": joint_input(match, self.weights)[None]}
         [first] = run_session(self.join, feed, "MiniLMCrossEncoder: a text", ["first"])
         features = (match.features() - self.weights["mean"]) / self.weights["deviation"]
-        latent: Floats = np.concatenate((first[0], features), dtype=np.float32)
-        return latent
+        return np.concatenate((first[0], features), dtype=np.float32)
 
     def head(self, latents: Floats) -> Floats:
         """Return the scores of latents."""

@@ -252,8 +252,7 @@ class _Network:
 
     def probability(self, rows: Scores, part: str) -> Scores:
         """Return the probability of each row of features, or of one: float64."""
-        result: Scores = 1 / (1 + np.exp(-(rows @ self.weights[part])))
-        return result
+        return 1 / (1 + np.exp(-(rows @ self.weights[part])))
 
 
 def _network(folder: str) -> _Network:

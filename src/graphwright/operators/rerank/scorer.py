@@ -260,5 +260,4 @@ def _nodes_of(items: Evidence, graph: Graph) -> tuple[Ints, Ints]:
 def _index_cosines(index: VectorIndex, ids: Ints, query: Floats) -> Scores:
     """Return the cosine of each id's vector with the question, each distinct id computed once."""
     distinct_ids, position = distinct(ids)
-    values: Scores = index.cosines(distinct_ids, query)[position]
-    return values
+    return index.cosines(distinct_ids, query)[position]
