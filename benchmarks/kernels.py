@@ -72,8 +72,7 @@ from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.paths.flow_paths import FlowPaths
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.coverage import Coverage
+from graphwright.operators.trees.bubble import Bubble, Coverage
 
 Adjacency = tuple[NDArray[np.int64], NDArray[np.int32]]
 DIMENSION = 384

@@ -64,10 +64,8 @@ from graphwright.operators.search.shared_budget import SharedBudget
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.coverage import Coverage
+from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
-from graphwright.operators.trees.unite import Unite
 from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import Snapshot
 

@@ -185,9 +185,7 @@ class Retriever(Scorer):
 
 def relation_vectors(encode: Callable[[list[str]], Floats], graph: Graph, relations: Sequence[int]) -> Floats:
     """Return the vectors of the words of relations: float32[len(relations), dimension], of length 1."""
-    return normalised(
-        np.asarray(encode([relation_words(graph, (2 * r + 1,)) for r in relations]), np.float32)
-    )
+    return normalised(np.asarray(encode([relation_words(graph, (2 * r + 1,)) for r in relations]), np.float32))
 
 
 TRAINED = Has("a trained retriever, as load_retriever returns it", "step_model")

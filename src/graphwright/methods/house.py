@@ -28,10 +28,9 @@ from graphwright.operators.anchors.anchor_nodes import AnchorNodes
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, ReciprocalRank, Scaled, ScoreSum
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.rerank.fitted_scorer import PassageScorer
+from graphwright.operators.rerank.fitted_scorer import PassageScorer, ScorePassages
 from graphwright.operators.rerank.multi_hop_rerank import MultiHopRerank
 from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.score_passages import ScorePassages
 from graphwright.operators.search.search import VectorSearch, WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only

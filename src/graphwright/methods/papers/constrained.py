@@ -16,7 +16,7 @@ from graphwright.operators.paths.read_relations import RankRelations, ReadRelati
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths
 from graphwright.operators.paths.well_formed import WellFormedChains
-from graphwright.operators.rerank.constrained import ConstrainedDecoding
+from graphwright.operators.rerank.choose import ConstrainedDecoding
 from graphwright.operators.rerank.mask import Patterns
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer

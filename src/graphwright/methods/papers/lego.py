@@ -34,10 +34,9 @@ from graphwright.operators.paths.shortest_paths import EnumeratedPaths, Shortest
 from graphwright.operators.rerank.scorer import Composed, Scorer
 from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
-from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.pagerank import PageRank, PersonalizedPageRank
-from graphwright.operators.subgraph.random_walk import RandomWalk
+from graphwright.operators.subgraph.random_walk import KHop, RandomWalk
 from graphwright.search.snapshot import Snapshot
 
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name

@@ -10,8 +10,7 @@ from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
 from graphwright.operators.paths.relation_paths import Relations
-from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.rate import RateItems
+from graphwright.operators.rerank.choose import Choose, RateItems
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Composed, Scorer, Steps
 from graphwright.operators.subgraph.narrow import Triples

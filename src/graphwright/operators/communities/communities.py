@@ -19,7 +19,7 @@ from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import Summaries, first_items, for_each
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.rate import ratings_by
+from graphwright.operators.rerank.choose import ratings_by
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.snapshot import SnapshotCache

@@ -10,8 +10,7 @@ from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import positions_in
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
-from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch
-from graphwright.operators.rerank.passage_pairs import connected_pairs
+from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch, connected_pairs
 from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import rarity
 from graphwright.operators.state import State

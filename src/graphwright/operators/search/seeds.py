@@ -1,4 +1,4 @@
-"""Seeds of a PageRank over entities and passages: from paths of propositions (PropRAG) or bridges (LinearRAG)."""
+"""Seeds of a PageRank over entities and passages: from names, triples, paths or bridges."""
 
 from __future__ import annotations
 
@@ -9,13 +9,131 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast
+from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import Graph
+from graphwright.kernels.ranking import top
+from graphwright.operators.anchors.link_entities import AnchorSearch
+from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
+from graphwright.text.words import words
+
+
+def _specificity(graph: Graph, nodes: Ints) -> Scores:
+    """Return 1 / the number of passages that mention each node, 1 for a node without such a passage."""
+    chunks = graph.columns.node_chunks
+    if chunks is None:
+        return np.ones(len(nodes))
+    specificity: Scores = 1.0 / np.maximum(chunks.indptr[nodes + 1] - chunks.indptr[nodes], 1)
+    return specificity
+
+
+@dataclass(frozen=True, repr=False)
+class SpecificSeeds(Operator):
+    """Score the anchors' nodes by anchor weight times node specificity (HippoRAG, section 2.3, s_i = 1/|P_i|).
+
+    P_i are the passages that mention node i. An anchor without nodes takes the node with the nearest name (`names` as
+    in AnchorSearch); themes take none.
+
+    >>> from graphwright.operators.state import Anchor, start
+    >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
+    >>> state = start("?", graph, anchors=[Anchor("Graz", [0]), Anchor("the Rhône", weight=0.5)])
+    >>> evidence = SpecificSeeds(None)(state).evidence; graph.names.take(evidence.nodes), evidence.scores.tolist()
+    (['Graz', 'Rhône'], [1.0, 0.5])
+    """
+
+    names: VectorIndex | None
+    needs = ("anchors",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        graph, search = state.graph, AnchorSearch(self.names)
+        best: dict[int, float] = {}
+        for anchor in state.anchors or ():
+            if anchor.kind != "entity" or not anchor.weight:
+                continue
+            nodes = anchor.seeds(graph)
+            nodes = nodes[graph.holds(nodes)]
+            if not len(nodes):
+                nearest_name = search.ranked(state.with_(anchors=(anchor,)), run, 1).evidence
+                nodes = nodes if nearest_name is None else nearest_name.nodes
+            for node, specificity in zip(nodes.tolist(), _specificity(graph, nodes).tolist(), strict=True):
+                best[node] = max(best.get(node, 0.0), anchor.weight * specificity)
+        return state.with_(evidence=Evidence.of_nodes(list(best), list(best.values())))
+
+
+@dataclass(frozen=True, repr=False)
+class SharedWords(Reranker):
+    """Rank items by their score plus the share of the question's words that they contain.
+
+    Replaces HippoRAG 2's recognition memory, where a language model selects the relevant triples. Vectors prefer items
+    similar to the whole question, such as the birth of any director; words prefer its rare names. A word of the
+    question weighs ln(1 + N/(n + 0.5)) if n > 0 of the N passages contain it. The score (1/rank without scores) and
+    `weight` times the share are added; items with less than `threshold` of the largest share are left out. `words`: the
+    word index of the passages.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
+    >>> state = start("Where does Lyon lie?", graph, evidence=Evidence.of_edges([0, 1], [0.9, 0.8]))
+    >>> SharedWords(WordIndex.of(list(graph.names), graph.nodes))(state).evidence.texts(graph)
+    ['Lyon lies on Rhône']
+    """
+
+    words: WordIndex
+    weight: Annotated[float, AtLeast(0)] = 1.0
+    threshold: Annotated[float, Between(0, 1)] = 0.7
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        weights = self._weights(state.question.text)
+        distinct = [dict.fromkeys(words(text)) for text in items.texts(state.graph)]  # in one order, for equal sums
+        sums = [sum(weights.get(word, 0.0) for word in text_words) for text_words in distinct]
+        shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
+        selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
+        return items.take(selected.tolist(), (items.ranked_scores + self.weight * shares)[selected])
+
+    def _weights(self, question: str) -> dict[str, float]:
+        """Return the weight of each word of the question that a passage contains."""
+        counts = {word: len(self.words.postings(word)[0]) for word in dict.fromkeys(words(question))}
+        total = len(self.words.nodes)
+        return {word: math.log1p(total / (count + 0.5)) for word, count in counts.items() if count}
+
+
+@dataclass(frozen=True, repr=False)
+class PhraseSeeds(Reranker):
+    """Score the ends of the evidence's triples, and every passage, as seeds of PageRank (HippoRAG 2, section 3.3).
+
+    An end has the mean score of its triples, divided by the largest of any, times its specificity (see SpecificSeeds);
+    the `phrases` best ends are seeds. A passage has `weight` times its cosine with the question, scaled to 0 for the
+    least and 1 for the largest. Without evidence there are no seeds. `passages`: vectors of the passages.
+
+    >>> from graphwright import start; from graphwright.models import HashEncoder
+    >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
+    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
+    >>> evidence = PhraseSeeds(index)(start("Graz?", graph, evidence=Evidence.of_edges([0], [0.8]))).evidence
+    >>> graph.names.take(evidence.nodes)[:2], evidence.scores[:2].round(3).tolist()
+    (['Graz', 'Mur'], [1.05, 1.0...])
+    """
+
+    passages: VectorIndex
+    weight: Annotated[float, AtLeast(0)] = 0.05
+    phrases: Annotated[int, AtLeast(1)] = 5
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        scores_of: dict[int, list[float]] = {}
+        relative = items.ranked_scores / max(items.ranked_scores.max(), 1e-12)
+        for (nodes, edges), score in zip(items, relative.tolist(), strict=True):
+            for node in {*nodes.tolist(), *state.graph.ends(edges).tolist()}:
+                scores_of.setdefault(node, []).append(max(score, 0.0))
+        ends = np.array(list(scores_of), np.int64)
+        means = np.array([sum(scores) / len(scores) for scores in scores_of.values()]) * _specificity(state.graph, ends)
+        best = top(means, self.phrases)
+        passages, cosines = scaled_passages(self.passages, state, run)
+        return united_seeds([(ends[best], means[best]), (passages, self.weight * cosines)])
 
 
 def scaled_passages(passages: VectorIndex, state: State, run: Run) -> tuple[Ints, Scores]:
