@@ -12,16 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import (
-    Ids,
-    Pointers,
-    kernel,
-    node_ids,
-    readonly,
-    row_entries,
-    row_pointers,
-    workspace,
-)
+from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, row_entries, row_pointers, workspace
 from graphwright.kernels.hops import khop
 
 Layer = tuple[Ids, Pointers]

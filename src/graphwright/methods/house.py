@@ -44,8 +44,7 @@ POOL = 100  # passages of PageRank that are scored
 BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets without reported results (embedded/blend.py)
 
 Seeds = Annotated[
-    int,
-    Help("best passages of a hybrid search, at which PageRank starts, beside the entities that the question names"),
+    int, Help("best passages of a hybrid search, at which PageRank starts, beside the entities that the question names")
 ]
 FittedScorer = Annotated[PassageScorer | None, Help("the fitted scorer of passages, by default that of the package")]
 
@@ -107,12 +106,7 @@ def ppr(
 
 
 def multihop_search(
-    ix: Snapshot,
-    k: int,
-    seeds: int = 20,
-    restart: float = 0.5,
-    scorer: PassageScorer | None = None,
-    cover: bool = True,
+    ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5, scorer: PassageScorer | None = None, cover: bool = True
 ) -> Operator:
     """Return the search of `multihop` for k passages."""
     score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer, cover=cover)

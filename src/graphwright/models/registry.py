@@ -67,12 +67,7 @@ class _Kind(Generic[_Model]):
 
 
 _LLM = _Kind[LLM](
-    "language model",
-    LLM,
-    ("id", "complete"),
-    FunctionLLM,
-    {"openai": "OpenAILLM"},
-    (("prompt",), ("system", "user")),
+    "language model", LLM, ("id", "complete"), FunctionLLM, {"openai": "OpenAILLM"}, (("prompt",), ("system", "user"))
 )
 _ENCODER = _Kind[NamedEncoder](
     "encoder",

@@ -71,11 +71,7 @@ class FactWords:
 
     @classmethod
     def of(
-        cls,
-        parts: Sequence[tuple[TextColumn, Ints]],
-        first_value: int,
-        types: Sequence[str],
-        relations: Sequence[str],
+        cls, parts: Sequence[tuple[TextColumn, Ints]], first_value: int, types: Sequence[str], relations: Sequence[str]
     ) -> FactWords:
         """Index normal forms and the thing of each, and the names of types and relations."""
         labels = (*types, *relations)

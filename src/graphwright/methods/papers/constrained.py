@@ -60,8 +60,7 @@ def dog(
     pool: Annotated[int, Help("continuations of a step")] = 256,
     *,
     decoder: Annotated[
-        LLM | PathRetriever | None,
-        Help("the model that writes the chains, by default the language model that answers"),
+        LLM | PathRetriever | None, Help("the model that writes the chains, by default the language model that answers")
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:

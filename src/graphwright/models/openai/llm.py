@@ -170,10 +170,7 @@ class OpenAILLM(OpenAIModel):
     def _body(self, prompt: list[tuple[str, str]], call: _Call, learned: set[str]) -> dict[str, Any]:
         messages = [{"role": role, "content": sendable(text)} for role, text in prompt]
         thinks = self.max_completion_tokens is not None or "max_tokens" in learned
-        body: dict[str, Any] = {
-            "model": self.model,
-            "max_completion_tokens" if thinks else "max_tokens": self.longest,
-        }
+        body: dict[str, Any] = {"model": self.model, "max_completion_tokens" if thinks else "max_tokens": self.longest}
         options = {"seed": self.seed, "reasoning_effort": self.reasoning_effort}
         body |= {name: value for name, value in options.items() if value is not None and name not in learned}
         if "temperature" not in learned:
