@@ -260,7 +260,8 @@ class Evidence:
     def __repr__(self) -> str:
         only_edges = bool((self.kinds == ItemKind.TRIPLE).all())
         kind = "nodes" if self.only_nodes else "triples" if only_edges else "items"
-        return f"Evidence({len(self)} {kind}{_best(self.scores)})"
+        best = "" if self.scores is None or not len(self) else f", best {self.scores[0]:.4g}"
+        return f"Evidence({len(self)} {kind}{best})"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -278,10 +279,6 @@ def html_table(caption: str, header: Sequence[str] = (), rows: Iterable[Sequence
 
     body = "".join(row("td", cells) for cells in rows)
     return f"<table><caption>{escape(caption)}</caption>{row('th', header)}{body}</table>"
-
-
-def _best(scores: Scores | None) -> str:
-    return "" if scores is None or not len(scores) else f", best {scores[0]:.4g}"
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:

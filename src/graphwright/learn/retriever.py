@@ -241,7 +241,10 @@ class Explain(Ranker):
         if triples is None or not len(triples.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
         model = self.retriever.step_model(state, run)
-        graph = _best_triples(state.graph, np.unique(triples.edges), model.reach, self.share)
+        reached = np.unique(triples.edges)
+        scores = model.reach(state.graph.ends(reached).reshape(-1, 2), reached[:, None])[:, 0]
+        best = reached[scores >= self.share * scores.max()]
+        graph = Graph(state.graph.columns, np.unique(state.graph.ends(best)), best)
         edges = labelled_edges(graph)
         paths: list[tuple[float, Ways, list[tuple[Ints, Ints]]]] = []
         for source in graph.at(graph.local(state.graph.at(query_entities(state)))).tolist():
@@ -252,16 +255,9 @@ class Explain(Ranker):
                     score = model.log_likelihood(path.ways) + _support(ids, model.probabilities(nodes, ids))
                     paths.append((score, path.ways, _one_to_each_end(nodes, ids)))
         paths.sort(key=lambda path: (-path[0], len(path[1]), path[1]))
-        best = [(item, score) for score, _, items in paths[: self.paths] for item in items]
-        items, scores = [item for item, _ in best], [score for _, score in best]
-        return state.with_(evidence=Evidence.of_paths(graph, items, scores, walk_text).top(k))
-
-
-def _best_triples(graph: Graph, edges: Ints, reach: StepScores, share: float) -> Graph:
-    """Return the graph of the triples whose reach is at least this share of the highest."""
-    scores = reach(graph.ends(edges).reshape(-1, 2), edges[:, None])[:, 0]
-    best = edges[scores >= share * scores.max()]
-    return Graph(graph.columns, np.unique(graph.ends(best)), best)
+        items = [item for _, _, walks in paths[: self.paths] for item in walks]
+        totals = [score for score, _, walks in paths[: self.paths] for _ in walks]
+        return state.with_(evidence=Evidence.of_paths(graph, items, totals, walk_text).top(k))
 
 
 def _support(edges: Ints, probabilities: Scores) -> float:

@@ -158,7 +158,8 @@ def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.fl
     first, second = cosine[source], cosine[target]
     lengths = np.sqrt(np.maximum(squares[source] + squares[target] + 2 * between, 1e-9))
     uncovered = (second - first * between) / np.sqrt(np.maximum(1 - first**2, 1e-6))
-    united = [_united(table, source, target) for table in (part.words, part.terms, part.named)]
+    tables = part.words, part.terms, part.named
+    united = [np.maximum(table[source], table[target]).sum(axis=1, dtype=np.float64) for table in tables]
     return [between, (first + second) / lengths, *united, uncovered]
 
 
@@ -199,9 +200,3 @@ def _shared(part: PassageMatch) -> tuple[Ints, Scores]:
     holders: Csr = group(len(part.entities), entity, owner.astype(np.int32))
     row, other = holders.expand(entity)
     return owner[row] * len(part.at) + other, np.maximum(rarity(part.graph, part.df)[entity[row]], _MIN_RARITY)
-
-
-def _united(table: Floats, source: Ints, target: Ints) -> Scores:
-    """Return for each pair of rows the sum over columns of the larger value."""
-    total: Scores = np.maximum(table[source], table[target]).sum(axis=1, dtype=np.float64)
-    return total

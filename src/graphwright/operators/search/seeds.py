@@ -89,18 +89,14 @@ class SharedWords(Reranker):
     threshold: Annotated[float, Between(0, 1)] = 0.7
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        weights = self._weights(state.question.text)
+        counts = {word: len(self.words.postings(word)[0]) for word in dict.fromkeys(words(state.question.text))}
+        total = len(self.words.nodes)
+        weights = {word: math.log1p(total / (count + 0.5)) for word, count in counts.items() if count}
         distinct = [dict.fromkeys(words(text)) for text in items.texts(state.graph)]  # in one order, for equal sums
         sums = [sum(weights.get(word, 0.0) for word in text_words) for text_words in distinct]
         shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
         selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
         return items.take(selected.tolist(), (items.ranked_scores + self.weight * shares)[selected])
-
-    def _weights(self, question: str) -> dict[str, float]:
-        """Return the weight of each word of the question that a passage contains."""
-        counts = {word: len(self.words.postings(word)[0]) for word in dict.fromkeys(words(question))}
-        total = len(self.words.nodes)
-        return {word: math.log1p(total / (count + 0.5)) for word, count in counts.items() if count}
 
 
 @dataclass(frozen=True, repr=False)

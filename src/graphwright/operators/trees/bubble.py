@@ -14,7 +14,6 @@ from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Piece
 from graphwright.graph.graph import Graph
 from graphwright.kernels.bubble import Meeting, bubble, node_costs
-from graphwright.kernels.bubble_kernels import Costs
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.path_evidence import edges_between
 from graphwright.operators.run import Run
@@ -65,7 +64,9 @@ class Bubble(Ranker):
         meetings: list[Meeting] = []
         if len(terminals) > 1:
             budget = self.budget if k is None else min(self.budget, k)
-            costs = _costs(self.index, state, run)
+            rows = () if self.index.row_of is None else self.index.row_of
+            query, ids = self.index.encode(state.question.text, run), () if graph.whole else graph.nodes
+            costs = node_costs(query, self.index.vectors, rows, ids)
             meetings = bubble(*graph.adjacency, terminals, costs, hops=self.hops, budget=budget)
         of_anchors = _by_ends((e for _, ids in anchors for e in ids), graph)
         items = [_item(graph, meeting, edges, of_anchors) for meeting in meetings]
@@ -128,11 +129,6 @@ def _by_ends(edges: Iterable[int], graph: Graph) -> dict[tuple[int, int], int]:
         head, tail = graph.ends([e]).tolist()
         smallest.setdefault((min(head, tail), max(head, tail)), e)
     return smallest
-
-
-def _costs(index: VectorIndex, state: State, run: Run) -> Costs:
-    rows, ids = () if index.row_of is None else index.row_of, () if state.graph.whole else state.graph.nodes
-    return node_costs(index.encode(state.question.text, run), index.vectors, rows, ids)
 
 
 def _single_items(anchors: Sequence[Item], graph: Graph) -> Iterable[Key]:
