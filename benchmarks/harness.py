@@ -36,6 +36,7 @@ from graphwright.models.cache import CachedEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.operators.state import State
+from graphwright.search.vector_index import VectorIndex
 
 SPACES = ("passages", "names", "triples")
 FIRST_QUESTION = "The first question pays for everything that is loaded once."
@@ -251,6 +252,15 @@ def passages_of(state: State) -> list[int]:
     """Return the passages of a state, best first."""
     ids: list[int] = [] if state.passages is None else state.passages.ids.tolist()
     return ids
+
+
+def united(first: VectorIndex, second: VectorIndex) -> VectorIndex:
+    """Return one index of the vectors of both by id; the first has precedence."""
+    ids = np.union1d(first.ids, second.ids)
+    vectors = np.where(first.has(ids)[:, None], first.of(ids), second.of(ids))
+    row_of = np.full(int(ids[-1]) + 1, -1, np.int32)
+    row_of[ids] = np.arange(len(ids))
+    return VectorIndex(vectors, row_of, first.encoder)
 
 
 def in_child(work: Callable[[], Record]) -> tuple[Record, int]:

@@ -53,6 +53,7 @@ from harness import (
     percentiles,
     table,
     timed,
+    united,
     update_results,
     write_page,
     write_results,
@@ -71,9 +72,7 @@ from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.paths.flow_paths import FlowPaths
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.coverage import Coverage
-from graphwright.search.vector_index import joined
+from graphwright.operators.trees.bubble import Bubble, Coverage
 
 Adjacency = tuple[NDArray[np.int64], NDArray[np.int32]]
 DIMENSION = 384
@@ -308,7 +307,7 @@ def measure_bubble(name: str, nodes: int, edges: int, rounds: int = 60) -> Itera
 def measure_bubble_on_index(index: Index, questions: Sequence[str]) -> Iterator[Record]:
     """Yield a row for each setting with the anchors and vectors of an index."""
     ix = index.snapshot
-    vectors = ix.passages if ix.names is None else joined(ix.names, ix.passages)
+    vectors = ix.passages if ix.names is None else united(ix.names, ix.passages)
     link = LinkEntities(ix.names)
     states = [link(start(question, ix.graph)) for question in questions]
     states = [state for state in states if sum(len(anchor.nodes) > 0 for anchor in state.anchors or ()) > 1]

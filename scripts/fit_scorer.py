@@ -47,10 +47,9 @@ from scorer_single import fitted_single
 from scorer_trees import with_trees
 from stamps import RESULTS
 
-from graphwright.operators.rerank.cover import Cover
-from graphwright.operators.rerank.fitted_scorer import PassageScorer
+from graphwright.operators.rerank.fitted_scorer import Cover, PassageScorer
 from graphwright.operators.rerank.passage_features import ALONE
-from graphwright.operators.rerank.passage_pairs import PAIR
+from graphwright.operators.rerank.passage_match import PAIR
 
 STEPS, BATCH, RATE = 500, 24, 0.03
 PENALTY, PENALTY_OF_QUESTIONS = 1e-3, 0.3

@@ -124,13 +124,13 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "serve.settings:default_data_folder serve.settings:read_server_file serve.telemetry.logs:AuditLog "
             "serve.telemetry.logs:configure_logging"
         ),
-        "a method of one's own comes from a file": "methods.method:Builder methods.method_file:read_method_file",
+        "a method of one's own comes from a file": "methods.method:Builder methods.method:read_method_file",
         "it shows the tables of an evaluation": (
             "evaluate.entries:entry_of evaluate.entries:split_list evaluate.entries:values evaluate.tables:markdown "
             "evaluate.tables:terminal"
         ),
         "it shows items and paths": (
-            "graph.export:FORMATS graph.export:format_of graph.shown_path:shown_path "
+            "graph.export:FORMATS graph.export:format_of graph.walks:shown_path "
             "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS"
         ),
         "it lists types as queries name them": "operators.query.query:OfType",

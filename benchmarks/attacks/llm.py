@@ -74,10 +74,10 @@ def by_openai(call: Call) -> None:
     clock = Clock(sleep=lambda cancel, seconds: call.waited.append(seconds))
     options: dict[str, Any] = {"timeout": TIMEOUT, "retries": 1, "clock": clock, "prices": Prices(1.0, 1.0)}
     if call.kind == "encoder":
-        OpenAIEncoder("m", call.url, KEY, **options).encode_metered(["Graz"], call.usage)
+        OpenAIEncoder("m", call.url, KEY, **options).encode(["Graz"], call.usage)
         return
     llm = OpenAILLM("m", call.url, KEY, max_tokens=100, **options)
-    reply = llm.complete_metered("", "Where?", call.usage, schema=call.schema, on_text=call.on_text)
+    reply = llm.complete("", "Where?", usage=call.usage, schema=call.schema, on_text=call.on_text)
     call.texts.append(reply.text)
 
 

@@ -64,13 +64,10 @@ from graphwright.operators.search.shared_budget import SharedBudget
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.coverage import Coverage
+from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow
-from graphwright.operators.trees.unite import Unite
 from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import Snapshot
-from graphwright.search.vector_index import joined
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import (
@@ -83,6 +80,7 @@ from harness import (
     parse,
     passages_of,
     table,
+    united,
     update_results,
 )
 
@@ -150,7 +148,7 @@ def variants(steps: Steps) -> Iterator[tuple[str, Record]]:
         "without expansion: the anchors": Bubble(vectors, hops=0) >> Coverage(vectors) % BUDGET,
         "without ranking: the first graphs found": OnGraph(StatementGraph(), Bubble(vectors) % 3) >> Grow(ix.triples),
         "without growth": graphs(depth=0),
-        "passages as nodes of the graph": Bubble(joined(vectors, ix.passages))
+        "passages as nodes of the graph": Bubble(united(vectors, ix.passages))
         >> Coverage(vectors) % 3
         >> Grow(ix.triples),
     }

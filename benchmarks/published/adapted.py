@@ -15,8 +15,8 @@ from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Composite, Keep, Operator
 from graphwright.operators.paths.flow_paths import FlowPaths
 from graphwright.operators.run import Run
-from graphwright.operators.search.hipporag import PhraseSeeds
 from graphwright.operators.search.search import VectorSearch
+from graphwright.operators.search.seeds import PhraseSeeds
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.frontier import Frontier
 from graphwright.operators.subgraph.pagerank import PersonalizedPageRank

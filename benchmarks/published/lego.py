@@ -69,10 +69,9 @@ from graphwright.operators.rerank.statistical import LDA, LSA
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
-from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.pagerank import PageRank, PersonalizedPageRank
-from graphwright.operators.subgraph.random_walk import RandomWalk
+from graphwright.operators.subgraph.random_walk import KHop, RandomWalk
 from graphwright.search.clustering import communities
 from graphwright.search.vector_index import VectorIndex
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -127,6 +127,25 @@ class Checked:
             value = getattr(self, name)
             if problem := _problem(value, kinds, constraints):
                 raise OptionError(f"{type(self).__name__}: {name} is {_shown(value)}; it must be {problem}.")
+
+    def __repr__(self) -> str:
+        """Return the expression that makes this instance, arguments at their default left out."""
+        arguments = []
+        for field in fields(self):  # type: ignore[arg-type]
+            argument = getattr(self, field.name)
+            if field.default is MISSING and field.default_factory is MISSING:
+                arguments.append(f"{field.name}={argument!r}" if field.kw_only else repr(argument))
+            elif not _is_default(field, argument):
+                arguments.append(f"{field.name}={argument!r}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+
+def _is_default(field: Any, value: object) -> bool:
+    default = field.default if field.default is not MISSING else field.default_factory()
+    try:
+        return bool(value == default)
+    except ValueError:  # arrays have no single truth value
+        return False
 
 
 def _shown(value: Any) -> str:

@@ -17,6 +17,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,12 @@ def meant(name: object, known: Iterable[str]) -> str:
     names = {each.lower(): each for each in known}
     near = difflib.get_close_matches(str(name).lower(), names, 1)
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def check_installed(module: str, extra: str, user: object) -> None:
+    """Raise OptionError for a user of a module that is missing; `extra` installs it."""
+    if find_spec(module) is None:
+        raise OptionError(f'{user!r} needs {module}. Install it: pip install "graphwright[{extra}]"')
 
 
 def counted(count: int, noun: str) -> str:

@@ -21,7 +21,6 @@ from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.search.facts import Facts
-from graphwright.search.vector_index import joined
 from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
@@ -43,12 +42,11 @@ def section(text: str, title: str) -> str:
 
 def bubbled() -> State:
     assert SNAPSHOT.names is not None
-    vectors = joined(SNAPSHOT.names, SNAPSHOT.passages)
     preview = VectorSearch(SNAPSHOT.passages) % 3 >> ToPassages() >> AnswerIfEnough(ScriptedLLM(["no", "no"]))
     groups = (
         NamesAndPhrases() >> SpecialiseInContext() >> GroupAnchors(SNAPSHOT.names, SNAPSHOT.triples, SNAPSHOT.words)
     )
-    pieces = Bubble(vectors) >> Coverage(vectors) % 2 >> Unite() >> ToPassages()
+    pieces = Bubble(SNAPSHOT.names) >> Coverage(SNAPSHOT.names) % 2 >> Unite() >> ToPassages()
     return (preview >> groups >> pieces)(start(QUESTION, SNAPSHOT.graph))
 
 

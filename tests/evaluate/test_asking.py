@@ -106,12 +106,9 @@ class TimedEncoder:
     id: str = HashEncoder().id
     dimension: int = 64
 
-    def encode(self, texts: Sequence[str]) -> Floats:
-        return self.encode_metered(texts, Usage())
-
-    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
         size = sum(len(text) + 1 for text in texts)
-        works(usage, size / 100, texts=len(texts), tokens=size)
+        works(usage or Usage(), size / 100, texts=len(texts), tokens=size)
         return HashEncoder().encode(texts)
 
 
@@ -183,9 +180,9 @@ def test_methods_together_equal_methods_alone(
     path = make(tmp_path)
     monkeypatch.setattr(time, "perf_counter", CLOCK)
     # The tokens of a batch are charged by the lengths of its texts: exact for a model whose tokens are letters.
-    monkeypatch.setattr(MiniLMCrossEncoder, "latents_metered", latents_by_letters)
+    monkeypatch.setattr(MiniLMCrossEncoder, "latents", latents_by_letters)
     monkeypatch.setattr(MiniLMCrossEncoder, "head", lambda self, latents: OverlapCrossEncoder().head(latents))
-    monkeypatch.setattr(MiniLMReader, "read_metered", read_first_word)
+    monkeypatch.setattr(MiniLMReader, "read", read_first_word)
     names = [name for name, of in METHODS.items() if (not of.required if llm is None else "llm" in of.options)]
     names = sorted({*names, "fastinsight(budget=20)"} - (SLOW if where == "documents" else set()))
 

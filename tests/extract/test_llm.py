@@ -419,8 +419,8 @@ def test_intermittent_model_is_called_again(error: LLMResponseError | None) -> N
 def test_usage_of_threads_is_summed() -> None:
     model = ScriptedLLM(lambda system, user: reply([entity(passage(user)["text"])]))
     item, usage = Usage(), Usage()
-    GenerativeExtractor(model, threads=1).extract_metered(numbered(1), item)
-    GenerativeExtractor(model, threads=4).extract_metered(numbered(10), usage)
+    GenerativeExtractor(model, threads=1).extract(numbered(1), item)
+    GenerativeExtractor(model, threads=4).extract(numbered(10), usage)
     assert usage.calls == 10 * item.calls == 10
     assert usage.prompt_tokens == 10 * item.prompt_tokens > 0
     assert usage.completion_tokens == 10 * item.completion_tokens > 0
@@ -612,7 +612,7 @@ def test_server_is_asked_for_entities_and_relations_per_chunk() -> None:
 
     usage = Usage()
     with LLMServer(answer) as server:
-        made = GenerativeExtractor(OpenAILLM("any", server.url), threads=3).extract_metered(excerpts, usage)
+        made = GenerativeExtractor(OpenAILLM("any", server.url), threads=3).extract(excerpts, usage)
     assert named(made) == [f"Attack {i}" for i in range(7)]
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (7, 49, 21)
     for request in server.requests:

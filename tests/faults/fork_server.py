@@ -89,7 +89,7 @@ class Points:
         self._around(Path, "unlink", lambda path, **_: f"unlink {path.name}")
         self._around(np, "save", lambda file, array: f"write {Path(file.name).name}", _write_some)
         self._around(tempfile, "mkdtemp", lambda **_: "make the draft")
-        self._around(HashEncoder, "encode_metered", lambda encoder, texts, usage: "encode")
+        self._around(HashEncoder, "encode", lambda encoder, texts, usage=None: "encode")
         self._around(LexicalExtractor, "extract", lambda extractor, some: "extract")
         connect, points = sqlite3.connect, self
 

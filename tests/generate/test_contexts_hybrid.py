@@ -16,7 +16,7 @@ from graphwright.models import ScriptedLLM
 from graphwright.operators import NamesAndPhrases
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
-from graphwright.operators.trees.unite import Unite
+from graphwright.operators.trees.bubble import Unite
 from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot

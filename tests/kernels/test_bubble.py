@@ -113,15 +113,14 @@ def test_cost_is_one_minus_cosine_at_least_zero():
     assert by_three([1, 0])
 
 
-def test_node_costs_look_up_rows_in_two_tables():
+def test_node_costs_look_up_rows_by_id():
     _, graph = _graph(6, [(0, 2), (2, 1), (0, 3), (3, 1), (0, 4), (4, 1), (0, 5), (5, 1)])
-    rows, more_rows = [-1, -1, 0, -1, -1, -1], [-1, -1, 1, 1, 0]
 
     def first(**ids):
-        costs = node_costs([1.0, 0.0], [[1, 1]], rows, [[2, 1], [9, 1]], more_rows, **ids)
+        costs = node_costs([1.0, 0.0], [[1, 1], [2, 1], [9, 1]], [-1, -1, 0, 2, 1], **ids)
         return [m.walks[0][1] for m in bubble(*graph, _origins([{0}, {1}]), costs)]
 
-    # Node 2 by the first table though the second has it too; 5 in neither, so it costs 1.
+    # Node 5 has no row, so it costs 1.
     assert first()[:3] == [3, 4, 2] and first()[-1] != 3
     assert first(ids=[0, 1, 3, 2, 4, 5])[0] == 2
     with pytest.raises(ValueError, match="ids of 2 nodes"):

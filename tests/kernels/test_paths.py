@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.kernels.csr import group, undirected
-from graphwright.kernels.paths import joining_edges, nearest_path, paths_between, shortest_paths, simple_paths
+from graphwright.kernels.paths import joining_edges, paths_between, shortest_paths, simple_paths
 
 graphs = st.integers(1, 8).flatmap(
     lambda n: st.tuples(
@@ -119,20 +119,6 @@ cases = st.integers(1, 14).flatmap(
 
 
 @given(cases)
-def test_nearest_path_is_first_of_shortest(case):
-    n, pairs, sources, target, limit = case
-    ends = np.array(pairs, np.int64).reshape(-1, 2)
-    graph = nx.empty_graph(n)
-    graph.add_edges_from(pairs)
-    every = [
-        path for s in set(sources) if nx.has_path(graph, s, target) for path in nx.all_shortest_paths(graph, s, target)
-    ]
-    best = min(every, key=lambda path: (len(path), path), default=[])
-    result = nearest_path(*undirected(n, ends[:, 0], ends[:, 1]), sources, target, limit)
-    assert result.tolist() == (best if len(best) <= limit + 1 else [])
-
-
-@given(cases)
 def test_shortest_paths_between_two_nodes_equal_networkx(case):
     n, pairs, sources, target, limit = case
     theirs, ours = both(n, pairs)
@@ -145,6 +131,6 @@ def test_shortest_paths_between_two_nodes_equal_networkx(case):
 def test_invalid_sources_targets_and_limits_raise():
     graph = undirected(3, [0], [1])
     with pytest.raises(ValueError, match="target holds 3"):
-        nearest_path(*graph, [0], 3, 2)
+        list(paths_between(*graph, 0, 3, 2))
     with pytest.raises(ValueError, match="limit is -1"):
-        nearest_path(*graph, [0], 1, -1)
+        list(paths_between(*graph, 0, 1, -1))

@@ -107,7 +107,7 @@ def test_push_ppr_leaves_scratch_clean_and_compiles_once(monkeypatch):
         push_ppr(*pair, np.array([1, 2], np.int64), k=500)
         hops.khop(*pair, [1], 2)
         hops.random_walk(*pair, [1])
-        paths.nearest_path(*pair, [1], 1999, 9)
+        list(paths.paths_between(*pair, 1, 1999, 9))
         monkeypatch.setattr(ppr_push, "_PLACES", 1)  # hashed, the second time
     record = workspace(1)
     assert not record.rows.any() and not record.marks.any()

@@ -12,8 +12,7 @@ from graphwright.errors import OptionError
 from graphwright.generate import Generate, PassageContext, PathContext, Quote
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.methods.answering import answering
-from graphwright.methods.method import Method
-from graphwright.methods.method_file import read_method_file
+from graphwright.methods.method import Method, read_method_file
 from graphwright.methods.registry import make_method, method_of
 from graphwright.models import MiniLMReader, ScriptedLLM
 from graphwright.operators import Fallback, HasEvidence, LinkEntities, ShortestPaths

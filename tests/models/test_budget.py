@@ -146,7 +146,7 @@ def test_interrupted_requests_stay_within_cost_over_threads(threads):
 
 def test_reserving_model_stays_within_budget_over_threads():
     class Often(Counting):
-        def complete_metered(self, system, user, usage, *, schema=None, on_text=None, cancel=None, allow):
+        def complete(self, system, user, *, schema=None, on_text=None, cancel=None, usage, allow):
             for _ in range(4):
                 allow(0, 10)
                 threading.Event().wait(0.002)

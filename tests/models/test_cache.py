@@ -56,7 +56,7 @@ def test_cached_vectors_cost_nothing(place):
     cached = CachedEncoder(HashEncoder(), place)
     cached.encode(["fox"])
     usage = Usage()
-    cached.encode_metered(["fox"], usage)
+    cached.encode(["fox"], usage)
     assert usage.calls == 0
 
 

@@ -45,8 +45,8 @@ def test_shared_words_make_texts_near():
 
 def test_fakes_report_usage():
     usage = Usage()
-    HashEncoder().encode_metered(["two words", "three short words"], usage)
-    OverlapCrossEncoder().latents_metered("a", ["b", "c"], usage)
+    HashEncoder().encode(["two words", "three short words"], usage)
+    OverlapCrossEncoder().latents("a", ["b", "c"], usage)
     assert (usage.calls, usage.texts, usage.tokens) == (2, 4, 5)
 
 

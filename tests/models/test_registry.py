@@ -56,7 +56,7 @@ def test_names_give_models(monkeypatch):
 @pytest.mark.parametrize("give", [encoder_of, cross_encoder_of])
 def test_names_of_sentence_transformers_give_models_or_name_extra(give):
     if importlib.util.find_spec("sentence_transformers") is None:
-        with pytest.raises(OptionError, match=r"SentenceTransformer.*'all-MiniLM-L6-v2'.* needs sentence-transformers"):
+        with pytest.raises(OptionError, match=r"SentenceTransformer.*'all-MiniLM-L6-v2'.* needs sentence_transformers"):
             give("sbert:all-MiniLM-L6-v2")
     else:
         assert give("sbert:all-MiniLM-L6-v2").name == "all-MiniLM-L6-v2"

@@ -174,7 +174,6 @@ from graphwright.operators.query.query import Named
 from graphwright.operators.state import State
 from graphwright.search import SparseIndex
 from graphwright.search.facts import Facts
-from graphwright.search.vector_index import joined
 from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
@@ -341,7 +340,7 @@ def operators_with_arguments() -> list[Operator]:
         Nodes() >> Rerank(BM25()),
         Only(Kind.CHUNK),
         Bubble(SNAPSHOT.passages),
-        Bubble(joined(SNAPSHOT.names, SNAPSHOT.passages), hops=2, budget=5),
+        Bubble(SNAPSHOT.names, hops=2, budget=5),
         Coverage(SNAPSHOT.names, alpha=2.0),
         Quote(WordReader()),
         ReadSpans(MiniLMReader(), threshold=0.1),

@@ -71,7 +71,7 @@ from graphwright.operators import (
 )
 from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
 from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specialise
-from graphwright.operators.rerank.cover import Cover
+from graphwright.operators.rerank.fitted_scorer import Cover
 from graphwright.operators.rerank.scorer import Composed
 from graphwright.operators.trees.grow import GrowByModel
 from graphwright.testing import corpus_index

@@ -52,11 +52,8 @@ class Exact:
     def __hash__(self) -> int:
         return hash(self.id)
 
-    def encode(self, texts: Sequence[str]) -> Floats:
-        return self.encode_metered(texts, Usage())
-
-    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
-        usage.add(Usage(calls=1, texts=len(texts), tokens=sum(len(text) + 1 for text in texts)))
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        (usage or Usage()).add(Usage(calls=1, texts=len(texts), tokens=sum(len(text) + 1 for text in texts)))
         return HashEncoder().encode(texts)
 
 

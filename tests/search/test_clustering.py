@@ -98,7 +98,7 @@ def test_communities_weigh_parallel_edges_and_ignore_passages() -> None:
 
 
 def test_communities_without_extra_name_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphwright.search.clustering.find_spec", lambda name: None)
+    monkeypatch.setattr("graphwright.errors.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'pip install "graphwright\[communities\]"'):
         communities(GRAPHS["line"])
 

@@ -8,7 +8,6 @@ import pytest
 from graphwright import VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError, StoreError
 from graphwright.models import HashEncoder
-from graphwright.search.vector_index import joined
 from graphwright.testing import GRAPHS
 
 
@@ -64,50 +63,3 @@ def test_cosines_without_direction_are_zero() -> None:
     assert index.cosines(ids, np.float32([0, 0.5])) == pytest.approx([0.8, 0, 1, 0, 0, 0.8])
     assert index.cosines(ids, np.float32([0, 0])).tolist() == [0] * 6
     assert index.has(ids).tolist() == [True, False, True, True, False, True]
-
-
-def test_joined_searches_both_without_copies() -> None:
-    encoder = HashEncoder(2)
-    passages = VectorIndex(np.float32([[1, 2], [3, 4]]), np.int32([-1, 1, -1, 0]), encoder)
-    names = VectorIndex(np.float32([[5, 6], [7, 8]]), np.int32([0, 1, 1]))
-    both = joined(passages, names)
-    assert [part.vectors is own.vectors for part, own in zip(both.parts, (passages, names), strict=True)] == [True] * 2
-    query = np.float32([1, 0.5])
-    ids = np.array([3, 9, 2, 1, 0])
-    known, scores = both.scores_of(ids, query)
-    assert known.tolist() == [3, 2, 1, 0] and scores.tolist() == [2, 11, 5, 8]  # of both, the first counts
-    assert both.ids.tolist() == [0, 1, 2, 3] and both.has(ids).tolist() == [True, False, True, True, True]
-    lone = [
-        index.cosines(np.array([i]), query)[0] for index, i in ((passages, 3), (names, 2), (passages, 1), (names, 0))
-    ]
-    assert both.cosines(known, query).tolist() == lone
-    assert both.encode("a b").tolist() == encoder.encode(["a b"])[0].tolist()
-    assert joined(names, passages).encoder == encoder
-    again = pickle.loads(pickle.dumps(both))
-    assert again == both != joined(names, passages) and hash(again) == hash(both) and both != passages
-    assert repr(both) == f"joined({passages!r}, {names!r})"
-
-
-def test_joined_search_equals_one_table() -> None:
-    graph, encoder = GRAPHS["club"], HashEncoder()
-    table = np.random.default_rng(4).standard_normal((34, 64)).astype(np.float32)
-    rest = VectorIndex(table[20:], np.concatenate((np.full(20, -1), np.arange(14))).astype(np.int32), encoder)
-    state = start("who knows", graph)
-    both, item = joined(VectorIndex.from_array(table[:20]), rest), VectorIndex.from_array(table, encoder)
-    result, expected = (VectorSearch(index)(state).evidence for index in (both, item))
-    assert result is not None and expected is not None and result.nodes.tolist() == expected.nodes.tolist()
-    assert result.scores == pytest.approx(expected.scores, abs=1e-5)
-
-
-def test_joined_incompatible_indexes_raise_option_error() -> None:
-    a, b = VectorIndex.from_array(np.eye(2)), VectorIndex.from_array(np.eye(3))
-    with pytest.raises(OptionError, match="different dimension"):
-        joined(a, b)
-    with pytest.raises(OptionError, match="cannot be joined again"):
-        joined(joined(a, a), a)
-    with pytest.raises(OptionError, match="have different encoders"):
-        joined(*(VectorIndex.from_array(np.eye(2), encoder) for encoder in (HashEncoder(2), Tilted())))
-
-
-class Tilted(HashEncoder):
-    """Another encoder."""

@@ -49,10 +49,7 @@ class IndexChange:
         self._kept: list[str] = []  # documents that were committed before the end
 
     def add(
-        self,
-        sources: Iterable[Source] | Source,
-        options: ReadOptions | None = None,
-        transform: Transform | None = None,
+        self, sources: Iterable[Source] | Source, options: ReadOptions | None = None, transform: Transform | None = None
     ) -> Changes:
         """Add documents, and replace those with a known id and other content."""
         documents = self._documents.read(sources, options, transform)
@@ -195,10 +192,7 @@ class IndexChange:
         self._publication.rebuild()
 
     def unread_chunks(
-        self,
-        sources: Iterable[Source] | Source,
-        options: ReadOptions | None = None,
-        transform: Transform | None = None,
+        self, sources: Iterable[Source] | Source, options: ReadOptions | None = None, transform: Transform | None = None
     ) -> list[Excerpt]:
         """Return the chunks that `add` would read; writes nothing."""
         return self._documents.unread_chunks(self._documents.read(sources, options, transform))

@@ -8,6 +8,7 @@ from typing import Any
 from graphwright.build.operation import Operation
 from graphwright.errors import OptionError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
+from graphwright.models.protocols import has_argument
 from graphwright.store.store import StoredChunk
 
 _PASSAGES = 256  # read between two reports of progress
@@ -34,8 +35,8 @@ class ChunkExtraction:
         if (encoded := getattr(extractor, "extract_encoded", None)) is not None:
             is_kept = extractor.encoder.id == operation.encoder.id  # type: ignore[attr-defined]
             results = self._encoded(encoded, is_kept, excerpts)
-        elif (metered := getattr(extractor, "extract_metered", None)) is not None:
-            results = metered(excerpts, operation.changes.usage)
+        elif has_argument(extractor.extract, "usage"):
+            results = extractor.extract(excerpts, usage=operation.changes.usage)  # type: ignore[call-arg]
         else:
             results = extractor.extract(excerpts)
         if len(results) != len(excerpts):

@@ -14,7 +14,6 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Ids32
 from graphwright.kernels.ranking import sorted_distinct
-from graphwright.kernels.strings import distinct
 from graphwright.store.chunk_columns import ChunkColumns, PerChunk
 
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
@@ -41,10 +40,10 @@ class EntityNumbers:
         if not self.same:
             return column
         merged, replacing = TextColumn.of(self.same), TextColumn.of(self.same.values())
-        number = numbered(TextColumn.joined((merged, column)))[0][len(merged) :].astype(np.int64)
-        at = np.where(number < len(merged), number, 2 * len(merged) + np.arange(len(column)))
-        both = TextColumn.joined((replacing, merged, column))
-        return both.gather(at)
+        at = merged.positions(column)
+        return TextColumn.joined((replacing, column)).gather(
+            np.where(at >= 0, at, len(merged) + np.arange(len(column)))
+        )
 
     @cached_property
     def _numbers(self) -> tuple[Ids32, Ids32, Ids32, Ints]:
@@ -54,7 +53,7 @@ class EntityNumbers:
         """
         further = (self.resolved(self.chunks.strings(field).values) for field in ("aliases", "topic_phrases"))
         some = [self._forms.values, *further]
-        number, first = numbered(TextColumn.joined(some))
+        number, first = TextColumn.joined(some).numbered()
         forms, aliases, topics = np.split(number, np.cumsum([len(column) for column in some])[:-1])
         return forms, aliases, topics, first
 
@@ -134,12 +133,6 @@ class EntityNumbers:
         alias = self._entity(shorter)
         differ = alias != full
         return alias[differ], full[differ]
-
-
-def numbered(column: TextColumn) -> tuple[Ids32, Ints]:
-    """Number equal strings alike, by first appearance; return the numbers, and the first string of each number."""
-    number, first = distinct(column.data, column.offsets)
-    return number, np.asarray(first, np.int64)
 
 
 def _by_first(values: Ids32) -> tuple[Ints, Ints]:

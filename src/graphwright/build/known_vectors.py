@@ -18,7 +18,7 @@ from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import SYNONYM
 from graphwright.kernels.half import LARGEST, HalfArray, to_half
-from graphwright.kernels.strings import distinct, fingerprints
+from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Encoder, Usage, call_metered
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
@@ -40,22 +40,15 @@ def positions(known: TextColumn, texts: TextColumn) -> Ints:
     rows = np.arange(len(texts))
     rows[len(texts) - last :] += len(known) - len(texts)
     middle = rows[first : len(texts) - last]
-    middle[:] = _looked_up(known, np.arange(first, len(known) - last), texts.gather(middle))
+    between = np.arange(first, len(known) - last)
+    middle[:] = np.append(between, -1)[known.gather(between).positions(texts.gather(middle))]
     lost = np.flatnonzero(rows < 0)
     if len(lost) and first + last:  # they may equal texts outside the middle
         missing = texts.gather(lost)
         sums = fingerprints(known.data, known.offsets)
         candidates = np.flatnonzero(np.isin(sums, fingerprints(missing.data, missing.offsets)))
-        rows[lost] = _looked_up(known, candidates, missing)
+        rows[lost] = np.append(candidates, -1)[known.gather(candidates).positions(missing)]
     return rows
-
-
-def _looked_up(known: TextColumn, some: Ints, texts: TextColumn) -> Ints:
-    """Return the position of an equal text among some of the known ones, -1 for none."""
-    both = TextColumn.joined((known.gather(some), texts))
-    number, first = distinct(both.data, both.offsets)
-    at = np.asarray(first, np.int64)[number[len(some) :]]
-    return np.append(some, -1)[np.minimum(at, len(some))]
 
 
 def _equal_ends(first: TextColumn, second: TextColumn) -> tuple[int, int]:
@@ -193,7 +186,7 @@ class BlockEncoder:
             known = TextColumn.of(()), VectorRows.of(self.all(name, ()))
         rows, at = known[1], positions(known[0], texts)
         fresh = texts.gather(np.flatnonzero(at < 0))
-        number, first = distinct(fresh.data, fresh.offsets)
+        number, first = fresh.numbered()
         added = self.all(name, fresh.gather(first))
         row = np.empty(len(texts), np.int64)
         row[at < 0] = len(rows.base) + len(rows.new) + number

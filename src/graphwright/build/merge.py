@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.build.descriptions import description
-from graphwright.build.entity_numbers import EntityNumbers, distinct_pairs, numbered
+from graphwright.build.entity_numbers import EntityNumbers, distinct_pairs
 from graphwright.build.record_merge import merged_records
 from graphwright.extract.derived import Derived
 from graphwright.graph.columns import Passages, TextColumn
@@ -64,7 +64,7 @@ class MergedChunks:
         surfaces = self.chunks.strings("surfaces")
         form = self.chunks.numbers("surface_form").values[:, 0]
         entity = self.entities.of(surfaces.owner, form)
-        number, first = numbered(surfaces.values)
+        number, first = surfaces.values.numbered()
         counts = np.bincount(number, self.chunks.numbers("counts").values[:, 0], len(first))
         names = surfaces.values.gather(first[_most_frequent(entity[first], counts, first)])
         rest = self.entities.forms.gather(np.arange(len(names), len(self.entities.forms)))
@@ -74,7 +74,7 @@ class MergedChunks:
     def _phrase_matches(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
         topics = self.chunks.strings("topic_phrases").values
-        distinct_topics = numbered(topics)[1]
+        distinct_topics = topics.numbered()[1]
         topics, entity = topics.gather(distinct_topics), self.entities.of_topic_phrases(distinct_topics)
         # An alias of too many topics is not searched for.
         specific = (entity >= 0) & np.isin(entity, np.concatenate((self.entities.topic, self.entities.aliases[0])))
@@ -109,7 +109,7 @@ class MergedChunks:
     def _relation_texts(self) -> tuple[TextColumn, Ids32]:
         """The distinct texts of relations, and the number of each text of each chunk."""
         texts = self.chunks.strings("texts").values
-        number, first = numbered(texts)
+        number, first = texts.numbered()
         return texts.gather(first), number
 
     @cached_property
@@ -148,7 +148,7 @@ class MergedChunks:
 
     def _type_suffixes(self, entities: Ids32, types: TextColumn) -> TextColumn:
         """Return " (type)" for each entity: the most frequent type of its mentions, of equals the first."""
-        number, first = numbered(types)
+        number, first = types.numbered()
         typed = np.flatnonzero(np.diff(types.offsets) > 0)
         pairs, place, counts = np.unique(
             entities[typed].astype(np.int64) * len(first) + number[typed], return_index=True, return_counts=True
@@ -242,7 +242,7 @@ class MergedChunks:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
         p, chunks = len(self.chunks), self.chunks
         labels = chunks.strings("labels")
-        number, first = numbered(labels.values)
+        number, first = labels.values.numbered()
         source, target = self._references
         # The last relation is named only if it occurs, so that a graph without links does not depend on it.
         built_in = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
@@ -273,7 +273,7 @@ class MergedChunks:
         shorter, full = self.entities.aliases
         forms, merged_into = self.entities.forms, np.arange(len(self.entities.forms))
         if self.same:
-            merged_into = numbered(TextColumn.joined((forms, TextColumn.of(self.same.values()))))[0].astype(np.int64)
+            merged_into = TextColumn.joined((forms, TextColumn.of(self.same.values()))).numbered()[0].astype(np.int64)
             forms = TextColumn.joined((forms, TextColumn.of(self.same)))
         order = forms.order()
         rank = np.empty(len(forms), np.int64)

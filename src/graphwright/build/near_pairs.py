@@ -70,7 +70,8 @@ def near_pairs(vectors: Floats | VectorRows, threshold: float, known: KnownPairs
     else:
         moved = (np.sort(nearest, axis=1) != np.sort(_earlier_nearest(len(rows), known), axis=1)).any(axis=1)
         unchanged = _kept(known)
-        unchanged = unchanged[_share(nearest[unchanged[:, 0]], nearest[unchanged[:, 1]])]
+        first, second = nearest[unchanged[:, 0]], nearest[unchanged[:, 1]]
+        unchanged = unchanged[(first[:, :, None] == second[:, None, :]).any(axis=(1, 2))]  # with a pivot in common
         parts = [unchanged, _pairs_in_groups(units, nearest, moved, threshold)]
     return NearPairs(_distinct(np.concatenate(parts)), nearest.astype(np.int32))
 
@@ -106,8 +107,7 @@ def _kept(known: KnownPairs) -> Ints:
 
 def _codes(pairs: Ints) -> Ints:
     """Return one number for each pair."""
-    codes: Ints = pairs[:, 0] << 32 | pairs[:, 1]
-    return codes
+    return pairs[:, 0] << 32 | pairs[:, 1]
 
 
 def _distinct(pairs: Ints) -> Ints:
@@ -140,12 +140,6 @@ def _updated_nearest(rows: _UnitRows, pivots: Ints, known: KnownPairs) -> Ints |
     again = np.flatnonzero(changed)
     nearest[again] = pivots[_nearest(_UnitRows(rows.vectors.take(again)), unit)]
     return nearest
-
-
-def _share(first: Ints, second: Ints) -> NDArray[np.bool_]:
-    """Return which rows of pivots have a pivot in common."""
-    common: NDArray[np.bool_] = (first[:, :, None] == second[:, None, :]).any(axis=(1, 2))
-    return common
 
 
 def _pairs_in_groups(rows: _UnitRows, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Ints:

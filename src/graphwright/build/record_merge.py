@@ -10,9 +10,10 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Ids32
 from graphwright.graph.records import RecordColumns, sorted_forms
-from graphwright.kernels.strings import distinct
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.record_blobs import read_records
+
+_PLAIN = ("chunk", "span", "is_copy", "field_span", "node")  # fields whose values are the same beside other records
 
 
 def merged_records(
@@ -28,7 +29,7 @@ def merged_records(
         return None
     read = read_records(stored)
     document = with_passages[read.document]
-    number = numbers_of(entities, resolved(read.forms))
+    number = entities.positions(resolved(read.forms))
     node = np.where(read.is_name & (number >= 0), len(chunks) + number, -1).astype(np.int32)
     return RecordColumns(
         read.types, read.type, _chunk(chunks, document, read.span[:, 0]), read.span, read.is_copy, read.names,
@@ -55,18 +56,14 @@ def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
         TextColumn.joined([part.forms.gather(np.argsort(part.form_text)) for part in parts]).gather(first)
     )
     return RecordColumns(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN},
         types=types,
         type=np.concatenate([numbers[part.type] for numbers, part in zip(type_of, parts, strict=True)]),
-        chunk=np.concatenate([part.chunk for part in parts]),
-        span=np.concatenate([part.span for part in parts]),
-        is_copy=np.concatenate([part.is_copy for part in parts]),
         names=names,
         texts=texts,
         record=np.concatenate([at + part.record for at, part in zip(begin[:-1].tolist(), parts, strict=True)]),
         name=np.concatenate([numbers[part.name] for numbers, part in zip(name_of, parts, strict=True)]),
         text=np.concatenate([numbers[part.text] for numbers, part in zip(text_of, parts, strict=True)]),
-        field_span=np.concatenate([part.field_span for part in parts]),
-        node=np.concatenate([part.node for part in parts]),
         forms=forms,
         form_text=form_text,
     )
@@ -75,21 +72,9 @@ def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
 def numbered_together(columns: Sequence[TextColumn]) -> tuple[TextColumn, list[Ids32], Ints]:
     """Return the distinct strings of columns, the number of each string of each, and the first of each number."""
     every = TextColumn.joined(columns)
-    number, first = distinct(every.data, every.offsets)
-    parts = np.split(number.astype(np.int32), np.cumsum([len(column) for column in columns])[:-1])
-    return every.gather(first), parts, np.asarray(first, np.int64)
-
-
-def numbers_of(known: TextColumn, texts: TextColumn) -> Ints:
-    """Return the position of each text in a column of distinct texts, -1 where it is absent.
-
-    >>> numbers_of(TextColumn.of(["a", "b"]), TextColumn.of(["b", "c", ""])).tolist()
-    [1, -1, -1]
-    """
-    both = TextColumn.joined((known, texts))
-    number, first = distinct(both.data, both.offsets)
-    at = np.asarray(first, np.int64)[number[len(known) :]]
-    return np.where(at < len(known), at, -1)
+    number, first = every.numbered()
+    parts = np.split(number, np.cumsum([len(column) for column in columns])[:-1])
+    return every.gather(first), parts, first
 
 
 def _chunk(chunks: ChunkColumns, document: Ints, start: Ints) -> Ids32:

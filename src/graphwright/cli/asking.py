@@ -21,7 +21,7 @@ from graphwright.cli.terminal import console, note, print_json, say, shortened
 from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph import Passage
-from graphwright.graph.shown_path import shown_path
+from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
 from graphwright.operators import Answer, Question, Run, State

@@ -43,7 +43,7 @@ class ExperimentOptions:
         """Return the experiment of these options; they override those of the file `plan`, if given."""
         from graphwright.evaluate import Experiment, read_plan
         from graphwright.evaluate.entries import split_list
-        from graphwright.methods.method_file import read_method_file
+        from graphwright.methods.method import read_method_file
 
         parse: dict[str, Callable[[Any], Any]] = {
             "methods": split_list,

@@ -42,7 +42,7 @@ def to_ask(text: str | None, file: Path | None, options: dict[str, Any]) -> tupl
 
 
 def _of_file(text: str | None, file: Path, options: dict[str, Any]) -> tuple[Builder, dict[str, Any]]:
-    from graphwright.methods.method_file import read_method_file
+    from graphwright.methods.method import read_method_file
 
     if text is not None:
         raise OptionError(f"--method {text} and --method-file {file} are both given; leave one of them out.")

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Annotated
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import LLMResponseError, ModelError
+from graphwright.errors import ModelError
 from graphwright.extract.extraction import ExtractionFailure
 from graphwright.extract.metered_calls import MeteredCalls
 from graphwright.models.protocols import LLM, Usage
@@ -77,6 +77,5 @@ def _answer(task: Task, calls: MeteredCalls) -> str | ExtractionFailure:
     try:
         value: str = calls.complete(task.prompt, *messages(task.prompt, lines=task.lines)).value
     except ModelError as error:
-        final = bool(calls.ended) and not isinstance(error, LLMResponseError)
-        return ExtractionFailure(" ".join(str(error).split()), final)
+        return calls.failure(error, " ".join(str(error).split()))
     return value if value else ExtractionFailure("the model replied with an empty text")

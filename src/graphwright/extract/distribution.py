@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,29 +43,19 @@ def _lengths(encoder: Any, texts: Sequence[str]) -> Sequence[int]:
     return [len(text) for text in texts] if count is None else list(count(texts))
 
 
-@dataclass(frozen=True)
-class _Encode:
-    """The work of one task of encoding."""
-
-    encoder: Encoder
-
-    def __call__(self, texts: list[str]) -> tuple[Floats, Usage]:
-        usage = Usage()
-        return np.asarray(call_metered(usage, self.encoder, "encode", texts)), usage
+def _encode(encoder: Encoder, texts: list[str]) -> tuple[Floats, Usage]:
+    """Encode the texts of one task."""
+    usage = Usage()
+    return np.asarray(call_metered(usage, encoder, "encode", texts)), usage
 
 
-@dataclass(frozen=True)
-class _Extract:
-    """The work of one task of extraction."""
-
-    extractor: Any
-
-    def __call__(self, excerpts: list[Excerpt]) -> tuple[Extractions, Floats | None, Usage]:
-        usage = Usage()
-        if hasattr(self.extractor, "extract_encoded"):
-            extractions, vectors = self.extractor.extract_encoded(excerpts, usage)
-            return list(extractions), vectors, usage
-        return list(self.extractor.extract(excerpts)), None, usage
+def _extract(extractor: Any, excerpts: list[Excerpt]) -> tuple[Extractions, Floats | None, Usage]:
+    """Read the excerpts of one task."""
+    usage = Usage()
+    if hasattr(extractor, "extract_encoded"):
+        extractions, vectors = extractor.extract_encoded(excerpts, usage)
+        return list(extractions), vectors, usage
+    return list(extractor.extract(excerpts)), None, usage
 
 
 class EngineEncoder:
@@ -82,16 +73,13 @@ class EngineEncoder:
         """Name of the vector space: the encoder's own."""
         return self._encoder.id
 
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return the vectors of the encoder: float32, shape (len(texts), dimension)."""
-        return self.encode_metered(texts, Usage())
-
-    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
-        """Encode as `encode` does, and add the work to `usage`."""
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        """Return the vectors of the encoder, float32[len(texts), dimension]; add the work to `usage`."""
+        usage = Usage() if usage is None else usage
         tasks = tasks_of(_lengths(self._encoder, texts))
         if len(tasks) < 2:
             return np.asarray(call_metered(usage, self._encoder, "encode", list(texts)))
-        results = self._engine.map(_Encode(self._encoder), [[texts[at] for at in task] for task in tasks])
+        results = self._engine.map(partial(_encode, self._encoder), [[texts[at] for at in task] for task in tasks])
         vectors = np.empty((len(texts), results[0][0].shape[1]), results[0][0].dtype)
         for task, (part, spent) in zip(tasks, results, strict=True):
             vectors[task] = part
@@ -107,11 +95,8 @@ class EngineExtractor:
         self._extractor, self._engine = extractor, engine
 
     def __getattr__(self, name: str) -> Any:
-        if name == "extract_encoded" and hasattr(self._extractor, name):
-            return self._extract_encoded
-        if name in ("extract_encoded", "extract_metered"):
-            raise AttributeError(name)
-        return getattr(self._extractor, name)
+        value = getattr(self._extractor, name)
+        return self._extract_encoded if name == "extract_encoded" else value
 
     @property
     def id(self) -> str:
@@ -130,7 +115,9 @@ class EngineExtractor:
     def _read(self, excerpts: Sequence[Excerpt], usage: Usage) -> tuple[Extractions, Floats | None]:
         encoder = getattr(self._extractor, "encoder", None)
         tasks = tasks_of(_lengths(encoder, [excerpt.reading for excerpt in excerpts]))
-        results = self._engine.map(_Extract(self._extractor), [[excerpts[at] for at in task] for task in tasks])
+        results = self._engine.map(
+            partial(_extract, self._extractor), [[excerpts[at] for at in task] for task in tasks]
+        )
         extractions: Extractions = [Extraction()] * len(excerpts)
         vectors: Floats | None = None
         for task, (part, encoded, spent) in zip(tasks, results, strict=True):

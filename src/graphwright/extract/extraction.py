@@ -79,10 +79,10 @@ class ExtractionFailure:
 class Extractor(Protocol):
     """An extractor of entities and relations from chunks.
 
-    `id` changes whenever the extractor would return something else for the same chunk. An extractor with a model may
-    have a method `extract_metered(excerpts, usage)` too, which adds its work to `usage`. An extractor that encodes the
-    excerpts has an `encoder` and a method `extract_encoded(excerpts, usage)`, which also returns their vectors: an
-    index with the same encoder does not encode them again.
+    `id` changes whenever the extractor would return something else for the same chunk. `extract` of an extractor with a
+    model may have an argument `usage`, to which it adds its work. An extractor that encodes the excerpts has an
+    `encoder` and a method `extract_encoded(excerpts, usage)`, which also returns their vectors: an index with the same
+    encoder does not encode them again.
     """
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, OneOf
-from graphwright.errors import LLMResponseError, ModelError
+from graphwright.errors import ModelError
 from graphwright.extract.derived import Refiner
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.extract.metered_calls import MeteredCalls
@@ -87,18 +87,13 @@ class GenerativeExtractor(Checked):
         """The same model, for the entities that the chunks' extractions are merged to."""
         return Refiner(self.llm, threads=self.threads)
 
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
-        """Return one extraction or failure per excerpt, in order.
+    def extract(self, excerpts: Sequence[Excerpt], usage: Usage | None = None) -> list[Extraction | ExtractionFailure]:
+        """Return one extraction or failure per excerpt, in order; add the model's work to `usage`.
 
         All remaining chunks fail, without a call, once the budget is exhausted or three calls in a row got no reply.
         Any other error, and an interrupt, ends the extraction: calls in progress send nothing more.
         """
-        return self.extract_metered(excerpts, Usage())
-
-    def extract_metered(self, excerpts: Sequence[Excerpt], usage: Usage) -> list[Extraction | ExtractionFailure]:
-        """Extract as `extract` does, and add the model's work to `usage`."""
-        calls = MeteredCalls(self.llm, usage)
-        return calls.for_each(self._extract_one, excerpts, self.threads)
+        return MeteredCalls(self.llm, usage or Usage()).for_each(self._extract_one, excerpts, self.threads)
 
     def _extract_one(self, excerpt: Excerpt, calls: MeteredCalls) -> Extraction | ExtractionFailure:
         replies = _Replies(excerpt)
@@ -108,9 +103,7 @@ class GenerativeExtractor(Checked):
                 prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind)
                 replies.add(calls.complete(self.kind.prompt, *prompts))
         except ModelError as error:
-            # A reply that does not fit the schema does not affect the other chunks.
-            final = bool(calls.ended) and not isinstance(error, LLMResponseError)
-            return ExtractionFailure(_plain(str(error))[:_MAX_DESCRIPTION], final)
+            return calls.failure(error, _plain(str(error))[:_MAX_DESCRIPTION])
         return replies.extraction()
 
 

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError
+from graphwright.extract.extraction import ExtractionFailure
 from graphwright.models.protocols import LLM, Cancellation, Usage
 
 _MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
@@ -38,6 +39,10 @@ class MeteredCalls:
             finally:
                 self.ended = self.ended or "the extraction was ended"
                 pool.shutdown(wait=False, cancel_futures=True)
+
+    def failure(self, error: ModelError, reason: str) -> ExtractionFailure:
+        """Return the failure of one item; a reply that does not fit the schema does not affect the others."""
+        return ExtractionFailure(reason, bool(self.ended) and not isinstance(error, LLMResponseError))
 
     def complete(self, prompt: str, system: str, user: str) -> Any:
         """Return the model's reply as an instance of the prompt's schema. Raises ModelError if there is none."""

@@ -163,6 +163,21 @@ class TextColumn(Sequence[str]):
         """
         return TextColumn(*kernels.gather(self.data, self.offsets, ids))
 
+    def numbered(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Number equal strings alike, by first appearance; return the numbers, and the first string of each number."""
+        number, first = kernels.distinct(self.data, self.offsets)
+        return number, np.asarray(first, np.int64)
+
+    def positions(self, texts: TextColumn) -> NDArray[np.int64]:
+        """Return the position of the first string that equals each text, -1 for none.
+
+        >>> TextColumn.of(["a", "b", "a"]).positions(TextColumn.of(["b", "c", "a"])).tolist()
+        [1, -1, 0]
+        """
+        number, first = TextColumn.joined((self, texts)).numbered()
+        at = first[number[len(self) :]]
+        return np.where(at < len(self), at, -1)
+
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of characters of each string: int64[n].
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Any
@@ -41,36 +42,28 @@ def item_text(graph: Graph, item: Item) -> str:
     return ", ".join(graph.names[node] for node in item.nodes)
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Evidence:
     """Scored items, best first; each item is some nodes and some edges, in walk order, a kind, and steps (see `Item`).
 
     Stored as ragged arrays of snapshot ids, `kinds: uint8[n]` and `steps`. With scores the items are sorted: higher
-    score first, then smaller ids. Without scores the order given is the ranking. `render` writes the text of an item
-    for models and readers (see `item_text`).
+    score first, then smaller ids. Without scores the order given is the ranking. The constructor takes arrays that are
+    in order; `of_nodes`, `of_edges` and `of_items` sort. `render` writes the text of an item for models and readers
+    (see `item_text`).
 
     >>> evidence = Evidence.of_nodes([3, 1, 2], [0.1, 0.9, 0.5])
     >>> evidence, evidence.scores.tolist(), evidence.piece(0)[0].tolist()
     (Evidence(3 nodes, best 0.9), [0.9, 0.5, 0.1], [1])
     """
 
-    __slots__ = ("edge_ptr", "edges", "kinds", "node_ptr", "nodes", "render", "scores", "steps")
-
-    def __init__(
-        self,
-        nodes: Ints,
-        node_ptr: Ints,
-        edges: Ints,
-        edge_ptr: Ints,
-        kinds: NDArray[np.uint8],
-        steps: Steps,
-        scores: Scores | None,
-        render: Render = item_text,
-    ) -> None:
-        """Take ragged arrays that are already in order; `of_nodes`, `of_edges` and `of_items` sort."""
-        self.nodes, self.node_ptr = nodes, node_ptr
-        self.edges, self.edge_ptr = edges, edge_ptr
-        self.kinds, self.steps = kinds, steps
-        self.scores, self.render = scores, render
+    nodes: Ints
+    node_ptr: Ints
+    edges: Ints
+    edge_ptr: Ints
+    kinds: NDArray[np.uint8]
+    steps: Steps
+    scores: Scores | None
+    render: Render = item_text
 
     @classmethod
     def of_nodes(cls, ids: ArrayLike, scores: ArrayLike | None = None, steps: Steps | None = None) -> Evidence:
@@ -225,13 +218,11 @@ class Evidence:
         """Return the same items without steps, for a graph with other edges."""
         if not len(self.steps.edges):
             return self
-        parts = self.nodes, self.node_ptr, self.edges, self.edge_ptr, self.kinds, Steps.none(len(self))
-        return Evidence(*parts, self.scores, self.render)
+        return replace(self, steps=Steps.none(len(self)))
 
     def with_scores(self, scores: Scores | None) -> Evidence:
         """Return the same items in the same order, with scores that must descend."""
-        parts = self.nodes, self.node_ptr, self.edges, self.edge_ptr, self.kinds, self.steps
-        return Evidence(*parts, scores, self.render)
+        return replace(self, scores=scores)
 
     def union(self, other: Evidence, cap: int | None = None) -> Evidence:
         """Return these items in order, then those of `other` that are not among them; unscored.
@@ -269,7 +260,8 @@ class Evidence:
     def __repr__(self) -> str:
         only_edges = bool((self.kinds == ItemKind.TRIPLE).all())
         kind = "nodes" if self.only_nodes else "triples" if only_edges else "items"
-        return f"Evidence({len(self)} {kind}{_best(self.scores)})"
+        best = "" if self.scores is None or not len(self) else f", best {self.scores[0]:.4g}"
+        return f"Evidence({len(self)} {kind}{best})"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -287,10 +279,6 @@ def html_table(caption: str, header: Sequence[str] = (), rows: Iterable[Sequence
 
     body = "".join(row("td", cells) for cells in rows)
     return f"<table><caption>{escape(caption)}</caption>{row('th', header)}{body}</table>"
-
-
-def _best(scores: Scores | None) -> str:
-    return "" if scores is None or not len(scores) else f", best {scores[0]:.4g}"
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:

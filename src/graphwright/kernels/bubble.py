@@ -25,27 +25,17 @@ class Meeting(NamedTuple):
     walks: tuple[tuple[int, ...], ...]
 
 
-def node_costs(
-    query: ArrayLike,
-    vectors: ArrayLike | HalfArray,
-    rows: ArrayLike = (),
-    more: ArrayLike | HalfArray | None = None,
-    more_rows: ArrayLike = (),
-    ids: ArrayLike = (),
-) -> Costs:
+def node_costs(query: ArrayLike, vectors: ArrayLike | HalfArray, rows: ArrayLike = (), ids: ArrayLike = ()) -> Costs:
     """Return the costs of nodes by their vectors (see Costs); each is computed when its node is touched.
 
-    `vectors`, `more`: float32[r, d], or in half precision. Raises ValueError for vectors of another dimension.
+    `vectors`: float32[r, d], or in half precision. Raises ValueError for vectors of another dimension.
     """
     direction = np.asarray(query, np.float64)
     direction = readonly(direction / (np.sqrt(direction @ direction) or 1.0), np.float64)
-    first = matrix_of(vectors)
-    second = first[:0] if more is None else matrix_of(more)  # of one type with the first: nothing is compiled twice
-    for table in (first, second):
-        if table.ndim != 2 or table.shape[1] != direction.size:
-            raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")
-    first_rows, second_rows = (readonly(r, np.int32) for r in (rows, more_rows))
-    return Costs(direction, readonly(ids, np.int64), first, first_rows, second, second_rows)
+    table = matrix_of(vectors)
+    if table.ndim != 2 or table.shape[1] != direction.size:
+        raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")
+    return Costs(direction, readonly(ids, np.int64), table, readonly(rows, np.int32))
 
 
 def bubble(

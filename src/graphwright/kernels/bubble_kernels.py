@@ -30,16 +30,14 @@ class Costs(NamedTuple):
     """Vectors that give the cost of a node: 1 - cos of its vector and `query`, at least 0; 1 without a vector.
 
     `query: float64[d]`, of length 1 or zero. `ids: int64`, the id of each local node; empty where they are equal.
-    `first: float32[r, d]`, or bits of halves, holds vectors and `first_rows: int32` the row of each id, -1 for none;
-    empty where row i is that of id i. An id without a row is looked up in `second` and `second_rows`.
+    `vectors: float32[r, d]`, or bits of halves. `rows: int32`, the row of each id, -1 for none; empty where row i is
+    that of id i.
     """
 
     query: NDArray[np.float64]
     ids: Table
-    first: Rows32
-    first_rows: Ids
-    second: Rows32
-    second_rows: Ids
+    vectors: Rows32
+    rows: Ids
 
 
 class Tables(NamedTuple):
@@ -85,15 +83,6 @@ def _pop(heap: Table, size: int) -> None:
 
 
 @kernel
-def _row(rows: Ids, count: int, node: int) -> int:
-    """Return the row of a node's vector, -1 for none."""
-    row = int(node)
-    if rows.size:
-        row = int(rows[node]) if node < rows.size else -1
-    return row if row < count else -1
-
-
-@kernel
 def _number(value: float, is_half: bool) -> np.float64:
     """Return a number of a vector; a half is given by its bits, as in `half.HalfArray`."""
     if not is_half:
@@ -124,12 +113,10 @@ def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
 @kernel
 def _cost(costs: Costs, v: int) -> int:
     """Return the cost of a node (Eq. 4), in units."""
-    node = costs.ids[v] if costs.ids.size else v
-    row = _row(costs.first_rows, costs.first.shape[0], node)
-    if row >= 0:
-        return _distance(costs.first[row], costs.query)
-    row = _row(costs.second_rows, costs.second.shape[0], node)
-    return _distance(costs.second[row], costs.query) if row >= 0 else int(_UNIT)
+    row = int(costs.ids[v] if costs.ids.size else v)
+    if costs.rows.size:
+        row = int(costs.rows[row]) if row < costs.rows.size else -1
+    return _distance(costs.vectors[row], costs.query) if 0 <= row < costs.vectors.shape[0] else int(_UNIT)
 
 
 @kernel

@@ -35,8 +35,7 @@ _SCALE = np.float32(2.0**112)  # between the exponents of both formats
 def _single(bits: np.uint16) -> np.float32:
     """Return the number of 16 bits in half precision: sign, exponent and fraction move to their places in 32 bits."""
     moved = np.uint32(np.int32(np.int16(bits)) << 13) & np.uint32(0x8FFFE000)
-    number: np.float32 = np.uint32(moved).view(np.float32) * _SCALE
-    return number
+    return np.uint32(moved).view(np.float32) * _SCALE
 
 
 @kernel

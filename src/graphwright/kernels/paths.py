@@ -1,4 +1,4 @@
-"""Paths: all simple or shortest paths from some nodes, the edges along them, and one shortest path to a target.
+"""Paths: all simple or shortest paths from some nodes, those between two nodes, and the edges along them.
 
 Paths are listed layer by layer, by their number of edges, as a tree of prefixes: each path is a node and the path that
 it extends. A layer is written in the order of the layer before it, neighbours ascending, so paths are ordered by length
@@ -12,17 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import (
-    Ids,
-    Pointers,
-    induced,
-    kernel,
-    node_ids,
-    readonly,
-    row_entries,
-    row_pointers,
-    workspace,
-)
+from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, row_entries, row_pointers, workspace
 from graphwright.kernels.hops import khop
 
 Layer = tuple[Ids, Pointers]
@@ -245,64 +235,33 @@ def joining_edges(
     return edges
 
 
-def nearest_path(indptr: Pointers, neighbours: Ids, sources: ArrayLike, target: int, limit: int) -> Ids:
-    """Return one path of fewest edges from any of `sources` to `target`, both ends included.
-
-    Of several, the one whose nodes from its source on are smallest first. Breadth first from both ends, a level at a
-    time on the side with fewer edges, then from the target over the nodes reached. So the cost is that of two balls of
-    half the length.
-
-    Returns int32[edges + 1]; only the target where it is a source; empty if no path has at most `limit` edges.
-    Raises ValueError for a source or target that is not a node, or a negative `limit`.
-
-    >>> from graphwright.kernels.csr import undirected
-    >>> square = undirected(5, [0, 0, 1, 2, 3], [1, 2, 3, 3, 4])
-    >>> nearest_path(*square, [0], 4, 3).tolist(), nearest_path(*square, [0], 4, 2).tolist()
-    ([0, 1, 3, 4], [])
-    """
-    n = indptr.size - 1
-    if limit < 0:
-        raise ValueError(f"limit is {limit}. Pass a number of edges, 0 or more.")
-    ends, radius = (node_ids(sources, n, "sources"), node_ids([target], n, "target")), [0, 0]
-    balls = [khop(indptr, neighbours, end, 0) for end in ends]
-    while not np.isin(balls[1][0], balls[0][0]).any():
-        borders = [nodes[distance == hops] for (nodes, distance), hops in zip(balls, radius, strict=True)]
-        edges = [int((indptr[border + 1] - indptr[border]).sum()) for border in borders]
-        if sum(radius) == limit or not all(edges):
-            return np.empty(0, np.int32)
-        side = int(edges[1] < edges[0])
-        radius[side] += 1
-        balls[side] = khop(indptr, neighbours, ends[side], radius[side])
-    reached = np.union1d(balls[0][0], balls[1][0])
-    ptr, near = induced(indptr, neighbours, reached)
-    nodes, distance = khop(ptr, near, np.searchsorted(reached, ends[1]), sum(radius))
-    remaining = np.full(reached.size, -1)
-    remaining[nodes] = distance
-    at = np.searchsorted(reached, np.sort(ends[0]))
-    path = [at[remaining[at] == sum(radius)][0]]
-    for step in range(sum(radius) - 1, -1, -1):
-        row = near[ptr[path[-1]] : ptr[path[-1] + 1]]
-        path.append(row[remaining[row] == step][0])
-    return reached[path]
-
-
 def paths_between(
     indptr: Pointers, neighbours: Ids, source: int, target: int, limit: int | None = None
 ) -> Iterator[list[int]]:
     """Yield the paths of fewest edges between two nodes in the order of their nodes; none of more than `limit` edges.
 
-    Raises ValueError as `nearest_path` does.
+    Breadth first from both ends, a level at a time on the side with fewer edges, until they meet: the cost is that of
+    two balls of half the length, and of the paths.
+    Raises ValueError for an end that is not a node, or a negative `limit`.
 
     >>> from graphwright.kernels.csr import undirected
     >>> square = undirected(4, [0, 0, 1, 2], [1, 2, 3, 3])
     >>> list(paths_between(*square, 0, 3)), list(paths_between(*square, 0, 3, 1))
     ([[0, 1, 3], [0, 2, 3]], [])
     """
-    most = indptr.size if limit is None else limit
-    length = len(nearest_path(indptr, neighbours, [source], target, most)) - 1
-    if length < 0:
-        return
-    nodes, distances = khop(indptr, neighbours, np.array([target]), length)
+    ends = [node_ids([end], indptr.size - 1, name) for end, name in ((source, "source"), (target, "target"))]
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit is {limit}. Pass a number of edges, 0 or more.")
+    radius, balls = [0, 0], [khop(indptr, neighbours, end, 0) for end in ends]
+    while not np.isin(balls[1][0], balls[0][0]).any():
+        borders = [nodes[distance == hops] for (nodes, distance), hops in zip(balls, radius, strict=True)]
+        edges = [int((indptr[border + 1] - indptr[border]).sum()) for border in borders]
+        if sum(radius) == limit or not all(edges):
+            return
+        side = int(edges[1] < edges[0])
+        radius[side] += 1
+        balls[side] = khop(indptr, neighbours, ends[side], radius[side])
+    nodes, distances = khop(indptr, neighbours, ends[1], sum(radius))
     remaining = dict(zip(nodes.tolist(), distances.tolist(), strict=True))
     stack = [[source]]
     while stack:

@@ -214,13 +214,7 @@ def walks_by(
 
 
 def expand_chains(
-    n: int,
-    heads: ArrayLike,
-    tails: ArrayLike,
-    sources: ArrayLike,
-    *,
-    length: int | None = None,
-    inverse: bool = True,
+    n: int, heads: ArrayLike, tails: ArrayLike, sources: ArrayLike, *, length: int | None = None, inverse: bool = True
 ) -> tuple[Pointers, Ids, Ids]:
     """Return the chains of the triples heads[i] → tails[i] that start at a source, breadth first in their order.
 

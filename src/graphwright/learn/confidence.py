@@ -46,7 +46,6 @@ class ConfidentPaths(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Keep the evidence, or drop it."""
         probability = confidence(self.retriever, state, run)
         if probability >= self.threshold:
             return state

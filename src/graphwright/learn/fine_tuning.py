@@ -70,7 +70,8 @@ def tune(
     if find_spec("sentence_transformers") is None:
         raise NeedsError('Fine-tuning needs torch and sentence-transformers: pip install "graphwright[sbert]".')
     folder, plan = Path(into), schedule or TuneSchedule()
-    _check_folder(folder)
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / RECORD).exists())):
+        raise OptionError(f"{folder} exists and holds no fine-tuned model. Name a new folder.")
     learned, held_out = _split(path_groups(graph, labels, plan.negatives, plan.seed, progress), plan)
     model = KINDS[kind](base, plan.seed)
     accuracy, losses = [model.accuracy(_flat(held_out), plan.batch)], []
@@ -87,11 +88,6 @@ def tune(
     }  # fmt: skip
     write_text(folder / RECORD, json.dumps(record, indent=1) + "\n")
     return record
-
-
-def _check_folder(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / RECORD).exists())):
-        raise OptionError(f"{folder} exists and holds no fine-tuned model. Name a new folder.")
 
 
 Groups = Sequence[tuple[PathGroup, ...]]

@@ -108,11 +108,9 @@ class TripleRetriever(_GraphRetriever):
     """
 
     def search(self, k: int) -> Operator:
-        """Return an operator that retrieves the k best triples of the graph."""
         return Triples() >> Rerank(self) % k
 
     def network(self, batch: Batch) -> tuple[Any, StepLogits]:
-        """Return the log-odds of the triples."""
         return _all_triples(self.weights, batch, int(self.checkpoint.about["steps"]))
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
@@ -224,12 +222,10 @@ class EntityRetriever(_GraphRetriever):
         return Triples() >> Rerank(self) % (k + _EXTRA_TRIPLES)
 
     def network(self, batch: Batch) -> tuple[Any, StepLogits]:
-        """Return the log-odds of the nodes."""
         about = self.checkpoint.about
         return _all_entities(self.weights, batch, int(about["layers"]), float(about["degree"]))
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the scores of items; items without nodes are triples."""
         graph, values = state.graph, self.values(state, run)
 
         def scores(items: Evidence) -> Scores:

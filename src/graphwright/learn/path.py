@@ -157,7 +157,6 @@ class Decode(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Search from each query entity, and keep the best of all."""
         graph, paths = state.graph, list[tuple[float, RelationPath]]()
         if not len(graph.edges):
             return state.with_(evidence=Evidence.of_items([], [], relation_text))

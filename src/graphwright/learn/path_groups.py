@@ -62,9 +62,10 @@ def _groups(
         return
     walk = walks[rng.integers(len(walks))]
     subgraph, example = ppr_subgraph(graph, label.example, nodes), label.example
+    positive = positive_edges(graph, label, edges)
     for first, others in (
         (walk, _other_paths(subgraph, label, length, rng)),
-        (_triple(walk, rng), _other_triples(subgraph, positive_edges(graph, label, edges), walk, rng)),
+        (Item.triple(walk.edges[rng.integers(len(walk.edges))]), _other_triples(subgraph, positive, walk, rng)),
     ):
         texts = list(dict.fromkeys(Evidence.of_items([first, *others[:negatives]]).texts(graph)))
         if len(texts) > 1:
@@ -92,10 +93,6 @@ def _other_paths(subgraph: Graph, label: Label, length: int, rng: np.random.Gene
         if 0 < len(path.edges) <= length and ways not in learned and path.nodes[-1] not in label.example.answers:
             chosen.setdefault(ways, path)
     return list(chosen.values())
-
-
-def _triple(walk: Item, rng: np.random.Generator) -> Item:
-    return Item.triple(walk.edges[rng.integers(len(walk.edges))])
 
 
 def _other_triples(subgraph: Graph, positive: Any, walk: Item, rng: np.random.Generator) -> list[Item]:

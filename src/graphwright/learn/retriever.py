@@ -167,8 +167,7 @@ class Retriever(Scorer):
 
     def question_vector(self, state: State, run: Run) -> Floats:
         """Return the vector of the question, entities masked: float32[1, dimension], of length 1."""
-        vectors: Floats = normalised(run.encode(self.encoder, [mask_names(state, MASK) or state.question.text]))
-        return vectors
+        return normalised(run.encode(self.encoder, [mask_names(state, MASK) or state.question.text]))
 
     def relation_vectors(self, graph: Graph, relations: Sequence[int], run: Run) -> Floats:
         """Return the vectors of relations: float32[len(relations), dimension], of length 1."""
@@ -186,10 +185,7 @@ class Retriever(Scorer):
 
 def relation_vectors(encode: Callable[[list[str]], Floats], graph: Graph, relations: Sequence[int]) -> Floats:
     """Return the vectors of the words of relations: float32[len(relations), dimension], of length 1."""
-    vectors: Floats = normalised(
-        np.asarray(encode([relation_words(graph, (2 * r + 1,)) for r in relations]), np.float32)
-    )
-    return vectors
+    return normalised(np.asarray(encode([relation_words(graph, (2 * r + 1,)) for r in relations]), np.float32))
 
 
 TRAINED = Has("a trained retriever, as load_retriever returns it", "step_model")
@@ -206,7 +202,6 @@ class LastNode(Scorer):
     retriever: Annotated[Retriever, TRAINED]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the scores of last nodes."""
         score, tails = self.retriever.prepare(state, run), state.graph.columns.tails
 
         def scores(items: Evidence) -> Scores:
@@ -242,12 +237,14 @@ class Explain(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Walk over the best triples by every relation path, and rank these."""
         triples = state.evidence
         if triples is None or not len(triples.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
         model = self.retriever.step_model(state, run)
-        graph = _best_triples(state.graph, np.unique(triples.edges), model.reach, self.share)
+        reached = np.unique(triples.edges)
+        scores = model.reach(state.graph.ends(reached).reshape(-1, 2), reached[:, None])[:, 0]
+        best = reached[scores >= self.share * scores.max()]
+        graph = Graph(state.graph.columns, np.unique(state.graph.ends(best)), best)
         edges = labelled_edges(graph)
         paths: list[tuple[float, Ways, list[tuple[Ints, Ints]]]] = []
         for source in graph.at(graph.local(state.graph.at(query_entities(state)))).tolist():
@@ -258,16 +255,9 @@ class Explain(Ranker):
                     score = model.log_likelihood(path.ways) + _support(ids, model.probabilities(nodes, ids))
                     paths.append((score, path.ways, _one_to_each_end(nodes, ids)))
         paths.sort(key=lambda path: (-path[0], len(path[1]), path[1]))
-        best = [(item, score) for score, _, items in paths[: self.paths] for item in items]
-        items, scores = [item for item, _ in best], [score for _, score in best]
-        return state.with_(evidence=Evidence.of_paths(graph, items, scores, walk_text).top(k))
-
-
-def _best_triples(graph: Graph, edges: Ints, reach: StepScores, share: float) -> Graph:
-    """Return the graph of the triples whose reach is at least this share of the highest."""
-    scores = reach(graph.ends(edges).reshape(-1, 2), edges[:, None])[:, 0]
-    best = edges[scores >= share * scores.max()]
-    return Graph(graph.columns, np.unique(graph.ends(best)), best)
+        items = [item for _, _, walks in paths[: self.paths] for item in walks]
+        totals = [score for score, _, walks in paths[: self.paths] for _ in walks]
+        return state.with_(evidence=Evidence.of_paths(graph, items, totals, walk_text).top(k))
 
 
 def _support(edges: Ints, probabilities: Scores) -> float:

@@ -35,10 +35,9 @@ from graphwright.operators.anchors.anchor_nodes import AnchorNodes
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import HasEvidence, If, ReciprocalRank, Scaled, ScoreSum
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.rerank.fitted_scorer import PassageScorer
+from graphwright.operators.rerank.fitted_scorer import PassageScorer, ScorePassages
 from graphwright.operators.rerank.multi_hop_rerank import MultiHopRerank
 from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.score_passages import ScorePassages
 from graphwright.operators.search.search import VectorSearch, WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
@@ -52,8 +51,7 @@ POOL = 100  # passages of PageRank that are scored
 BLEND = 0.3  # share of the cross-encoder in `rerank`, chosen on sets without reported results (embedded/blend.py)
 
 Seeds = Annotated[
-    int,
-    Help("best passages of a hybrid search, at which PageRank starts, beside the entities that the question names"),
+    int, Help("best passages of a hybrid search, at which PageRank starts, beside the entities that the question names")
 ]
 FittedScorer = Annotated[PassageScorer | None, Help("the fitted scorer of passages, by default that of the package")]
 
@@ -115,12 +113,7 @@ def ppr(
 
 
 def multihop_search(
-    ix: Snapshot,
-    k: int,
-    seeds: int = 20,
-    restart: float = 0.5,
-    scorer: PassageScorer | None = None,
-    cover: bool = True,
+    ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5, scorer: PassageScorer | None = None, cover: bool = True
 ) -> Operator:
     """Return the search of `multihop` for k passages."""
     score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer, cover=cover)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated
 
 from graphwright.constraints import AtLeast, Checked
+from graphwright.errors import GraphwrightError, OptionError
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, budgeted
-from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then, source_of
+from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -70,10 +73,6 @@ class Method(Checked):
         given = {name: value for name, value in (("passages", passages), ("tokens", tokens)) if value is not None}
         return replace(self, search=budgeted(self.search, passages, tokens), **given) if given else self  # type: ignore[arg-type]
 
-    def __repr__(self) -> str:
-        """Return the expression that makes this method, defaults left out."""
-        return source_of(self)
-
 
 Builder = Callable[..., Operator | Method]
 """A function from a snapshot to a method, or to an operator that is its search; it may take a language model, `llm`."""
@@ -84,3 +83,35 @@ def _joined(parts: tuple[Operator, ...]) -> Operator:
     changing = [part for part in parts if part != _NOTHING]
     steps = tuple(step for part in changing for step in (part.steps if isinstance(part, Then) else (part,)))
     return Then(steps) if len(steps) > 1 else steps[0] if steps else _NOTHING
+
+
+_NAME = "method"
+
+
+def read_method_file(path: str | Path) -> Builder:
+    """Return the function of a Python file that makes a method: `method`, or the only public one that it defines.
+
+    The file is run. The function takes the snapshot of an index and returns an operator or a Method; it gets the name
+    of the file. Raises OptionError for a file that cannot be run, or that defines no such function.
+    """
+    path = Path(path)
+    try:
+        names = runpy.run_path(str(path), run_name=path.stem)
+    except GraphwrightError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise OptionError(f"{path} cannot be run: {type(error).__name__}: {error}. Mend the file.") from error
+    functions = {
+        name: value
+        for name, value in names.items()
+        if callable(value) and not name.startswith("_") and getattr(value, "__module__", None) == path.stem
+    }
+    function = functions.get(_NAME) or (next(iter(functions.values())) if len(functions) == 1 else None)
+    if function is None:
+        names_defined = ", ".join(sorted(functions)) or "no function"
+        raise OptionError(
+            f"{path} has no function named {_NAME}: it defines {names_defined}. Write def {_NAME}(ix): return an "
+            f"operator, such as VectorSearch(ix.passages) % 10 >> ToPassages()."
+        )
+    function.__name__ = path.stem
+    return function  # type: ignore[no-any-return]

@@ -148,51 +148,14 @@ class NamedMethod:
         return declared_options(self.build)
 
 
-_BUILDERS: Mapping[str, Callable[..., Method]] = {
-    "vanilla": vanilla,
-    "cot": cot,
-    "vector": vector,
-    "bm25": bm25,
-    "hybrid": hybrid,
-    "multihop": multihop,
-    "ppr": ppr,
-    "hyde": hyde,
-    "ircot": ircot,
-    "hipporag": hipporag,
-    "hipporag2": hipporag2,
-    "proprag": proprag,
-    "linearrag": linearrag,
-    "clue-rag": clue_rag,
-    "lightrag-local": lightrag_local,
-    "lightrag-global": lightrag_global,
-    "lightrag-hybrid": lightrag_hybrid,
-    "graphrag-local": graphrag_local,
-    "graphrag-global": graphrag_global,
-    "raptor": raptor,
-    "g-retriever": g_retriever,
-    "rerank": rerank,
-    "multihop-rerank": multihop_rerank,
-    "agent": agent,
-    "graph": graph,
-    "gar": gar,
-    "fastinsight": fastinsight,
-    "fastinsight-entities": fastinsight_entities,
-    "bubblerag": bubblerag,
-    "pathrag": pathrag,
-    "pathrag-lt": pathrag_lt,
-    "reg": reg,
-    **{f"lego-{number}": instance(number) for number in INSTANCES},
-    "rog": rog,
-    "gsr": gsr,
-    "kelp": kelp,
-    "tog": tog,
-    "grag-m": grag_m,
-    "gcr": gcr,
-    "dog": dog,
-    "structgpt": structgpt,
-}
+_BUILDERS: tuple[Callable[..., Method], ...] = (
+    vanilla, cot, vector, bm25, hybrid, multihop, ppr, hyde, ircot, hipporag, hipporag2, proprag, linearrag, clue_rag,
+    lightrag_local, lightrag_global, lightrag_hybrid, graphrag_local, graphrag_global, raptor, g_retriever, rerank,
+    multihop_rerank, agent, graph, gar, fastinsight, fastinsight_entities, bubblerag, pathrag, pathrag_lt, reg,
+    *map(instance, INSTANCES), rog, gsr, kelp, tog, grag_m, gcr, dog, structgpt,
+)  # fmt: skip
 
-METHODS = {name: NamedMethod(name, build) for name, build in _BUILDERS.items()}
+METHODS = {name: NamedMethod(name, build) for build in _BUILDERS for name in [build.__name__.replace("_", "-")]}
 
 
 def default_method(*, imported: bool) -> str:

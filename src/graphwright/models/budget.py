@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, MoreThan
 from graphwright.errors import BudgetError, ModelError, OptionError
-from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage
+from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage, has_argument
 from graphwright.models.structured import schema_text
 
 _CORRECTION_TOKENS = 200  # of the request to correct a reply
@@ -130,12 +130,11 @@ class BudgetedLLM(Checked):
     ) -> Completion:
         """Answer one prompt as the model does. Raises BudgetError before a request that could exceed the budget."""
         call = _Call(self, cancel or Cancellation())
-        metered = getattr(self.llm, "complete_metered", None)
-        if metered is None:
-            call.reserve(*self._max_usage(system, user, schema))
-            complete = self.llm.complete
+        complete = self.llm.complete
+        if has_argument(complete, "allow"):
+            complete = partial(complete, usage=call.usage, allow=call.reserve)  # type: ignore[call-arg]
         else:
-            complete = partial(metered, usage=call.usage, allow=call.reserve)
+            call.reserve(*self._max_usage(system, user, schema))
         try:
             completion: Completion = complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
             call.usage = completion.usage

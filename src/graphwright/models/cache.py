@@ -103,7 +103,7 @@ class CachedEncoder(Checked):
 
     >>> from graphwright.models.fake import HashEncoder
     >>> encoder, usage = CachedEncoder(HashEncoder()), Usage()
-    >>> first, again = encoder.encode_metered(["fox", "hen", "fox"], usage), encoder.encode_metered(["hen"], usage)
+    >>> first, again = encoder.encode(["fox", "hen", "fox"], usage), encoder.encode(["hen"], usage)
     >>> first.shape, usage.texts
     ((3, 64), 2)
     """
@@ -138,15 +138,12 @@ class CachedEncoder(Checked):
         """Length of a vector. Raises AttributeError where the encoder has no dimension."""
         return int(self.encoder.dimension)  # type: ignore[attr-defined]
 
-    def encode(self, texts: Sequence[str]) -> Floats:
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
         """Return the vectors of the encoder: float32, shape (len(texts), dimension).
 
-        Raises StoreError where the file cannot be used, and the errors of the encoder.
+        The work for texts that were not cached is added to `usage`. Raises StoreError where the file cannot be used,
+        and the errors of the encoder.
         """
-        return self.encode_metered(texts, Usage())
-
-    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
-        """Encode as `encode` does, and add the work for texts that were not cached to `usage`."""
         refuse_text(texts, "CachedEncoder.encode")
         if not len(texts):
             return np.empty((0, getattr(self.encoder, "dimension", 0)), np.float32)
@@ -156,7 +153,7 @@ class CachedEncoder(Checked):
         missing = [key for key in distinct if key not in vectors]
         for start in range(0, len(missing), _BLOCK):
             block = missing[start : start + _BLOCK]
-            rows = self._computed([distinct[key] for key in block], usage)
+            rows = self._computed([distinct[key] for key in block], usage or Usage())
             new = dict(zip(block, map(bytes, rows), strict=True))
             self._store(new)
             vectors |= new

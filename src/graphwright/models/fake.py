@@ -41,12 +41,8 @@ class HashEncoder(Checked):
         """Name of the vector space."""
         return f"hash-encoder:{self.dimension}"
 
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return one row per text: float32, shape (len(texts), dimension)."""
-        return self.encode_metered(texts, Usage())
-
-    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
-        """Encode as `encode` does, and add the work to `usage`."""
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension); add the work to `usage`."""
         sums = np.zeros((len(texts), self.dimension), np.int64)
         tokens = 0
         for row, text in zip(sums, texts, strict=True):
@@ -54,7 +50,8 @@ class HashEncoder(Checked):
                 digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(self.dimension)
                 row += 2 * np.frombuffer(digest, np.uint8).astype(np.int64) - 255  # odd numbers from -255 to 255
                 tokens += 1
-        usage.add(Usage(calls=1, texts=len(texts), tokens=tokens))
+        if usage is not None:
+            usage.add(Usage(calls=1, texts=len(texts), tokens=tokens))
         norms = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
         vectors: Floats = (sums / np.maximum(norms, 1.0)).astype(np.float32)
         return vectors
@@ -115,12 +112,8 @@ class OverlapCrossEncoder:
         """Name of the model."""
         return "overlap-cross-encoder"
 
-    def latents(self, query: str, texts: Sequence[str]) -> Floats:
-        """Return one latent per text: float32, shape (len(texts), 3)."""
-        return self.latents_metered(query, texts, Usage())
-
-    def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
-        """Return the latents as `latents` does, and add the work to `usage`."""
+    def latents(self, query: str, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        """Return one latent per text: float32, shape (len(texts), 3); add the work to `usage`."""
         query_words = _words(query)
         latents = np.zeros((len(texts), 3), np.float32)
         for row, text in zip(latents, texts, strict=True):
@@ -129,7 +122,8 @@ class OverlapCrossEncoder:
             if shared:
                 whole = f" {' '.join(query_words)} " in f" {' '.join(words)} "
                 row[:] = len(shared) / len(set(query_words)), len(shared) / len(set(words)), whole
-        usage.add(Usage(calls=1, texts=len(texts)))
+        if usage is not None:
+            usage.add(Usage(calls=1, texts=len(texts)))
         return latents
 
     def head(self, latents: Floats) -> Floats:

@@ -12,15 +12,7 @@ from numpy.typing import ArrayLike
 
 from graphwright.errors import GraphwrightError, ModelError
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.protocols import (
-    Cancel,
-    Completion,
-    Floats,
-    OnText,
-    PassageText,
-    Schema,
-    Span,
-)
+from graphwright.models.protocols import Cancel, Completion, Floats, OnText, PassageText, Schema, Span
 from graphwright.models.structured import complete_by, schema_prompt
 
 

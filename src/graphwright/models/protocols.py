@@ -1,11 +1,12 @@
 """Protocols of models, the values that pass between models and operators, usage and cancellation of a call.
 
-Any object with the methods of a protocol can be used. A model that counts its own tokens has a second method
-`<method>_metered`, which takes a `Usage` as its last argument and adds its work to it.
+Any object with the methods of a protocol can be used. A method of a model that counts its own tokens has one more
+argument, `usage: Usage | None = None`, and adds its work to it.
 """
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,8 +57,7 @@ class Usage:
 def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
     """Return `model.method(*arguments)` and add its work to `usage`; the last argument is a sequence of texts.
 
-    A model with a method `<method>_metered` counts its own work, unless a subclass overrides `<method>` alone. For
-    other models, calls, texts and seconds are counted.
+    A method with an argument `usage` counts its own work; for others, calls, texts and seconds are counted.
 
     >>> class Lengths:
     ...     def encode(self, texts):
@@ -66,14 +66,22 @@ def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
     >>> call_metered(usage, Lengths(), "encode", ["fox", "hen"]), usage.texts
     ([3, 3], 2)
     """
-    owner = next((kind for kind in type(model).__mro__ if {method, f"{method}_metered"} & vars(kind).keys()), object)
-    if hasattr(model, f"{method}_metered") and (f"{method}_metered" in vars(owner) or method not in vars(owner)):
-        return getattr(model, f"{method}_metered")(*arguments, usage)
+    call = getattr(model, method)
+    if has_argument(call, "usage"):
+        return call(*arguments, usage=usage)
     texts: Sequence[Any] = arguments[-1]
     started = time.perf_counter()
-    result = getattr(model, method)(*arguments)
+    result = call(*arguments)
     usage.add(Usage(calls=1, texts=len(texts), seconds=time.perf_counter() - started))
     return result
+
+
+def has_argument(function: Callable[..., Any], name: str) -> bool:
+    """Return whether a function has an argument of this name; built-in ones may have no signature."""
+    try:
+        return name in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def refuse_text(texts: Sequence[str], method: str) -> None:

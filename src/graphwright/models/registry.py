@@ -41,10 +41,9 @@ class _Kind(Generic[_Model]):
         """Return the model for a name, an object or a function. Raises OptionError for anything else."""
         if isinstance(value, type):
             raise OptionError(f"{value.__name__} is a class; give an object of it as the {self.name}.")
-        model: Any = value
         if isinstance(value, str):
-            model = self._named(value)
-        elif not isinstance(value, self.protocol):
+            return cast(_Model, self._named(value))
+        if not isinstance(value, self.protocol):
             if not callable(value) or hasattr(value, self.attributes[-1]):
                 missing = " and ".join(f"`{name}`" for name in self.attributes if not hasattr(value, name))
                 raise OptionError(
@@ -52,8 +51,8 @@ class _Kind(Generic[_Model]):
                     f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
                 )
             _check_signature(value, self.arguments, self.name)
-            model = self.function(value)
-        return cast(_Model, model)
+            return cast(_Model, self.function(value))
+        return cast(_Model, value)
 
     def _named(self, name: str) -> Any:
         kind, _, rest = name.partition(":")
@@ -68,12 +67,7 @@ class _Kind(Generic[_Model]):
 
 
 _LLM = _Kind[LLM](
-    "language model",
-    LLM,
-    ("id", "complete"),
-    FunctionLLM,
-    {"openai": "OpenAILLM"},
-    (("prompt",), ("system", "user")),
+    "language model", LLM, ("id", "complete"), FunctionLLM, {"openai": "OpenAILLM"}, (("prompt",), ("system", "user"))
 )
 _ENCODER = _Kind[NamedEncoder](
     "encoder",

@@ -69,24 +69,25 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
             return Completion(without_thoughts(reply.text), None, usage)
         value = parse_reply(schema, reply.text)
         if isinstance(value, Mismatch) and reply.finish != _CUT:
-            reply = ask(reply, _correction(value))
+            problem = f"Your reply does not fit the requested JSON schema:\n{value.reason}\n"
+            reply = ask(reply, f"{problem}Reply with the corrected JSON object only.")
             value = parse_reply(schema, reply.text)
         if isinstance(value, Mismatch):
-            error = _misfit(reply, value, schema, name, corrected=reply is not first)
+            tried = (
+                "but its reply does not fit"
+                if reply is first
+                else "then to correct its reply, which still does not fit"
+            )
+            problems = "; ".join(value.reason.splitlines())
+            error = LLMResponseError(
+                f"{name} was asked for {schema.__name__} as JSON, {tried}{_ending(reply)}: {problems}. {_REMEDY}"
+            )
             error.text = reply.text if without_thoughts(reply.text).strip() else first.text
             raise error
     except ModelError as error:
         error.usage = usage
         raise
     return Completion(reply.text, value, usage)
-
-
-def _misfit(reply: RawReply, mismatch: Mismatch, schema: type[Any], name: str, *, corrected: bool) -> LLMResponseError:
-    return LLMResponseError(
-        f"{name} was asked for {schema.__name__} as JSON, "
-        f"{'then to correct its reply, which still does not fit' if corrected else 'but its reply does not fit'}"
-        f"{_ending(reply)}: {'; '.join(mismatch.reason.splitlines())}. {_REMEDY}"
-    )
 
 
 def complete_by(
@@ -213,13 +214,6 @@ def _problems(error: ValidationError) -> str:
     ]
     more = len(problems) - _MAX_PROBLEMS
     return "\n".join(lines) + (f"\nand {more} more" if more > 0 else "")
-
-
-def _correction(mismatch: Mismatch) -> str:
-    return (
-        f"Your reply does not fit the requested JSON schema:\n{mismatch.reason}\n"
-        f"Reply with the corrected JSON object only."
-    )
 
 
 def _ending(reply: RawReply) -> str:

@@ -14,7 +14,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from graphwright.constraints import AtLeast, Checked, Constraint
@@ -116,10 +116,6 @@ class Operator(Checked, ABC):
 
     def __or__(self, other: Operator) -> Operator:
         return Both(self, _operator(other, "|"))
-
-    def __repr__(self) -> str:
-        """Return the expression that makes this operator, defaults left out."""
-        return source_of(self)
 
 
 class Ranker(Operator):
@@ -309,27 +305,3 @@ def _complaint(number: int, count: int, step: Operator, clause: str) -> str:
     names = " or ".join(repr(name) for name in clause.split("|"))
     remedy = _REMEDY.get(clause.split("|")[0], f"Set {names} in the start state")
     return f"step {number} of {count}, {step!r}, needs {names}, which no earlier step gives. {remedy}."
-
-
-def source_of(value: Any) -> str:
-    """Return the expression that makes a dataclass instance, arguments at their default left out.
-
-    >>> source_of(Keep() % 3), source_of(Cut(Keep(), 3))
-    ('Cut(Keep(), 3)', 'Cut(Keep(), 3)')
-    """
-    arguments = []
-    for field in fields(value):
-        argument = getattr(value, field.name)
-        if field.default is MISSING and field.default_factory is MISSING:
-            arguments.append(f"{field.name}={argument!r}" if field.kw_only else repr(argument))
-        elif not _is_default(field, argument):
-            arguments.append(f"{field.name}={argument!r}")
-    return f"{type(value).__name__}({', '.join(arguments)})"
-
-
-def _is_default(field: Any, value: object) -> bool:
-    default = field.default if field.default is not MISSING else field.default_factory()
-    try:
-        return bool(value == default)
-    except ValueError:  # arrays have no single truth value
-        return False

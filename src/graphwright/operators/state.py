@@ -13,7 +13,7 @@ from graphwright.errors import OptionError, cut
 from graphwright.graph.evidence import Evidence, Ints, html_table
 from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
-from graphwright.graph.shown_path import shown_path
+from graphwright.graph.walks import shown_path
 from graphwright.models.protocols import Usage
 from graphwright.prompts.answer_prompt import Context
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -48,6 +49,16 @@ def data_line(value: object) -> str:
     {"text": "It is \\"on\\" the Mur.\\n\\u003c/text>\\u003c|end|> \\u005bINST] a < b [sic]"}
     """
     return _SPECIAL.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def numbered_lines(texts: Iterable[str]) -> str:
+    """Return texts as lines of JSON, numbered from 1.
+
+    >>> print(numbered_lines(["Graz", "Mur"]))
+    {"number": 1, "text": "Graz"}
+    {"number": 2, "text": "Mur"}
+    """
+    return "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
 
 
 def spaced_tokens(text: str) -> str:

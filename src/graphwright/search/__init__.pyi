@@ -4,9 +4,8 @@ from .clustering import communities as communities
 from .facts import Facts as Facts
 from .filter import Filter as Filter
 from .name_index import NameIndex as NameIndex
-from .passage_vectors import dense_index as dense_index
 from .snapshot import Snapshot as Snapshot
 from .snapshot_format import open_snapshot as open_snapshot
 from .sparse_postings import SparseIndex as SparseIndex
 from .vector_index import VectorIndex as VectorIndex
-from .vector_index import joined as joined
+from .vector_index import dense_index as dense_index

@@ -6,14 +6,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.errors import OptionError
+from graphwright.errors import check_installed
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.kernels.csr import Csr
@@ -78,18 +77,9 @@ def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed:
     >>> [graph.names.take(groups.members.row(number)) for number in groups.at(0)]
     [['a', 'b', 'c'], ['x', 'y', 'z']]
     """
-    needs_igraph("communities()")
+    check_installed("igraph", "communities", "communities()")
     columns = graph.columns
     return _cache.get(columns, (max_size, resolution, seed), lambda: _divided(columns, max_size, resolution, seed))
-
-
-def needs_igraph(user: object) -> None:
-    """Raise OptionError if the extra `communities` is missing."""
-    if find_spec("igraph") is None:
-        raise OptionError(
-            f'{user!r} needs igraph for communities. Install it: pip install "graphwright[communities]", or in a clone '
-            f'pip install ".[communities]"'
-        )
 
 
 def clusters(vectors: Floats, size: int, seed: int = 0) -> list[Ints]:

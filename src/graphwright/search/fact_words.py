@@ -71,11 +71,7 @@ class FactWords:
 
     @classmethod
     def of(
-        cls,
-        parts: Sequence[tuple[TextColumn, Ints]],
-        first_value: int,
-        types: Sequence[str],
-        relations: Sequence[str],
+        cls, parts: Sequence[tuple[TextColumn, Ints]], first_value: int, types: Sequence[str], relations: Sequence[str]
     ) -> FactWords:
         """Index normal forms and the thing of each, and the names of types and relations."""
         labels = (*types, *relations)
@@ -181,8 +177,7 @@ class FactWords:
 
 def _rarity(entries: Csr, count: int) -> Floats:
     """Return the weight of each word by the share of `count` names that have it."""
-    weight: Floats = np.log1p(count / np.maximum(np.diff(entries.indptr), 1))
-    return weight
+    return np.log1p(count / np.maximum(np.diff(entries.indptr), 1))
 
 
 def _with_spaces(column: TextColumn) -> TextColumn:

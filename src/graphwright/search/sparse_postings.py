@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,11 +53,14 @@ class SparseIndex(ChecksummedIndex):
         nodes, read = graph.nodes, graph.passage
         if graph.passages is not None:
             nodes, read = nodes[graph.columns.kinds[nodes] == Kind.CHUNK], graph.reading
-        blocks = []
+        rows: list[tuple[NDArray[np.int32], Floats]] = []
+        dimension = 0
         for start in range(0, len(nodes), _BLOCK):
             texts = [read(node) for node in nodes[start : start + _BLOCK].tolist()]
-            blocks.append(_checked(encoder.encode_passages(texts), len(texts), encoder))
-        return cls.of_rows(_stacked(blocks), nodes, encoder)
+            block = _checked(encoder.encode_passages(texts), len(texts), encoder)
+            rows += [(block.columns[a:b], block.values[a:b]) for a, b in pairwise(block.indptr.tolist())]
+            dimension = block.dimension
+        return cls.of_rows(SparseRows.of(rows, dimension), nodes, encoder)
 
     @classmethod
     def of_rows(cls, rows: SparseRows, nodes: ArrayLike, encoder: SparseEncoder | None = None) -> SparseIndex:
@@ -142,16 +146,3 @@ def _checked(rows: SparseRows, count: int, source: object) -> SparseRows:
     if not np.isfinite(rows.values).all():
         raise OptionError(f"{name}: the weight {rows.values[~np.isfinite(rows.values)][0]} is not finite.")
     return rows
-
-
-def _stacked(blocks: list[SparseRows]) -> SparseRows:
-    """Return the rows of all blocks as one."""
-    if not blocks:
-        return SparseRows.of([], 0)
-    lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
-    return SparseRows(
-        np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))),
-        np.concatenate([block.columns for block in blocks]),
-        np.concatenate([block.values for block in blocks]),
-        blocks[0].dimension,
-    )

@@ -1,4 +1,4 @@
-"""Vectors of the nodes or edges of a snapshot, and the union of two such indexes."""
+"""Vectors of the nodes or edges of a snapshot."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
+from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.csr import readonly
 from graphwright.kernels.half import HalfArray, products
 from graphwright.models.protocols import Encoder, Floats
@@ -147,11 +148,6 @@ class VectorIndex(ChecksummedIndex):
         known[known] = self.row_of[ids[known]] >= 0
         return known
 
-    @property
-    def parts(self) -> tuple[VectorIndex, ...]:
-        """The indexes of a union; of any other index itself."""
-        return (self,)
-
     def rows_of(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return those of `ids` that have a vector, and their rows."""
         size = len(self.vectors) if self.row_of is None else len(self.row_of)
@@ -187,10 +183,7 @@ class VectorIndex(ChecksummedIndex):
     @cached_property
     def lengths(self) -> NDArray[np.floating]:
         """The length of each vector."""
-        lengths: NDArray[np.floating] = (
-            self.vectors.lengths() if isinstance(self.vectors, HalfArray) else np.linalg.norm(self.vectors, axis=1)
-        )
-        return lengths
+        return self.vectors.lengths() if isinstance(self.vectors, HalfArray) else np.linalg.norm(self.vectors, axis=1)
 
     @cached_property
     def ids(self) -> NDArray[np.int64]:
@@ -201,79 +194,6 @@ class VectorIndex(ChecksummedIndex):
     def _rows(self) -> NDArray[np.int32] | slice:
         """The row of each of `ids`."""
         return slice(None) if self.row_of is None else self.row_of[self.ids]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Joined(VectorIndex):
-    """The union of two indexes, without copies of vectors; made by `joined`.
-
-    Attributes by row (`vectors`, `row_of`, `rows_of`, `scores`) are those of the first.
-    """
-
-    first: VectorIndex = field(kw_only=True)
-    second: VectorIndex = field(kw_only=True)
-
-    @property
-    def parts(self) -> tuple[VectorIndex, ...]:
-        """The two indexes."""
-        return self.first, self.second
-
-    def scores_of(
-        self, ids: NDArray[np.int64], query: Floats, run: EncodingRun | None = None
-    ) -> tuple[NDArray[np.int64], Floats]:
-        """Return those of `ids` that have a vector in either, and its dot product with `query`."""
-        known, in_first = ids[self.has(ids)], self.first.has(ids[self.has(ids)])
-        scores = np.empty(len(known), np.float32)
-        scores[in_first] = self.first.scores_of(known[in_first], query, run)[1]
-        scores[~in_first] = self.second.scores_of(known[~in_first], query, run)[1]
-        return known, scores
-
-    def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
-        """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
-        in_first = self.first.has(ids)
-        return np.where(in_first, self.first.cosines(ids, query), self.second.cosines(ids, query))
-
-    def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether each id has a vector in one of the two indexes."""
-        return self.first.has(ids) | self.second.has(ids)
-
-    @cached_property
-    def ids(self) -> NDArray[np.int64]:
-        """The ids that have a vector, ascending."""
-        return np.union1d(self.first.ids, self.second.ids)
-
-    @cached_property
-    def checksum(self) -> str:
-        """Sixteen hexadecimal digits over both."""
-        both = self.first.checksum + self.second.checksum
-        return hashlib.blake2b(both.encode(), digest_size=8).hexdigest()
-
-    def __repr__(self) -> str:
-        return self._expression or f"joined({self.first!r}, {self.second!r})"
-
-
-def joined(first: VectorIndex, second: VectorIndex) -> Joined:
-    """Return the union of two indexes over the ids of either, without copies of vectors; the first has precedence.
-
-    Questions are encoded by the encoder of the first, else of the second. Raises OptionError for indexes of different
-    dimension or encoder, and for unions.
-
-    >>> passages = VectorIndex(np.float32([[1, 0]]), np.int32([-1, 0])); names = VectorIndex.from_array([[0, 2]])
-    >>> both = joined(passages, names); both.ids.tolist(), both.cosines(both.ids, np.float32([3, 4])).tolist()
-    ([0, 1], [0.8, 0.6])
-    """
-    if first.dimension != second.dimension:
-        raise OptionError(f"{first!r} and {second!r} have different dimensions; join indexes of one encoder.")
-    if first.encoder is not None and second.encoder is not None and first.encoder != second.encoder:
-        raise OptionError(
-            f"{first!r} and {second!r} have different encoders, {first.encoder!r} and {second.encoder!r}."
-        )
-    if len(first.parts) + len(second.parts) > 2:
-        raise OptionError(f"joined({first!r}, {second!r}): a union cannot be joined again.")
-    # Without explicit rows a search would take row i for id i, and ignore the second index.
-    row_of = np.arange(len(first.vectors), dtype=np.int32) if first.row_of is None else first.row_of
-    encoder = second.encoder if first.encoder is None else first.encoder
-    return Joined(first.vectors, row_of, encoder, first=first, second=second)
 
 
 def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None, dimension: int) -> str:
@@ -297,3 +217,29 @@ def normalised(vectors: Floats) -> Floats:
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     return unit
+
+
+_BLOCK = 512  # passages that are encoded together
+
+
+def dense_index(graph: Graph, encoder: Encoder) -> VectorIndex:
+    """Encode the passages of a graph with their titles; without passages its nodes, by their triples as text.
+
+    Vectors that do not have unit length, such as Contriever's, are compared by the dot product, as in VectorSearch. The
+    vectors are only in memory. `SparseIndex.of` does the same with a sparse encoder, such as SPLADE.
+
+    >>> from graphwright.models.fake import HashEncoder
+    >>> dense_index(Graph.from_triples([("Lyon", "in", "France")]), HashEncoder())
+    VectorIndex(2 × 64, ...)
+    """
+    nodes, read = graph.nodes, graph.passage
+    if graph.passages is not None:
+        nodes, read = nodes[graph.columns.kinds[nodes] == Kind.CHUNK], graph.reading
+    blocks: list[Floats] = [
+        encoder.encode([read(node) for node in nodes[start : start + _BLOCK].tolist()])
+        for start in range(0, len(nodes), _BLOCK)
+    ]
+    row_of = np.full(len(graph.columns.names), -1, np.int32)
+    row_of[nodes] = np.arange(len(nodes))
+    whole = VectorIndex.from_array(np.concatenate(blocks) if blocks else np.empty((0, 0)), encoder)
+    return VectorIndex(whole.vectors, row_of, encoder)

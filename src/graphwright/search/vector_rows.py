@@ -75,8 +75,7 @@ class VectorRows:
     def fingerprints(self) -> Sums:
         """Return the fingerprint of each row."""
         base = row_sums(self.base) if self.sums is None else np.asarray(self.sums)
-        both: Sums = np.concatenate((base, row_sums(self.new)))[self.row]
-        return both
+        return np.concatenate((base, row_sums(self.new)))[self.row]
 
     def positions(self) -> NDArray[np.int64]:
         """Return the position of each row of `base`, then of `new`, -1 for a row that is left out."""

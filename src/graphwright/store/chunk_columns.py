@@ -16,7 +16,6 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.csr import row_pointers
 from graphwright.kernels.ranking import sorted_distinct
-from graphwright.kernels.strings import distinct
 from graphwright.store.chunk_record import ChunkRecord
 
 NUMBERS = ("surface_form", "counts", "mentions", "relations")
@@ -94,10 +93,8 @@ class ChunkColumns:
     def references(self) -> tuple[Ints, Ints]:
         """Pairs of documents by position, the first referring to the second: distinct, ascending."""
         links = _parsed(self.links)
-        both = TextColumn.joined((self.ids, links.values))
-        target = distinct(both.data, both.offsets)[0][len(self.ids) :]  # ids are distinct: each has its own number
-        source = links.owner
-        valid = (target < len(self.ids)) & (target != source)
+        source, target = links.owner, self.ids.positions(links.values)
+        valid = (target >= 0) & (target != source)
         pairs = sorted_distinct(source[valid] * len(self.ids) + target[valid])
         return pairs // max(len(self.ids), 1), pairs % max(len(self.ids), 1)
 

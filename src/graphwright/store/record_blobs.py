@@ -15,7 +15,6 @@ from graphwright.data.records.record import Record
 from graphwright.errors import StoreError
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.graph.evidence import Ints
-from graphwright.kernels.strings import distinct
 from graphwright.text.names import normal_form
 from graphwright.text.values import is_value
 
@@ -116,9 +115,9 @@ class _Numbered(NamedTuple):
 
 def _numbered(blobs: TextColumn) -> _Numbered:
     every = TextColumn.terminated(blobs.data.tobytes())
-    number, first = distinct(every.data, every.offsets)
+    number, first = every.numbered()
     ends = every.offsets[1:] + np.arange(len(every))  # of the NUL of each string
-    return _Numbered(every, every.gather(first), number, np.asarray(first), np.searchsorted(ends, blobs.offsets[:-1]))
+    return _Numbered(every, every.gather(first), number, first, np.searchsorted(ends, blobs.offsets[:-1]))
 
 
 def _numbers(blobs: TextColumn, width: int) -> Ids32:

@@ -114,6 +114,6 @@ def test_graphrag_local_with_unknown_names_finds_nothing(name: str, question: st
 
 @pytest.mark.parametrize("name", NAMES)
 def test_graphrag_without_extra_names_remedy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphwright.search.clustering.find_spec", lambda name: None)
+    monkeypatch.setattr("graphwright.errors.find_spec", lambda name: None)
     with pytest.raises(OptionError, match=r'needs igraph.* Install it: pip install "graphwright\[communities\]"'):
         make_method(name, SNAPSHOT)

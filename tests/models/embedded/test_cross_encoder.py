@@ -89,7 +89,7 @@ def test_token_states_forget_oldest_texts():
 
 def test_cross_encoder_work_is_metered():
     usage = Usage()
-    MiniLMCrossEncoder().latents_metered(QUESTION, TEXTS, usage)
+    MiniLMCrossEncoder().latents(QUESTION, TEXTS, usage)
     assert usage.texts == 4 and usage.tokens > 40 and usage.seconds > 0
 
 

@@ -88,7 +88,7 @@ def test_parallel_encoding_keeps_order(count):
 
 def test_encoder_usage_counts_every_text():
     usage = Usage()
-    MiniLM().encode_metered(SENTENCES, usage)
+    MiniLM().encode(SENTENCES, usage)
     assert usage.texts == len(SENTENCES) and 0 < usage.calls <= usage.texts
     assert usage.tokens == sum(MiniLM().count_tokens(SENTENCES)) + 2 * len(SENTENCES)
     assert usage.seconds > 0

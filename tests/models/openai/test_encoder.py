@@ -38,7 +38,7 @@ def test_encoder_rows_keep_order_over_parallel_batches():
     with LLMServer(slowly) as server:
         encoder = OpenAIEncoder("m", server.url, batch=4, concurrency=4)
         usage = Usage()
-        vectors = encoder.encode_metered([*texts, "x", "x"], usage)
+        vectors = encoder.encode([*texts, "x", "x"], usage)
     assert isinstance(encoder, NamedEncoder) and vectors.dtype == np.float32 and vectors.flags["C_CONTIGUOUS"]
     assert vectors.tolist() == [vector(text) for text in [*texts, "x", "x"]]
     assert (usage.calls, usage.texts, usage.tokens) == (8, 32, 64) and usage.seconds > 0
@@ -50,7 +50,7 @@ def test_dimensions_are_requested_and_named():
     with LLMServer(answer) as server:
         encoder = OpenAIEncoder("m", server.url, dimensions=3, prices=Prices(1_000_000.0, 0.0))
         usage = Usage()
-        assert encoder.encode_metered(["a"], usage).shape == (1, 3)
+        assert encoder.encode(["a"], usage).shape == (1, 3)
         assert encoder.encode([]).shape == (0, 3)
     assert server.requests[0].json["dimensions"] == 3 and len(server.requests) == 1
     assert encoder.id == "m dimensions=3" != OpenAIEncoder("m", server.url).id == "m"
@@ -75,7 +75,7 @@ def test_rows_without_index_keep_order():
 
     usage = Usage()
     with LLMServer(unnumbered) as server:
-        vectors = OpenAIEncoder("m", server.url).encode_metered(["a", "bb", "ccc"], usage)
+        vectors = OpenAIEncoder("m", server.url).encode(["a", "bb", "ccc"], usage)
     assert vectors[:, 0].tolist() == [1, 2, 3] and usage.tokens == 3  # one each by estimate
 
 

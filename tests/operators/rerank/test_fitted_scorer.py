@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from graphwright.errors import DataError
-from graphwright.operators.rerank.cover import Cover
-from graphwright.operators.rerank.fitted_scorer import PassageScorer, fitted_scorer
+from graphwright.operators.rerank.fitted_scorer import Cover, PassageScorer, fitted_scorer
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_pairs import PAIR
+from graphwright.operators.rerank.passage_match import PAIR
 
 
 def record(

@@ -71,9 +71,9 @@ def test_multi_hop_rerank_adds_missing_names_in_text_order() -> None:
 
     @dataclass(frozen=True)
     class Listening(OverlapCrossEncoder):
-        def latents_metered(self, query, texts, usage):
+        def latents(self, query, texts, usage=None):
             questions.append(query)
-            return super().latents_metered(query, texts, usage)
+            return super().latents(query, texts, usage)
 
     MultiHopRerank(Listening(), contexts=1)(start(QUESTION, KIN, evidence=Evidence.of_edges([0, 1, 2])))
     # Of "Ida wife of Udo": Ida is in the question; Graz and Mur do not stand in the text, and come last.

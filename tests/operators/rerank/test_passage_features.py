@@ -18,7 +18,7 @@ from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.extract.extraction import Extraction
 from graphwright.models import CachedEncoder, HashEncoder, MiniLM
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_pairs import PAIR
+from graphwright.operators.rerank.passage_match import PAIR
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.testing import GRAPHS, corpus_index, vectors_of

@@ -146,8 +146,6 @@ def test_statistical_score_without_common_word_is_zero(scorer: LSA | LDA) -> Non
 @pytest.mark.parametrize("scorer", [LSA(), LDA()])
 def test_statistical_scorer_without_scipy_names_extra(scorer: LSA | LDA, monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(
-        "graphwright.operators.rerank.statistical.find_spec", lambda name: None if name == "scipy" else find(name)
-    )
+    monkeypatch.setattr("graphwright.errors.find_spec", lambda name: None if name == "scipy" else find(name))
     with pytest.raises(OptionError, match=r"graphwright\[stats\]"):
         scorer.prepare(start("who", GRAPH), Run())

@@ -13,7 +13,6 @@ from graphwright import Evidence, Graph, VectorIndex, VectorSearch, start
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Feedback, HypotheticalPassage
 from graphwright.operators.state import State
-from graphwright.search.vector_index import joined
 from graphwright.testing import GRAPHS, FixedEncoder, corpus_index, vectors_of
 
 CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
@@ -53,14 +52,6 @@ class TestFeedback:
         assert scores(some) == {0: 0.5, 2: 0.5}
         none = Feedback(index, beta=1)(start("?", line, evidence=Evidence.of_nodes([1, 3])))
         assert scores(none) == {0: 1.0, 2: 0.0}
-
-    def test_feedback_with_joined_indexes_uses_first(self) -> None:
-        messages = FixedEncoder((1.0, 0.0))
-        first = VectorIndex(np.float32([[1, 0], [0, 1]]), np.array([0, -1, 1, -1, -1], np.int32), messages)
-        second = VectorIndex(np.float32([[0, 5], [9, 9]]), np.array([-1, 0, 1, -1, -1], np.int32), messages)
-        state = start("?", GRAPHS["line"], evidence=Evidence.of_nodes([1, 2]))
-        # mean of (0, 5) and (0, 1); (1, 3) / 2
-        assert scores(Feedback(joined(first, second), beta=1)(state)) == {0: 0.5, 1: 7.5, 2: 1.5}
 
 
 def wrote(passage: object) -> str:

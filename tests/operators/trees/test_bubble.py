@@ -11,8 +11,7 @@ from graphwright import Anchor, Bubble, Coverage, Evidence, Graph, VectorIndex, 
 from graphwright.errors import NeedsError
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
-from graphwright.search.vector_index import joined
-from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
+from graphwright.testing import GRAPHS, TRIPLES, vectors_of
 
 KIN = GRAPHS["family"]
 
@@ -117,23 +116,6 @@ def test_bubble_cut_stops_early_without_counting_repeats() -> None:
     cut = (Bubble(vectors_of(state.graph)) % 3)(state).evidence
     assert cut is not None and pieces(cut) == all_ten[:3]
     assert pieces(result(state, budget=25))[:10] == all_ten
-
-
-def test_bubble_searches_passages_and_names() -> None:
-    snapshot = corpus_index().snapshot
-    assert snapshot.names is not None
-    names = ["Lothair II", "Alsace"]
-    state = start("Where is the abbey?", snapshot.graph, anchors=[Anchor(n, snapshot.graph.ids(n)) for n in names])
-    both, item = (
-        Bubble(index)(state).evidence for index in (joined(snapshot.names, snapshot.passages), snapshot.names)
-    )
-    assert both is not None and item is not None and 1 < len(both) < 10
-    # The same by a table of all rows.
-    table = np.zeros((len(snapshot.graph), snapshot.names.dimension), np.float32)
-    for index in (snapshot.passages, snapshot.names):
-        table[index.ids] = index.vectors[index.rows_of(index.ids)[1]]
-    plain = Bubble(VectorIndex.from_array(table, snapshot.encoder))(state).evidence
-    assert plain is not None and pieces(both) == pieces(plain) != pieces(item)
 
 
 @st.composite

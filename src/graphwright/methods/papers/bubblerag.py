@@ -27,10 +27,8 @@ from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.shared_budget import SharedBudget
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.coverage import Coverage
+from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
 from graphwright.operators.trees.grow import Grow, GrowByModel
-from graphwright.operators.trees.unite import Unite
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 

@@ -16,7 +16,7 @@ from graphwright.operators.paths.read_relations import RankRelations, ReadRelati
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths
 from graphwright.operators.paths.well_formed import WellFormedChains
-from graphwright.operators.rerank.constrained import ConstrainedDecoding
+from graphwright.operators.rerank.choose import ConstrainedDecoding
 from graphwright.operators.rerank.mask import Patterns
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Scorer
@@ -60,8 +60,7 @@ def dog(
     pool: Annotated[int, Help("continuations of a step")] = 256,
     *,
     decoder: Annotated[
-        LLM | PathRetriever | None,
-        Help("the model that writes the chains, by default the language model that answers"),
+        LLM | PathRetriever | None, Help("the model that writes the chains, by default the language model that answers")
     ] = None,
     llm: OptionalLLM = None,
 ) -> Method:

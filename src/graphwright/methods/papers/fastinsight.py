@@ -14,10 +14,10 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.rerank.granker import GRanker
+from graphwright.operators.rerank.rerank import GRanker
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
-from graphwright.operators.subgraph.stex import STeX
+from graphwright.operators.subgraph.frontier import STeX
 from graphwright.operators.subgraph.views import RELATIONS, EntityGraph, PassageGraph
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex

@@ -5,9 +5,8 @@ from __future__ import annotations
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.rerank import AboveThreshold, Rerank
 from graphwright.operators.rerank.scorer import Scorer
-from graphwright.operators.rerank.threshold import AboveThreshold
 
 
 def filters(

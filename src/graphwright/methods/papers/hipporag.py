@@ -14,8 +14,8 @@ from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import Fallback, HasEvidence, If, OnGraph
 from graphwright.operators.operator import Keep
 from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.search.hipporag import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.search.search import TripleSearch, VectorSearch
+from graphwright.operators.search.seeds import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
 from graphwright.operators.subgraph.pagerank import PersonalizedPageRank

@@ -34,10 +34,9 @@ from graphwright.operators.paths.shortest_paths import EnumeratedPaths, Shortest
 from graphwright.operators.rerank.scorer import Composed, Scorer
 from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
-from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
 from graphwright.operators.subgraph.pagerank import PageRank, PersonalizedPageRank
-from graphwright.operators.subgraph.random_walk import RandomWalk
+from graphwright.operators.subgraph.random_walk import KHop, RandomWalk
 from graphwright.search.snapshot import Snapshot
 
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
@@ -143,22 +142,11 @@ def _needed(best: Best | None, name: str) -> Best:
 
 
 INSTANCES: Mapping[int, tuple[str, str]] = {
-    1: ("PPR", "SPR"),
-    2: ("PPR+EP-E", "OSAR-E"),
-    3: ("PPR+EP-E", "OSAR-L"),
-    4: ("PPR+EP-L", "OSAR-E"),
-    5: ("PPR+EP-L", "OSAR-L"),
-    6: ("PPR+EP-E", "ISAR-E"),
-    7: ("PPR+EP-E", "ISAR-L"),
-    8: ("PPR+EP-L", "ISAR-E"),
-    9: ("PPR+EP-L", "ISAR-L"),
-    10: ("PPR+EP-E", "SPR"),
-    11: ("PPR+EP-L", "SPR"),
-    12: ("PPR", "OSAR-E"),
-    13: ("PPR", "OSAR-L"),
-    14: ("PPR", "ISAR-E"),
-    15: ("PPR", "ISAR-L"),
-}
+    1: ("PPR", "SPR"), 2: ("PPR+EP-E", "OSAR-E"), 3: ("PPR+EP-E", "OSAR-L"), 4: ("PPR+EP-L", "OSAR-E"),
+    5: ("PPR+EP-L", "OSAR-L"), 6: ("PPR+EP-E", "ISAR-E"), 7: ("PPR+EP-E", "ISAR-L"), 8: ("PPR+EP-L", "ISAR-E"),
+    9: ("PPR+EP-L", "ISAR-L"), 10: ("PPR+EP-E", "SPR"), 11: ("PPR+EP-L", "SPR"), 12: ("PPR", "OSAR-E"),
+    13: ("PPR", "OSAR-L"), 14: ("PPR", "ISAR-E"), 15: ("PPR", "ISAR-L"),
+}  # fmt: skip
 """Extraction and path retrieval of each instance, as in `cell`: E is the sentence encoder, L the language model.
 
 EP is the pruning of section 4.1. It reads the text of each relation once, so that it is the cheapest one too. It needs

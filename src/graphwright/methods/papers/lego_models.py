@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,8 +10,7 @@ from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
 from graphwright.operators.paths.relation_paths import Relations
-from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.rate import RateItems
+from graphwright.operators.rerank.choose import Choose, RateItems
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import Composed, Scorer, Steps
 from graphwright.operators.subgraph.narrow import Triples
@@ -61,20 +59,8 @@ WHOLE_PATHS = Beams()
 """Beam searches as section 4.1 sets them: whole paths are scored, and the width is fixed."""
 
 
-class Best(ABC):
-    """The best items of a pool by one model: `best(pool, k)`."""
-
-    @abstractmethod
-    def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the pool ranked by the model, cut to k."""
-
-    @abstractmethod
-    def beam_search(self, beams: Beams) -> Operator:
-        """Return the beam search by the model."""
-
-
 @dataclass(frozen=True)
-class BestByScore(Best):
+class BestByScore:
     """The best items of a pool by a model that scores them, or by an operator that ranks evidence.
 
     `stored`: a search that ranks the triples of the graph by the same model with stored vectors. A scorer by stored
@@ -123,7 +109,7 @@ LISTED = Selection()
 
 
 @dataclass(frozen=True)
-class BestByChoice(Best):
+class BestByChoice:
     """The items of a pool that a language model selects (section 3.2.2 b.1), in one call unless it rates them.
 
     It selects from the `shown` best by `first`, if given.
@@ -143,3 +129,7 @@ class BestByChoice(Best):
     def beam_search(self, beams: Beams) -> Operator:
         """Return the beam search by the model."""
         return BeamSearch(self.selection.of(self.llm))
+
+
+Best = BestByScore | BestByChoice
+"""The best items of a pool by one model: `best(pool, k)`, and the beam search by it."""

@@ -13,13 +13,7 @@ from graphwright.methods.method import Method
 from graphwright.methods.options import CommunityLevel, Help, OptionalLLM, TopK
 from graphwright.methods.papers.graphrag import summaries_of
 from graphwright.methods.papers.lego import BestPaths, PPRNodes, answered, lego, scorer
-from graphwright.methods.papers.lego_models import (
-    BestByChoice,
-    BestByScore,
-    RetrievalLLM,
-    ranker,
-    retrieval_llm_of,
-)
+from graphwright.methods.papers.lego_models import BestByChoice, BestByScore, RetrievalLLM, ranker, retrieval_llm_of
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.communities.communities import LocalContext

@@ -16,9 +16,9 @@ from graphwright.operators.paths.propositions import PropositionPaths
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.seeds import PathSeeds
 from graphwright.operators.select import ToPassages
-from graphwright.operators.subgraph.khop import KHop
 from graphwright.operators.subgraph.narrow import Induce, Only
 from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
+from graphwright.operators.subgraph.random_walk import KHop
 from graphwright.search.snapshot import Snapshot
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import ModelError
-from graphwright.models.embedded.encoder import encoded, token_ids
+from graphwright.models.embedded.encoder import add_work, encoded, token_ids
 from graphwright.models.embedded.runtime import (
     REMEDY,
     checksum,
@@ -216,31 +216,24 @@ class MiniLMCrossEncoder:
         """Name of the model and checksum of its weights."""
         return f"minilm-reading:{checksum()[:12]}"
 
-    def latents(self, query: str, texts: Sequence[str]) -> Floats:
-        """Return one latent per text: float32, shape (len(texts), 398). Raises ModelError where the model fails."""
-        return self.latents_metered(query, texts, Usage())
+    def latents(self, query: str, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        """Return one latent per text: float32, shape (len(texts), 398); add the work to `usage`.
 
-    def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
-        """Return the latents as `latents` does, and add the work to `usage`."""
+        Raises ModelError where the model fails.
+        """
         refuse_text(texts, "latents")
-        latents = list(_latents(query, texts, usage))
+        read, started = network().latent, time.perf_counter()
+        question, *documents = tokens_of([query, *texts])
+        question, latents = question.cut(_MAX_QUESTION), list[Floats]()
+        for document, latent in side_by_side(partial(read, question), documents):
+            if usage is not None:
+                started = add_work(usage, [(*question.ids, *document.ids)], started)
+            latents.append(latent)
         return np.array(latents, np.float32).reshape(len(texts), network().width)
 
     def head(self, latents: Floats) -> Floats:
         """Return one score per latent: float32, shape (n,); higher answers the question better."""
         return network().head(latents)
-
-
-def _latents(question: str, texts: Sequence[str], usage: Usage) -> Iterator[Floats]:
-    """Yield the latent of each text, and add the work to `usage`."""
-    read, started = network().latent, time.perf_counter()
-    query, *documents = tokens_of([question, *texts])
-    query = query.cut(_MAX_QUESTION)
-    for document, latent in side_by_side(partial(read, query), documents):
-        now = time.perf_counter()
-        usage.add(Usage(calls=1, texts=1, tokens=len(query.ids) + len(document.ids), seconds=now - started))
-        started = now
-        yield latent
 
 
 def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
@@ -267,8 +260,7 @@ class _Network:
         feed = {"states": joint_input(match, self.weights)[None]}
         [first] = run_session(self.join, feed, "MiniLMCrossEncoder: a text", ["first"])
         features = (match.features() - self.weights["mean"]) / self.weights["deviation"]
-        latent: Floats = np.concatenate((first[0], features), dtype=np.float32)
-        return latent
+        return np.concatenate((first[0], features), dtype=np.float32)
 
     def head(self, latents: Floats) -> Floats:
         """Return the scores of latents."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, islice
@@ -53,9 +53,6 @@ class MiniLM(Checked):
 
     max_tokens: Annotated[int, Between(3, _MAX_TOKENS)] = 256
 
-    def __repr__(self) -> str:
-        return "MiniLM()" if self.max_tokens == 256 else f"MiniLM(max_tokens={self.max_tokens})"
-
     @property
     def id(self) -> str:
         """Name of the vector space: model, checksum of its weights, and the length that texts are cut to."""
@@ -66,15 +63,11 @@ class MiniLM(Checked):
         """Length of a vector."""
         return _DIMENSION
 
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return unit vectors in the order of the texts: float32, shape (len(texts), 384).
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        """Return unit vectors in the order of the texts: float32, shape (len(texts), 384); add the work to `usage`.
 
         Raises ModelError where the weights cannot be loaded or a batch fails.
         """
-        return self.encode_metered(texts, Usage())
-
-    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
-        """Encode as `encode` does, and add the work to `usage`."""
         refuse_text(texts, "MiniLM.encode")
         vectors = np.zeros((len(texts), _DIMENSION), np.float32)
         started = time.perf_counter()
@@ -82,10 +75,8 @@ class MiniLM(Checked):
             ids = [ids for ids, _ in token_ids(texts[start : start + _BLOCK], self.max_tokens)]
             for positions, (rows, *_) in encoded(ids):
                 vectors[start + np.array(positions)] = rows
-                now = time.perf_counter()
-                tokens = sum(len(ids[position]) for position in positions)
-                usage.add(Usage(calls=1, texts=len(positions), tokens=tokens, seconds=now - started))
-                started = now
+                if usage is not None:
+                    started = add_work(usage, [ids[position] for position in positions], started)
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -98,6 +89,13 @@ class MiniLM(Checked):
         for start in range(0, len(texts), _BLOCK):
             counts += map(len, tokenise(texts[start : start + _BLOCK]))
         return counts
+
+
+def add_work(usage: Usage, inputs: Sequence[Sized], started: float) -> float:
+    """Add the work of one call, given the tokens of its texts and the time of its start; return the time."""
+    now = time.perf_counter()
+    usage.add(Usage(calls=1, texts=len(inputs), tokens=sum(map(len, inputs)), seconds=now - started))
+    return now
 
 
 def token_ids(

@@ -81,17 +81,10 @@ def surface_features(text: str, spans: Sequence[Span], title: int) -> Floats:
     for row, (shape, (start, end)) in enumerate(zip(shapes, spans, strict=True)):
         rows.append(
             (
-                row in starts,
-                start == last,
-                shape.digit,
-                shape.year,
-                not shape.word,
-                row in quoted,
-                start < title,
-                shape.word and start >= title and shape.lower in in_title,
-                shape.single,
+                row in starts, start == last, shape.digit, shape.year, not shape.word, row in quoted, start < title,
+                shape.word and start >= title and shape.lower in in_title, shape.single,
             )
-        )
+        )  # fmt: skip
         last = end
     features[:, CASE:] = rows or 0
     return features
@@ -115,16 +108,10 @@ class _Shape(NamedTuple):
 def _shape(form: str) -> _Shape:
     upper = form.isupper()
     return _Shape(
-        form.lower(),
-        form[0].isupper(),
-        len(form) > 1 and upper,
-        not upper and any(map(str.isupper, form[1:])),
-        form.islower(),
-        any(map(str.isdigit, form)),
-        len(form) == 4 and form.isdigit(),
-        form[0].isalnum(),
+        form.lower(), form[0].isupper(), len(form) > 1 and upper, not upper and any(map(str.isupper, form[1:])),
+        form.islower(), any(map(str.isdigit, form)), len(form) == 4 and form.isdigit(), form[0].isalnum(),
         len(form) == 1,
-    )
+    )  # fmt: skip
 
 
 def _case_features(forms: Sequence[str], shapes: Sequence[_Shape], starts: set[int]) -> list[tuple[bool, ...]]:
@@ -137,16 +124,10 @@ def _case_features(forms: Sequence[str], shapes: Sequence[_Shape], starts: set[i
         others = capital[shape.lower] - (first and not starting)
         rows.append(
             (
-                first,
-                shape.all_capitals,
-                shape.mixed,
-                shape.small,
-                first and shape.lower in small,
-                others > 0,
-                first and starting,
-                True,
+                first, shape.all_capitals, shape.mixed, shape.small, first and shape.lower in small, others > 0,
+                first and starting, True,
             )
-        )
+        )  # fmt: skip
     return rows
 
 

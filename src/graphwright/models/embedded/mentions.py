@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.models.embedded.encoder import encoded, token_ids
+from graphwright.models.embedded.encoder import add_work, encoded, token_ids
 from graphwright.models.embedded.mention_features import SURFACE, Words, surface_features, word_states, words_of
 from graphwright.models.embedded.runtime import checksum, loaded, open_graph, run_session, weights_file
 from graphwright.models.protocols import Floats, Usage
@@ -112,10 +112,7 @@ def _read(texts: Sequence[str], titles: Sequence[int], usage: Usage) -> list[tup
         group += zip(positions, vectors, (rows[1:-1] for rows in states), strict=True)
         if len(group) >= _GROUP:
             search_group()
-        now = time.perf_counter()
-        count = sum(len(tokens[position][0]) for position in positions)
-        usage.add(Usage(calls=1, texts=len(positions), tokens=count, seconds=now - started))
-        started = now
+        started = add_work(usage, [tokens[position][0] for position in positions], started)
     search_group()
     return [results[position] for position in range(len(texts))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
 from pathlib import Path
@@ -80,16 +80,11 @@ class MiniLMReader(Checked):
     paired: Annotated[int, AtLeast(0)] = 4
     weights: str = ""
 
-    def __repr__(self) -> str:
-        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)]
-        return f"MiniLMReader({', '.join(f'{name}={value!r}' for name, value, default in options if value != default)})"
+    def read(self, question: str, passages: Sequence[PassageText], usage: Usage | None = None) -> list[Span]:
+        """Return answers with probabilities, best first, each text once; none where no passage has text.
 
-    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
-        """Return answers with probabilities, best first, each text once; none where no passage has text."""
-        return self.read_metered(question, passages, Usage())
-
-    def read_metered(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[Span]:
-        """Read as `read` does, and add the work to `usage`."""
+        The work is added to `usage`, as in the other methods.
+        """
         readings, rows, shares = self._mixed(question, passages, usage)
         proposed = candidates(readings, passages, sides(question, passages, readings))
         if not proposed:
@@ -100,12 +95,8 @@ class MiniLMReader(Checked):
         order = np.argsort(-scores, kind="stable")[: self.max_spans]
         return [_span(proposed[at], float(scores[at]), passages) for at in order.tolist()]
 
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
+    def answerable(self, question: str, passages: Sequence[PassageText], usage: Usage | None = None) -> float:
         """Return the probability that the passages answer a question, at whatever length: 0 to 1."""
-        return self.answerable_metered(question, passages, Usage())
-
-    def answerable_metered(self, question: str, passages: Sequence[PassageText], usage: Usage) -> float:
-        """Return the probability as `answerable` does, and add the work to `usage`."""
         if not any(passage.text.strip() for passage in passages):
             return 0.0
         readings, _, shares = self._mixed(question, passages, usage)
@@ -113,19 +104,13 @@ class MiniLMReader(Checked):
         return float(_network(self.weights).probability(row, "answerable"))
 
     def sentence_scores(
-        self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
-    ) -> Floats:
-        """Return the probability of each sentence (passage, first and last character) to hold an answer: float32[n]."""
-        return self.sentence_scores_metered(question, passages, sentences, Usage())
-
-    def sentence_scores_metered(
         self,
         question: str,
         passages: Sequence[PassageText],
         sentences: Sequence[tuple[int, int, int]],
-        usage: Usage,
+        usage: Usage | None = None,
     ) -> Floats:
-        """Score as `sentence_scores` does, and add the work to `usage`."""
+        """Return the probability of each sentence (passage, first and last character) to hold an answer: float32[n]."""
         if not sentences:
             return np.zeros(0, np.float32)
         readings, _, shares = self._mixed(question, passages, usage)
@@ -133,10 +118,10 @@ class MiniLMReader(Checked):
         return _network(self.weights).probability(rows, "sentence").astype(np.float32)
 
     def _mixed(
-        self, question: str, passages: Sequence[PassageText], usage: Usage
+        self, question: str, passages: Sequence[PassageText], usage: Usage | None
     ) -> tuple[list[ReaderOutput], Scores, Scores]:
         """Return the readings, their features, and their weights."""
-        readings = self.readings(question, passages, usage)
+        readings = self.readings(question, passages, usage or Usage())
         rows = reading_features(question, passages, readings)
         return readings, rows, mixture(rows, _network(self.weights).weights["mixture"])
 
@@ -267,8 +252,7 @@ class _Network:
 
     def probability(self, rows: Scores, part: str) -> Scores:
         """Return the probability of each row of features, or of one: float64."""
-        result: Scores = 1 / (1 + np.exp(-(rows @ self.weights[part])))
-        return result
+        return 1 / (1 + np.exp(-(rows @ self.weights[part])))
 
 
 def _network(folder: str) -> _Network:

@@ -206,11 +206,7 @@ def _begun(
             mixed[rows] += share * chance
             column = alone if len(reading.passages) == 1 else paired
             column[rows] = np.maximum(column[rows], np.log(chance + 1e-9))
-    return (
-        alone,
-        np.where(paired == _MIN_LOG, alone, paired),
-        np.maximum(_MIN_LOG, np.log(mixed + 1e-9)),
-    )
+    return alone, np.where(paired == _MIN_LOG, alone, paired), np.maximum(_MIN_LOG, np.log(mixed + 1e-9))
 
 
 def _begins_within(reading: ReaderOutput, text: PassageText, passage: int, bounds: Ints) -> Scores:

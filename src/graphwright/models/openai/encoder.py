@@ -47,23 +47,19 @@ class OpenAIEncoder(OpenAIModel):
         """Name of the vector space: the model, wherever it runs."""
         return self.model if self.dimensions is None else f"{self.model} dimensions={self.dimensions}"
 
-    def encode(self, texts: Sequence[str]) -> Floats:
-        """Return one row per text: float32, shape (len(texts), dimension).
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension); add the work to `usage`.
 
         Raises ModelError where there is no response, and LLMResponseError where it is not one finite vector per text,
         all of one length. Without texts, the dimension is the requested one, else 0.
         """
-        return self.encode_metered(texts, Usage())
-
-    def encode_metered(self, texts: Sequence[str], usage: Usage) -> Floats:
-        """Encode as `encode` does, and add the work to `usage`."""
         refuse_text(texts, "OpenAIEncoder.encode")
         batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
         if not batches:
             return np.empty((0, self.dimensions or 0), np.float32)
         with Cancellation() as cancel, ThreadPoolExecutor(min(self.concurrency, len(batches))) as pool:
             lock = Lock()  # held while a batch adds to the usage
-            tasks = [pool.submit(self._encode, batch, usage, lock, cancel) for batch in batches]
+            tasks = [pool.submit(self._encode, batch, usage or Usage(), lock, cancel) for batch in batches]
             try:
                 blocks = [task.result() for task in tasks]
             except BaseException:

@@ -122,27 +122,22 @@ class OpenAILLM(OpenAIModel):
         return constrained
 
     def complete(
-        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
-    ) -> Completion:
-        """Answer one prompt, as LLM.complete does."""
-        return self.complete_metered(system, user, Usage(), schema=schema, on_text=on_text, cancel=cancel)
-
-    def complete_metered(
         self,
         system: str,
         user: str,
-        usage: Usage,
         *,
         schema: Schema = None,
         on_text: OnText = None,
         cancel: Cancel = None,
+        usage: Usage | None = None,
         allow: Callable[[int, int], None] = lambda prompt, reply: None,
     ) -> Completion:
-        """Answer one prompt, and add the work of each request to `usage` as soon as it ends.
+        """Answer one prompt, as LLM.complete does, and add the work of each request to `usage` as soon as it ends.
 
         `allow` is called before each request with its maximum of prompt and reply tokens; it raises to prevent the
         request.
         """
+        usage = Usage() if usage is None else usage
         prompt = [("system", system), ("user", user)]
         call = _Call(schema, on_text, cancel or Cancellation(), allow, usage)
 
@@ -175,10 +170,7 @@ class OpenAILLM(OpenAIModel):
     def _body(self, prompt: list[tuple[str, str]], call: _Call, learned: set[str]) -> dict[str, Any]:
         messages = [{"role": role, "content": sendable(text)} for role, text in prompt]
         thinks = self.max_completion_tokens is not None or "max_tokens" in learned
-        body: dict[str, Any] = {
-            "model": self.model,
-            "max_completion_tokens" if thinks else "max_tokens": self.longest,
-        }
+        body: dict[str, Any] = {"model": self.model, "max_completion_tokens" if thinks else "max_tokens": self.longest}
         options = {"seed": self.seed, "reasoning_effort": self.reasoning_effort}
         body |= {name: value for name, value in options.items() if value is not None and name not in learned}
         if "temperature" not in learned:

@@ -32,14 +32,7 @@ class HTTPConnection:
     """A thread-safe connection to one server, with rate limits and retries."""
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        limiter: RateLimiter,
-        clock: Clock,
-        *,
-        timeout: float,
-        retries: int,
-        concurrency: int,
+        self, endpoint: Endpoint, limiter: RateLimiter, clock: Clock, *, timeout: float, retries: int, concurrency: int
     ) -> None:
         """Set the limits; nothing is opened before the first request."""
         self.endpoint = endpoint

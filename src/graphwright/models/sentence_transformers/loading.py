@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import DataError, ModelError, OptionError
+from graphwright.errors import DataError, ModelError, OptionError, check_installed
 
 RECORD = "graphwright.json"
 """The record in the folder of a fine-tuned model: its kind and its training."""
@@ -54,8 +53,7 @@ class HuggingFaceModel(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if find_spec("sentence_transformers") is None:
-            raise OptionError(f'{self!r} needs sentence-transformers. Install it: pip install "graphwright[sbert]"')
+        check_installed("sentence_transformers", "sbert", self)
 
     @property
     def id(self) -> str:

@@ -27,7 +27,6 @@ class AnchorNodes(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Collect the nodes."""
         nodes = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
         shares = [
             np.full(len(ids), anchor.weight / len(ids))

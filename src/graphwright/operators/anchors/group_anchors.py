@@ -40,11 +40,12 @@ class _Grouping(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Find the candidates and group them."""
         groups = self.grouped(state, run, self._with_candidates(state, run))
         if not groups and not run.failed:
             run.note("nothing in the graph is near to a keyword")
-        return state.with_(anchors=_normalised(groups))
+        total = sum(group.weight for group in groups)
+        shares = (group.weight / total if total > 0 else 1 / len(groups) for group in groups)
+        return state.with_(anchors=tuple(replace(g, weight=share) for g, share in zip(groups, shares, strict=True)))
 
     @abstractmethod
     def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
@@ -168,12 +169,6 @@ def _overlap(a: Anchor, b: Anchor) -> bool:
 def _united(anchors: Sequence[Anchor]) -> Anchor:
     nodes, edges = (np.unique(np.concatenate([getattr(a, name) for a in anchors])) for name in ("nodes", "edges"))
     return Anchor(anchors[0].text, nodes, edges, max(anchor.weight for anchor in anchors))
-
-
-def _normalised(groups: Sequence[Anchor]) -> tuple[Anchor, ...]:
-    """Return the groups with weights that sum to 1; equal weights if they sum to 0."""
-    total = sum(group.weight for group in groups)
-    return tuple(replace(g, weight=g.weight / total if total > 0 else 1 / len(groups)) for g in groups)
 
 
 def _grouped_by_model(model: LLM, state: State, run: Run, anchors: Sequence[Anchor]) -> list[Anchor]:

@@ -37,7 +37,6 @@ class ImpliedNames(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Add the anchors."""
         graph = state.graph
         topics = graph.columns.by_relation(ABOUT).rows(top_passages(state, self.passages)).tolist()
         names = (graph.names[node] for node in topics)

@@ -62,7 +62,6 @@ class Keywords(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the anchors."""
         keywords: list[Anchor] = []
         reply = run.reply(self.model, "pathrag_keywords", question=data_line({"question": state.question.text}))
         if reply is not None:
@@ -90,7 +89,6 @@ class NamesAndPhrases(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the anchors."""
         return with_anchors(state, _from_question(state, run))
 
 
@@ -170,7 +168,6 @@ class LatentKeywords(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the anchors."""
         question, passages = data_line({"question": state.question.text}), passage_lines(state, self.passages)
         reply = run.reply(self.model, "bubblerag_keywords", question=question, passages=passages)
         if reply is None:
@@ -230,7 +227,6 @@ class _Specialising(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Rewrite the texts."""
         anchors = state.anchors or ()
         vague = _vague(anchors, state)
         texts = self.rewritten(state, run, vague) if vague else {}
@@ -260,7 +256,6 @@ class Specialise(_Specialising):
     model: Annotated[LLM, Has("a language model", "complete")]
 
     def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
-        """Return the texts that the model writes; none without a usable reply."""
         question = data_line({"question": state.question.text})
         keywords = (
             data_line({"keyword": number, "text": anchor.text, "found": number - 1 not in vague})
@@ -294,7 +289,6 @@ class SpecialiseInContext(_Specialising):
     """
 
     def rewritten(self, state: State, run: Run, vague: Sequence[int]) -> dict[int, str]:
-        """Return the parts of the question that replace vague keywords."""
         anchors = state.anchors or ()
         return {i: _in_context(anchors[i], anchors, state.question.text) for i in vague}
 
@@ -362,7 +356,6 @@ class Relax(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Add nodes and edges to the anchors."""
         anchors, graph = list(state.anchors or ()), state.graph
         vague = _vague(anchors, state)
         nodes, edges = entities_and_edges(graph, top_passages(state, self.passages))

@@ -62,7 +62,6 @@ class LinkEntities(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the anchors."""
         if state.anchors is not None and any(len(anchor.seeds(state.graph)) for anchor in state.anchors):
             return state
         index = name_index_of(state.graph.columns)
@@ -192,7 +191,6 @@ class AnchorSearch(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the names."""
         each = min((limit for limit in (k, self.per_anchor) if limit is not None), default=None)
         if self.names is None:
             run.note_missing("names")

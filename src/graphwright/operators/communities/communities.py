@@ -19,7 +19,7 @@ from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats
 from graphwright.operators.communities.summaries import Summaries, first_items, for_each
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.rate import ratings_by
+from graphwright.operators.rerank.choose import ratings_by
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.snapshot import SnapshotCache
@@ -53,7 +53,6 @@ class EntitySearch(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the entities of the graph."""
         columns = state.graph.columns
         ids, vectors = _entity_vectors.get(columns, self, lambda: self._vectors(columns))
         scores = vectors @ self.passages.encode(state.question.text, run)
@@ -110,7 +109,6 @@ class LocalContext(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Add the relations and the statements."""
         evidence = state.items
         if not len(evidence):
             return state
@@ -171,7 +169,6 @@ class CommunitySearch(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the communities."""
         ids, _, vectors = self.summaries.gists(state.graph, self.level)
         run.note(f"there are {len(ids)} communities at level {self.level}")
         cosines = vectors @ self.summaries.passages.encode(state.question.text, run)
@@ -203,7 +200,6 @@ class RateCommunities(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rate the communities of the evidence."""
         evidence = state.items
         if not len(evidence):
             return state

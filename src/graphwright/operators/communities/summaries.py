@@ -12,16 +12,17 @@ from typing import Annotated, TypeVar
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, Has
+from graphwright.errors import check_installed
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, ItemKind
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import LLM, Floats, Usage
-from graphwright.operators.operator import Ranker, source_of
+from graphwright.operators.operator import Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
-from graphwright.search.clustering import Communities, clusters, communities, needs_igraph
+from graphwright.search.clustering import Communities, clusters, communities
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.sentences import sentence_spans
@@ -79,10 +80,7 @@ class Summaries(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        needs_igraph(self)
-
-    def __repr__(self) -> str:
-        return source_of(self)
+        check_installed("igraph", "communities", self)
 
     def communities(self, graph: Graph) -> Communities:
         """Return the communities of a graph's snapshot."""
@@ -288,9 +286,6 @@ class SummaryTree(Checked):
     size: Annotated[int, AtLeast(2)] = 10
     central: Annotated[int, AtLeast(1)] = 3
     seed: int = 0
-
-    def __repr__(self) -> str:
-        return source_of(self)
 
     def of(self, run: Run, graph: Graph) -> Tree:
         """Return the tree of a graph's snapshot, made at the first call."""

@@ -1,4 +1,4 @@
-"""Choose items by a language model that selects them by number."""
+"""Choose items by a language model: by number, by ratings, or by writing their texts under a constraint."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, Has
+from graphwright.constraints import AtLeast, Between, Has
 from graphwright.graph.evidence import Evidence
+from graphwright.models.constrained import ConstrainedLLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.rerank.rerank import Reranker
+from graphwright.operators.rerank.scorer import ranked_by
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line
+from graphwright.prompts.templates import data_line, messages, numbered_lines
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +44,6 @@ class Choose(Reranker):
     rounds: Annotated[int, AtLeast(1)] = 1
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Let the model select, round by round."""
         texts, question = items.texts(state.graph), data_line({"question": state.question.text})
         limit, selected = len(items) if k is None else k, list[int]()
         for _ in range(self.rounds):
@@ -75,9 +76,10 @@ class Choose(Reranker):
 
     def _selected(self, run: Run, values: dict[str, str], texts: Sequence[str], limit: int) -> list[int]:
         """Return the positions of the texts that one prompt selects, best first; the first without a usable reply."""
-        lines = "\n".join(data_line({"number": number, "text": text}) for number, text in enumerate(texts, 1))
         prompt = "choose_again" if "selected" in values else "choose"
-        reply = run.reply(self.model, prompt, **values, candidates=lines, most=str(min(limit, len(texts))))
+        reply = run.reply(
+            self.model, prompt, **values, candidates=numbered_lines(texts), most=str(min(limit, len(texts)))
+        )
         if reply is None:
             return list(range(min(limit, len(texts))))
         numbers = list(dict.fromkeys(number for number in reply.numbers if 1 <= number <= len(texts)))[:limit]
@@ -85,3 +87,92 @@ class Choose(Reranker):
         if ignored:
             run.note(f"{ignored} of {len(reply.numbers)} selected numbers were ignored: unknown, repeated or too many")
         return [number - 1 for number in numbers]
+
+
+@dataclass(frozen=True, repr=False)
+class RateItems(Reranker):
+    """Rank items by a language model's rating of each, 0 to 100 (LEGO-GraphRAG, section 3.2.2 b: scores).
+
+    The paper's other form of selection beside `Choose`, a list. The score is the rating over 100. `batch`: texts of one
+    prompt, which are rated together; items of different prompts are compared by their ratings. An item without a rating
+    scores 0; so do all items of a prompt whose reply cannot be used. Unknown numbers are ignored with a note.
+
+    >>> from graphwright import Graph
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
+    >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
+    >>> RateItems(ScriptedLLM(['{"ratings": [{"number": 2, "helpful": 90}]}']))(state).evidence.texts(graph)
+    ['Lyon lies on Rhône', 'Graz lies on Mur']
+    """
+
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    batch: Annotated[int, Between(1, 100)] = 64
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        texts, question = items.texts(state.graph), state.question.text
+        ratings = [
+            rating
+            for at in range(0, len(texts), self.batch)
+            for rating in ratings_by(run, self.model, "rate", question, texts[at : at + self.batch])
+        ]
+        return ranked_by(items, np.array(ratings), k)
+
+
+def ratings_by(
+    run: Run, model: LLM, prompt: str, question: str, texts: Sequence[str], listed: str = "candidates"
+) -> list[float]:
+    """Return a language model's rating of each text, from 0 to 1, and 0 for those that it does not rate.
+
+    `prompt`: the name of a prompt for ratings. `listed`: its name for the numbered texts. Unknown numbers are ignored
+    with a note.
+    """
+    reply = run.reply(model, prompt, question=data_line({"question": question}), **{listed: numbered_lines(texts)})
+    ratings = [] if reply is None else reply.ratings
+    known = {rating.number: min(max(rating.helpful, 0), 100) / 100 for rating in ratings}
+    unknown = sum(not 1 <= rating.number <= len(texts) for rating in ratings)
+    if unknown:
+        run.note(f"{unknown} of {len(ratings)} ratings were ignored: there are {len(texts)} {listed}")
+    return [known.get(number, 0.0) for number in range(1, len(texts) + 1)]
+
+
+@dataclass(frozen=True, repr=False)
+class ConstrainedDecoding(Reranker):
+    """Select the items that a language model writes, constrained by a trie of all texts (GCR, Luo et al., 2025).
+
+    The model sees the question and its entities, not the items. The trie allows only continuations of the text of an
+    item, so that the model cannot write a path that the graph does not have. At most `items` are written, best first;
+    the r-th scores 1/r, and items with one text share it.
+
+    There are three ways to constrain a model. A server of llama.cpp takes a grammar that is made from the trie, one
+    request for each item, without those written before. A ConstrainedLLM, such as TransformersLLM, searches by a beam
+    over allowed tokens. Any other model selects items by number, `batch` a prompt (see Choose), and the trace notes it.
+
+    >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
+    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
+    >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
+    >>> after = ConstrainedDecoding(ScriptedLLM(['{"numbers": [2]}']))(state)
+    >>> after.evidence.texts(graph), after.trace[-1].notes
+    (['Lyon lies on Rhône'], ('decoding was not constrained: scripted takes no grammar.',))
+    """
+
+    model: Annotated[LLM, Has("a language model, with complete", "complete")]
+    items: Annotated[int, AtLeast(1)] = 10
+    batch: Annotated[int, AtLeast(2)] = 64
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        items_of, most = dict[str, list[int]](), min(self.items, self.items if k is None else k)
+        for number, text in enumerate(items.texts(state.graph)):
+            items_of.setdefault(data_line(text), []).append(number)
+        count = self.items if isinstance(self.model, ConstrainedLLM) else most  # the beam does not depend on k
+        texts = run.decode(self.model, self._prompt(state), list(items_of), count)
+        if texts is None:
+            return Choose(self.model, self.batch).rerank(items, state, run, most).top(most)
+        numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]
+        return items.take([number for number, _ in numbers], np.array([score for _, score in numbers]))
+
+    def _prompt(self, state: State) -> tuple[str, str]:
+        """Return the system and the user message."""
+        named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
+        question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
+        return messages("decode", question=question, entities=entities or data_line("none"))

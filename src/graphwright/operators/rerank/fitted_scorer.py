@@ -1,4 +1,4 @@
-"""The fitted scorer of passages: a linear model of passages and connected pairs, then regression trees."""
+"""The fitted scorer of passages: a linear model of passages and connected pairs, then regression trees and coverage."""
 
 from __future__ import annotations
 
@@ -8,17 +8,64 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.errors import DataError
-from graphwright.graph.evidence import Ints, Scores
+from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.items import Steps, steps_between
 from graphwright.kernels.regression_trees import RegressionTrees
-from graphwright.models.protocols import Floats
-from graphwright.operators.rerank.cover import Cover
+from graphwright.models.protocols import Floats, NamedEncoder
+from graphwright.operators.operator import Ranker
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_pairs import PAIR
+from graphwright.operators.rerank.passage_match import PAIR
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
+from graphwright.search.bm25_postings import WordIndex
+from graphwright.search.vector_index import VectorIndex
+
+
+@dataclass(frozen=True)
+class Cover(Checked):
+    """Choose passages greedily: each time the passage with the largest gain over the chosen passages C.
+
+        gain(t) = a(t) + max(0, max_{s in C} p(s, t), open · max_s p(s, t))
+                  - g · overlap · Σ_w min(share_w(t), max_{s in C} share_w(s))
+
+    a and p are the scores of `PassageScorer`, p with its factor g (`several`), the probability that the question needs
+    several passages; share_w is the idf share of a question's word in a passage. `open`: the share of a pair's score
+    that counts before its source is chosen; `overlap`: the cost of words of the question that C covers. Both are fitted
+    with the scorer. Scores are gains, each less than the last.
+    """
+
+    open: Annotated[float, Between(0, 1)]
+    overlap: Annotated[float, AtLeast(0)]
+
+    def __call__(
+        self, features: PassageFeatures, alone: Scores, pairs: Scores, several: float, k: int
+    ) -> tuple[Ints, Scores]:
+        """Return the positions of the k passages that are chosen, and their scores."""
+        borders = np.searchsorted(features.source, np.arange(len(features.nodes) + 1))
+        best = self.open * features.best_pair(pairs)
+        covered = np.zeros(features.words.shape[1], np.float32)
+        values = alone.copy()  # minus infinity once chosen
+        chosen: list[int] = []
+        scores: list[float] = []
+        while len(chosen) < min(k, len(values)):
+            repeated = np.minimum(features.words, covered).sum(axis=1, dtype=np.float64)
+            gains = values + best - several * self.overlap * repeated
+            at = int(gains.argmax())
+            gain = float(gains[at])
+            chosen.append(at)
+            scores.append(gain if not scores or gain < scores[-1] else float(np.nextafter(scores[-1], -np.inf)))
+            pair = slice(borders[at], borders[at + 1])
+            np.maximum.at(best, features.target[pair], pairs[pair])
+            covered = np.maximum(covered, features.words[at])
+            values[at] = -np.inf
+        return np.array(chosen, np.int64), np.array(scores)
+
 
 _ROUNDS = 2  # for chains of three passages: the second pair uses the score of the first
 _SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
@@ -153,3 +200,42 @@ class PassageScorer:
 def fitted_scorer() -> PassageScorer:
     """Return the scorer that is part of this package, fitted on all development sets (see its CARD.md)."""
     return PassageScorer.read(Path(__file__).parents[2] / "models" / "weights" / "passage-scorer" / "model.json")
+
+
+@dataclass(frozen=True, repr=False)
+class ScorePassages(Ranker):
+    """Rank the passages of the evidence, and the `pool` best by cosine and BM25, by a fitted scorer.
+
+    The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
+    (without those of triples a passage's cosine replaces those of its statements); `words`: the word index; `encoder`:
+    the scorer's encoder, for the probability that the question needs several passages; `scorer`: by default that of the
+    package; `cover`: choose a list by greedy coverage; else passages are ranked by their scores. The steps to a passage
+    begin at the earlier passage that raises its score most, if an edge or a name connects the two.
+    """
+
+    passages: VectorIndex
+    words: WordIndex
+    encoder: NamedEncoder
+    triples: VectorIndex | None = None
+    pool: Annotated[int, AtLeast(1)] = 60
+    scorer: PassageScorer | None = None
+    cover: bool = True
+    gives = ("evidence",)
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        features = PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
+        scorer = self.scorer or fitted_scorer()
+        alone, pairs = scorer(features)
+        if self.cover:
+            order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
+        else:
+            total = alone + features.best_pair(pairs)
+            order = np.argsort(-total, kind="stable")[:k]
+            scores = total[order]
+        sources = features.best_source(pairs, order).tolist()
+        nodes = features.nodes[order]
+        walks = (
+            () if at < 0 else steps_between(state.graph, int(features.nodes[at]), node)
+            for at, node in zip(sources, nodes.tolist(), strict=True)
+        )
+        return state.with_(evidence=Evidence.of_nodes(nodes, scores, Steps.of(walks)))

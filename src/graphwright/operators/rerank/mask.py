@@ -43,7 +43,6 @@ class MaskEntities(Composite):
     mask: str = "X"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step, and keep the k best."""
         text = mask_names(state, self.mask)
         masked = state.with_(question=replace(state.question, text=text)) if text.strip() else state
         return self.step.execute(masked, run, k).with_(question=state.question)
@@ -69,7 +68,6 @@ class LengthPenalty(Composite):
     penalty: Annotated[float, AtLeast(0)] = 0.15
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step, lower the scores, and keep the k best."""
         after = self.step.execute(state, run)
         evidence = after.evidence
         if evidence is not None and evidence.scores is not None:
@@ -122,7 +120,6 @@ class Patterns(Scorer):
     model: Annotated[Encoder, ModelOf(Encoder)]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the cosine of the masked question and the pattern."""
         query = run.encode(self.model, [mask_names(state, _NAME)])[0].astype(np.float64)
 
         def scores(items: Evidence) -> Scores:

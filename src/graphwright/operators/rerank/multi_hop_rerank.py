@@ -53,7 +53,6 @@ class MultiHopRerank(Reranker):
     temperature: Annotated[float, MoreThan(0)] = 0.5
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Rank the items."""
         scores = score_function(self.model, state, run)(items)
         first = self._softmax(scores)
         totals = first.copy()

@@ -10,8 +10,7 @@ from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.graph import positions_in
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
-from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch
-from graphwright.operators.rerank.passage_pairs import connected_pairs
+from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch, connected_pairs
 from graphwright.operators.run import Run
 from graphwright.operators.search.mentions import rarity
 from graphwright.operators.state import State
@@ -19,21 +18,9 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 
 ALONE = (
-    "cosine",
-    "cosine_of_best",
-    "bm25",
-    "bm25_unnamed_words",
-    "word_share",
-    "topic",
-    "topics",
-    "anchor_share",
-    "pagerank",
-    "statement",
-    "feedback",
-    "cosine_no_topic",
-    "bm25_no_topic",
-    "word_share_no_topic",
-)
+    "cosine", "cosine_of_best", "bm25", "bm25_unnamed_words", "word_share", "topic", "topics", "anchor_share",
+    "pagerank", "statement", "feedback", "cosine_no_topic", "bm25_no_topic", "word_share_no_topic",
+)  # fmt: skip
 """Names of the features of a passage alone."""
 
 _MIN_PAGERANK = 1e-5  # relative to the largest
@@ -136,23 +123,11 @@ def _alone(part: PassageMatch, pagerank: Scores) -> Floats:
     untitled = 1.0 - float(topic.max(initial=0.0))
     return np.stack(
         (
-            part.cosine,
-            near,
-            bm25,
-            part.terms.sum(1),
-            share,
-            topic,
-            part.named.sum(1),
-            _anchor_share(part),
-            mass,
-            statement,
-            _feedback(part),
-            near * untitled,
-            bm25 * untitled,
-            share * untitled,
+            part.cosine, near, bm25, part.terms.sum(1), share, topic, part.named.sum(1), _anchor_share(part), mass,
+            statement, _feedback(part), near * untitled, bm25 * untitled, share * untitled,
         ),
         axis=1,
-    ).astype(np.float32)
+    ).astype(np.float32)  # fmt: skip
 
 
 def _anchor_share(part: PassageMatch) -> Scores:

@@ -1,4 +1,4 @@
-"""Rerank items by a model's score of their texts."""
+"""Rerank items by a model's score of their texts, smoothed over the graph, or by a threshold of their scores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
+
+from graphwright.constraints import Between, Has
 from graphwright.graph.evidence import Evidence
+from graphwright.kernels.messages import smooth
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
@@ -25,7 +29,7 @@ def best_by(ranker: Operator, items: Evidence, state: State, run: Run, k: int) -
 
 
 class Reranker(Ranker):
-    """Base of operators that rank the items of the evidence; without items the result is empty."""
+    """Base of operators that make evidence of the items of the evidence; without items the result is empty."""
 
     needs = ("evidence",)
     gives = ("evidence",)
@@ -38,7 +42,7 @@ class Reranker(Ranker):
 
     @abstractmethod
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Return the items in order, at least the k best (all, if None)."""
+        """Return the new items in order, at least the k best (all, if None)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,5 +64,54 @@ class Rerank(Reranker):
     model: Annotated[Encoder | CrossEncoder | Scorer, SCORES_ITEMS]
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        """Rank the items."""
         return ranked_by(items, score_function(self.model, state, run)(items), k)
+
+
+@dataclass(frozen=True, repr=False)
+class GRanker(Reranker):
+    """Rerank nodes by a cross-encoder whose latents are smoothed over the graph (FastInsight, Algorithm 2).
+
+        H = latents(q, texts),  W = A D⁻¹,  P = diag(W 1)⁻¹ W,  H' = (1 - α) H + α P H,  S = head(H')
+
+    A joins retrieved nodes that are neighbours; D holds their degrees in the whole snapshot, so that a neighbour with
+    many neighbours counts less. A node without a retrieved neighbour keeps its own latent.
+    `cross_encoder` gives Encoder(q, n) as `latents` and the MLP as `head`; `alpha` is α, 0 (the cross-encoder
+    alone) to 1 (neighbours alone). Ranks the nodes of the evidence, both ends of a triple.
+
+    >>> from graphwright import Graph, start; from graphwright.models import OverlapCrossEncoder
+    >>> graph = Graph.from_triples([("red fox", "r", "den"), ("hen", "r", "barn")])
+    >>> state = start("red fox", graph, evidence=Evidence.of_nodes([2, 1, 0]))
+    >>> graph.names.take(GRanker(OverlapCrossEncoder())(state).evidence.nodes)
+    ['red fox', 'den', 'hen']
+    """
+
+    cross_encoder: Annotated[CrossEncoder, Has("a cross-encoder, with latents and head", "latents", "head")]
+    alpha: Annotated[float, Between(0, 1)] = 0.2
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        nodes = np.array(list(state.node_scores()), np.int64)
+        texts = [state.graph.reading(node) for node in nodes.tolist()]
+        latents = run.latents(self.cross_encoder, state.question.text, texts)
+        smoothed = smooth(*state.graph.columns.adjacency, nodes, latents, self.alpha)
+        return Evidence.of_nodes(nodes, self.cross_encoder.head(smoothed), items.steps_to(nodes))
+
+
+@dataclass(frozen=True, repr=False)
+class AboveThreshold(Reranker):
+    """Keep the items whose score, scaled from 0 (the least) to 1 (the best), is at least `threshold`.
+
+    The first filter of GraphRAG-FI (Guo et al., 2025), which scales a model's attention; here the scores are those of
+    the evidence, whatever model gave them, and 1/rank without any. Scaled scores do not depend on the model's unit. If
+    all scores are equal, all items stay.
+
+    >>> from graphwright import Evidence, Graph, start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
+    >>> state = start("?", graph, evidence=Evidence.of_edges([0, 1, 2], [3.0, 1.0, -1.0]))
+    >>> AboveThreshold(0.5)(state).evidence.texts(graph)
+    ['a r b', 'b r c']
+    """
+
+    threshold: Annotated[float, Between(0, 1)] = 0.5
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        return items.take(np.flatnonzero(items.scaled_scores >= self.threshold))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import Checked, Constraint
 from graphwright.errors import ModelError, OptionError
-from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.evidence import Evidence, Ints, Scores, item_text
 from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import relation_words
 from graphwright.kernels.ranking import rank_items
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
-from graphwright.operators.operator import source_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
@@ -34,10 +33,6 @@ class Scorer(Checked, ABC):
     @abstractmethod
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the function that scores items for the question of this state; the question is read once."""
-
-    def __repr__(self) -> str:
-        """Return the expression that makes this scorer, defaults left out."""
-        return source_of(self)
 
 
 def ModelOf(*types: type) -> Constraint:
@@ -71,7 +66,6 @@ class Steps(Scorer):
     model: Annotated[Encoder | CrossEncoder, ModelOf(Encoder, CrossEncoder)]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the mean of the scores of triples, each read once."""
         score, known = score_function(self.model, state, run), dict[int, float]()
 
         def scores(items: Evidence) -> Scores:
@@ -111,7 +105,6 @@ class BM25(Scorer):
         return "bm25"
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the BM25 score of the question in each item's text."""
 
         def scores(texts: list[str]) -> Scores:
             run.usage.texts += len(texts)
@@ -190,7 +183,7 @@ def ranked_by(items: Evidence, scores: Scores, k: int | None = None) -> Evidence
     order = rank_items(scores, items.nodes, items.node_ptr, items.edges, items.edge_ptr, k)
     best, best_scores = items.unscored().take(order), scores[order]
     best_scores.flags.writeable = False
-    return Evidence(best.nodes, best.node_ptr, best.edges, best.edge_ptr, best.kinds, best.steps, best_scores)
+    return replace(best, scores=best_scores, render=item_text)
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,7 +222,6 @@ class Composed(Scorer):
         return index.encoder  # type: ignore[union-attr, return-value]
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
-        """Return the mean cosine of the parts."""
         graph, index = state.graph, self.names if self.names is not None else self.triples
         query = index.encode(state.question.text, run)  # type: ignore[union-attr]
 
@@ -268,5 +260,4 @@ def _nodes_of(items: Evidence, graph: Graph) -> tuple[Ints, Ints]:
 def _index_cosines(index: VectorIndex, ids: Ints, query: Floats) -> Scores:
     """Return the cosine of each id's vector with the question, each distinct id computed once."""
     distinct_ids, position = distinct(ids)
-    values: Scores = index.cosines(distinct_ids, query)[position]
-    return values
+    return index.cosines(distinct_ids, query)[position]

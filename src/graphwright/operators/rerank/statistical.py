@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast
-from graphwright.errors import OptionError
+from graphwright.errors import check_installed
 from graphwright.graph.evidence import Scores
 from graphwright.operators.rerank.scorer import ScoreFunction, Scorer, scores_by_text
 from graphwright.operators.run import Run
@@ -43,7 +42,7 @@ class LSA(Scorer):
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the cosine of the question and each item's text among the texts scored together."""
-        _needs_scipy(self)
+        check_installed("scipy", "stats", self)
 
         def scores(counts: Counts, question: Floats) -> Scores:
             weights = np.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1
@@ -76,7 +75,7 @@ class LDA(Scorer):
 
     def prepare(self, state: State, run: Run) -> ScoreFunction:
         """Return the cosine of the topics of the question and of each item's text."""
-        _needs_scipy(self)
+        check_installed("scipy", "stats", self)
 
         def scores(counts: Counts, question: Floats) -> Scores:
             from scipy.sparse import csr_array
@@ -181,11 +180,3 @@ def _counted(texts: Sequence[Sequence[str]], question: Sequence[str]) -> tuple[C
     counts = csr_array((np.ones(len(columns)), (owners, columns)), (len(texts), len(column)))  # adds up repeats
     known = [column[word] for word in question if word in column]
     return counts, np.bincount(np.array(known, np.int64), minlength=len(column)).astype(np.float64)
-
-
-def _needs_scipy(user: object) -> None:
-    if find_spec("scipy") is None:
-        raise OptionError(
-            f'{user!r} needs scipy. Install it: pip install "graphwright[stats]", or in a clone '
-            'pip install -e ".[stats]".'
-        )

@@ -10,7 +10,7 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph, Kind
 from graphwright.models.protocols import LLM
-from graphwright.operators.operator import Operator, source_of
+from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
@@ -52,9 +52,6 @@ class Tool(Checked):
             question = replace(state.question, text=" ".join(arguments))
             called = state.with_(question=question, anchors=None, evidence=None)
         return self.step.execute(called.with_(trace=()), run, k).items.top(k)
-
-    def __repr__(self) -> str:
-        return source_of(self)
 
 
 @dataclass
@@ -134,7 +131,6 @@ class Agent(Operator):
             raise OptionError(f"Agent: tools is {self.tools!r}; give tools with different names, none {_READ!r}.")
 
     def apply(self, state: State, run: Run) -> State:
-        """Let the model call tools until it has enough, or a limit is reached."""
         notebook = _Notebook(state.graph)
         for step in range(self.steps + 1):
             reply = self._reply(state, run, notebook, self.steps - step)

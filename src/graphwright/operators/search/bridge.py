@@ -51,7 +51,6 @@ class Bridge(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Activate entities, round by round."""
         if self.triples is None:
             run.note_missing("triples")
         known, used = propositions(state.graph, self.triples), set[int]()

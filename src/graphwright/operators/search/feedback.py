@@ -12,8 +12,9 @@ import numpy as np
 from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
-from graphwright.models.protocols import LLM, Encoder, Floats, PassageText, Reader
+from graphwright.models.protocols import LLM, Encoder, PassageText, Reader
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
@@ -24,7 +25,7 @@ from graphwright.text.words import words
 
 
 @dataclass(frozen=True, repr=False)
-class Feedback(Ranker):
+class Feedback(Reranker):
     """Search with the question's vector moved towards the evidence: pseudo-relevance feedback (Rocchio, 1971).
 
         q' = (q + β · mean of v_d over the nodes d of the evidence) / (1 + β)
@@ -42,21 +43,13 @@ class Feedback(Ranker):
 
     index: VectorIndex
     beta: Annotated[float, AtLeast(0)] = 0.75
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Move the vector and search; without evidence the result is empty."""
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
         nodes = np.array(list(state.node_scores()), np.int64)
-        if not len(nodes):
-            return state.with_(evidence=Evidence.of_nodes([], []))
-        query, vectors = self.index.encode(state.question.text, run), list[Floats]()
-        for part in self.index.parts:
-            vectors += list(part.of(nodes[part.has(nodes)]))
-            nodes = nodes[~part.has(nodes)]
-        if vectors:
-            query = (query + np.float32(self.beta) * np.mean(vectors, axis=0)) / np.float32(1 + self.beta)
-        return state.with_(evidence=nearest(self.index, query, state, k))
+        query, known = self.index.encode(state.question.text, run), nodes[self.index.has(nodes)]
+        if len(known):
+            query = (query + np.float32(self.beta) * self.index.of(known).mean(axis=0)) / np.float32(1 + self.beta)
+        return nearest(self.index, query, state, k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +72,6 @@ class HypotheticalPassage(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Let the model write a passage, and search."""
         reply = run.reply(self.model, "hypothetical_passage", question=data_line({"question": state.question.text}))
         passage = "" if reply is None else reply.passage.strip()
         query = self.index.encode(state.question.text, run)
@@ -120,7 +112,6 @@ class _Thinking(Operator):
     gives = ("anchors",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Add the thought."""
         anchors, nodes = state.anchors or (), list(state.node_scores())[: self.passages]
         thought = self.thought(state, run, nodes) if nodes else ""
         if not thought:
@@ -187,7 +178,6 @@ class SpanThought(_Thinking):
     passages: Annotated[int, AtLeast(1)] = 5
 
     def thought(self, state: State, run: Run, nodes: list[int]) -> str:
-        """Return the question with the best new answer; "" if there is none."""
         question, earlier = state.question.text, " ".join(_thoughts(state))
         texts = [PassageText(state.graph.title_of(node), state.graph.passage(node)) for node in nodes]
         answers = [span.answer(texts) for span in run.read(self.reader, question, texts)]
@@ -248,7 +238,6 @@ class FollowUp(Composite):
     step: Operator
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Search and merge, and keep the k best."""
         query = (_thoughts(state)[-1:] or [state.question.text])[0]
         after = self.step.execute(state.with_(question=replace(state.question, text=query)), run, k)
         best: dict[Any, float] = {}

@@ -45,7 +45,6 @@ class FunctionSearch(Operator):
         return f"FunctionSearch({getattr(self.function, '__qualname__', None) or repr(self.function)})"
 
     def apply(self, state: State, run: Run) -> State:
-        """Call the function, and rank the nodes of its results."""
         ranked = [_pair(result, self.function) for result in self.function(state.question.text)]
         nodes: dict[int, float | None] = {}
         unknown = []

@@ -36,11 +36,10 @@ class VectorSearch(Ranker):
     ['Graz']
     """
 
-    index: Annotated[VectorIndex, Has("a vector index, such as the passages of a snapshot", "parts")]
+    index: Annotated[VectorIndex, Has("a vector index, such as the passages of a snapshot", "scores_of")]
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the nodes of the graph that have a vector."""
         return state.with_(evidence=nearest(self.index, self.index.encode(state.question.text, run), state, k, run))
 
 
@@ -55,7 +54,6 @@ class EdgeSearch(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the edges of the graph that have a vector."""
         query = self.index.encode(state.question.text, run)
         ids = self.index.ids if state.graph.whole else state.graph.edges
         return state.with_(evidence=Evidence.of_edges(*_best(*self.index.scores_of(ids, query, run), k)))
@@ -69,7 +67,6 @@ class WordSearch(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the passages of the graph that contain a word of the question."""
         scores = self.index.scores(state.question.text)
         matching = scores > 0
         if not state.graph.whole:
@@ -110,7 +107,6 @@ class SparseSearch(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the passages of the graph that share a column with the question."""
         nodes, scores = self.index.scores(state.question.text, run)
         if not state.graph.whole:
             inside = state.graph.holds(nodes)
@@ -142,7 +138,6 @@ class TripleSearch(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Rank the triples."""
         around = state.anchor_nodes() if self.triples is None else None
         texts = [] if self.by_question else [theme.text for theme in themes(state)]
         best: dict[int, float] = {}
@@ -170,7 +165,6 @@ class OneHop(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Collect and score the edges."""
         graph, columns, score_of = state.graph, state.graph.columns, state.node_scores()
         nodes = np.array(sorted(score_of), np.int64)
         nodes = nodes[graph.holds(nodes)]

@@ -1,4 +1,4 @@
-"""Seeds of a PageRank over entities and passages: from paths of propositions (PropRAG) or bridges (LinearRAG)."""
+"""Seeds of a PageRank over entities and passages: from names, triples, paths or bridges."""
 
 from __future__ import annotations
 
@@ -9,13 +9,127 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast
+from graphwright.constraints import AtLeast, Between
 from graphwright.graph.evidence import Evidence, Ints, Scores
+from graphwright.graph.graph import Graph
+from graphwright.kernels.ranking import top
+from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.operator import Operator
+from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import nearest
 from graphwright.operators.state import State
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
+from graphwright.text.words import words
+
+
+def _specificity(graph: Graph, nodes: Ints) -> Scores:
+    """Return 1 / the number of passages that mention each node, 1 for a node without such a passage."""
+    chunks = graph.columns.node_chunks
+    if chunks is None:
+        return np.ones(len(nodes))
+    specificity: Scores = 1.0 / np.maximum(chunks.indptr[nodes + 1] - chunks.indptr[nodes], 1)
+    return specificity
+
+
+@dataclass(frozen=True, repr=False)
+class SpecificSeeds(Operator):
+    """Score the anchors' nodes by anchor weight times node specificity (HippoRAG, section 2.3, s_i = 1/|P_i|).
+
+    P_i are the passages that mention node i. An anchor without nodes takes the node with the nearest name (`names` as
+    in AnchorSearch); themes take none.
+
+    >>> from graphwright.operators.state import Anchor, start
+    >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
+    >>> state = start("?", graph, anchors=[Anchor("Graz", [0]), Anchor("the Rhône", weight=0.5)])
+    >>> evidence = SpecificSeeds(None)(state).evidence; graph.names.take(evidence.nodes), evidence.scores.tolist()
+    (['Graz', 'Rhône'], [1.0, 0.5])
+    """
+
+    names: VectorIndex | None
+    needs = ("anchors",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        graph, search = state.graph, AnchorSearch(self.names)
+        best: dict[int, float] = {}
+        for anchor in state.anchors or ():
+            if anchor.kind != "entity" or not anchor.weight:
+                continue
+            nodes = anchor.seeds(graph)
+            nodes = nodes[graph.holds(nodes)]
+            if not len(nodes):
+                nearest_name = search.ranked(state.with_(anchors=(anchor,)), run, 1).evidence
+                nodes = nodes if nearest_name is None else nearest_name.nodes
+            for node, specificity in zip(nodes.tolist(), _specificity(graph, nodes).tolist(), strict=True):
+                best[node] = max(best.get(node, 0.0), anchor.weight * specificity)
+        return state.with_(evidence=Evidence.of_nodes(list(best), list(best.values())))
+
+
+@dataclass(frozen=True, repr=False)
+class SharedWords(Reranker):
+    """Rank items by their score plus the share of the question's words that they contain.
+
+    Replaces HippoRAG 2's recognition memory, where a language model selects the relevant triples. Vectors prefer items
+    similar to the whole question, such as the birth of any director; words prefer its rare names. A word of the
+    question weighs ln(1 + N/(n + 0.5)) if n > 0 of the N passages contain it. The score (1/rank without scores) and
+    `weight` times the share are added; items with less than `threshold` of the largest share are left out. `words`: the
+    word index of the passages.
+
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
+    >>> state = start("Where does Lyon lie?", graph, evidence=Evidence.of_edges([0, 1], [0.9, 0.8]))
+    >>> SharedWords(WordIndex.of(list(graph.names), graph.nodes))(state).evidence.texts(graph)
+    ['Lyon lies on Rhône']
+    """
+
+    words: WordIndex
+    weight: Annotated[float, AtLeast(0)] = 1.0
+    threshold: Annotated[float, Between(0, 1)] = 0.7
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        counts = {word: len(self.words.postings(word)[0]) for word in dict.fromkeys(words(state.question.text))}
+        total = len(self.words.nodes)
+        weights = {word: math.log1p(total / (count + 0.5)) for word, count in counts.items() if count}
+        distinct = [dict.fromkeys(words(text)) for text in items.texts(state.graph)]  # in one order, for equal sums
+        sums = [sum(weights.get(word, 0.0) for word in text_words) for text_words in distinct]
+        shares = np.array(sums, np.float64) / max(sum(weights.values()), 1e-12)
+        selected = np.flatnonzero(shares >= self.threshold * shares.max(initial=0.0))
+        return items.take(selected.tolist(), (items.ranked_scores + self.weight * shares)[selected])
+
+
+@dataclass(frozen=True, repr=False)
+class PhraseSeeds(Reranker):
+    """Score the ends of the evidence's triples, and every passage, as seeds of PageRank (HippoRAG 2, section 3.3).
+
+    An end has the mean score of its triples, divided by the largest of any, times its specificity (see SpecificSeeds);
+    the `phrases` best ends are seeds. A passage has `weight` times its cosine with the question, scaled to 0 for the
+    least and 1 for the largest. Without evidence there are no seeds. `passages`: vectors of the passages.
+
+    >>> from graphwright import start; from graphwright.models import HashEncoder
+    >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
+    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
+    >>> evidence = PhraseSeeds(index)(start("Graz?", graph, evidence=Evidence.of_edges([0], [0.8]))).evidence
+    >>> graph.names.take(evidence.nodes)[:2], evidence.scores[:2].round(3).tolist()
+    (['Graz', 'Mur'], [1.05, 1.0...])
+    """
+
+    passages: VectorIndex
+    weight: Annotated[float, AtLeast(0)] = 0.05
+    phrases: Annotated[int, AtLeast(1)] = 5
+
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        scores_of: dict[int, list[float]] = {}
+        relative = items.ranked_scores / max(items.ranked_scores.max(), 1e-12)
+        for (nodes, edges), score in zip(items, relative.tolist(), strict=True):
+            for node in {*nodes.tolist(), *state.graph.ends(edges).tolist()}:
+                scores_of.setdefault(node, []).append(max(score, 0.0))
+        ends = np.array(list(scores_of), np.int64)
+        means = np.array([sum(scores) / len(scores) for scores in scores_of.values()]) * _specificity(state.graph, ends)
+        best = top(means, self.phrases)
+        passages, cosines = scaled_passages(self.passages, state, run)
+        return united_seeds([(ends[best], means[best]), (passages, self.weight * cosines)])
 
 
 def scaled_passages(passages: VectorIndex, state: State, run: Run) -> tuple[Ints, Scores]:
@@ -33,7 +147,7 @@ def united_seeds(parts: Iterable[tuple[Ints, Scores]]) -> Evidence:
 
 
 @dataclass(frozen=True, repr=False)
-class PathSeeds(Operator):
+class PathSeeds(Reranker):
     """Score entities of the best paths, and every passage of the graph, as seeds of PageRank (PropRAG).
 
     From the `paths` best items it takes the `entities` with the largest sums of scores, and as many from the `paths`
@@ -56,14 +170,9 @@ class PathSeeds(Operator):
     entities: Annotated[int, AtLeast(1)] = 5
     weight: Annotated[float, AtLeast(0)] = 0.05
     scored: bool = True
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def apply(self, state: State, run: Run) -> State:
-        """Score the entities and the passages."""
-        items, best = state.items, dict[int, float]()
-        if not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        best = dict[int, float]()
         short = items.take(np.flatnonzero(np.diff(items.edge_ptr) == 1))
         for part in (items.top(self.paths), short.top(self.paths)):
             best |= {node: max(score, best.get(node, 0.0)) for node, score in self._entities(state, part)}
@@ -71,7 +180,7 @@ class PathSeeds(Operator):
         weights = weights / max(weights.max(initial=0.0), 1e-12) if self.scored else np.ones(len(weights))
         passages, cosines = scaled_passages(self.passages, state, run)
         entities = np.array(list(best), np.int64), weights
-        return state.with_(evidence=united_seeds([entities, (passages, self.weight * cosines)]))
+        return united_seeds([entities, (passages, self.weight * cosines)])
 
     def _entities(self, state: State, items: Evidence) -> list[tuple[int, float]]:
         """Return the entities with the largest sums, and the best score of each."""
@@ -84,7 +193,7 @@ class PathSeeds(Operator):
 
 
 @dataclass(frozen=True, repr=False)
-class BridgeSeeds(Operator):
+class BridgeSeeds(Reranker):
     """Score active entities, and every passage of the graph, as seeds of PageRank (LinearRAG, importance of passages).
 
     An entity has the sum of the scores of the paths that end at it (see Bridge). A passage has
@@ -107,14 +216,9 @@ class BridgeSeeds(Operator):
     passages: VectorIndex
     ratio: Annotated[float, AtLeast(0)] = 2.0
     weight: Annotated[float, AtLeast(0)] = 0.05
-    needs = ("evidence",)
-    gives = ("evidence",)
 
-    def apply(self, state: State, run: Run) -> State:
-        """Score the entities and the passages."""
-        items, sums, best = state.items, dict[int, float](), dict[int, tuple[float, int]]()
-        if not len(items):
-            return state.with_(evidence=Evidence.of_nodes([], []))
+    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
+        sums, best = dict[int, float](), dict[int, tuple[float, int]]()
         for (nodes, edges), score in zip(items, items.ranked_scores.tolist(), strict=True):
             node = int(nodes[-1] if len(nodes) else state.graph.ends(edges)[-1])
             sums[node] = sums.get(node, 0.0) + max(score, 0.0)
@@ -124,7 +228,7 @@ class BridgeSeeds(Operator):
         named = self._bonus(state, best)
         bonus = np.array([named.get(passage, 0.0) for passage in passages.tolist()])
         weights = self.weight * (self.ratio * cosines + np.log1p(bonus))
-        return state.with_(evidence=united_seeds([entities, (passages, weights)]))
+        return united_seeds([entities, (passages, weights)])
 
     def _bonus(self, state: State, best: dict[int, tuple[float, int]]) -> dict[int, float]:
         """Return the sum over the active entities that each passage names."""

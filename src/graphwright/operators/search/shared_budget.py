@@ -34,7 +34,6 @@ class SharedBudget(Composite):
     read: Annotated[int | None, AtLeast(0)] = None
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step, and add what was ranked before."""
         after = self.step.execute(state, run)
         before, ranked = state.passages, after.passages
         if after.answer is not None or ranked is None:

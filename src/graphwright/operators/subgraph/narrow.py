@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, MoreThan, OneOf
+from graphwright.errors import check_installed
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.hops import components
@@ -15,7 +16,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.seed_nodes import seeds
-from graphwright.search.clustering import communities, needs_igraph
+from graphwright.search.clustering import communities
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +32,6 @@ class Induce(Operator):
     clears = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Narrow the graph."""
         items, graph = state.items, state.graph
         return narrowed(state, run, graph.part(np.concatenate((items.nodes, graph.ends(items.edges)))))
 
@@ -55,7 +55,6 @@ class Nodes(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the nodes."""
         return state.with_(evidence=Evidence.of_nodes(state.graph.nodes))
 
 
@@ -66,7 +65,6 @@ class Triples(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the edges."""
         return state.with_(evidence=Evidence.of_edges(state.graph.edges))
 
 
@@ -87,7 +85,6 @@ class StatingPassages(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the passages."""
         graph, items = state.graph, state.items
         if graph.passages is None:
             nodes = np.unique(np.concatenate((items.nodes, graph.ends(items.edges))))
@@ -110,7 +107,6 @@ class Only(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Select the items."""
         if self.kind == Kind.CHUNK and state.graph.passages is None:
             return state
         items = state.items
@@ -143,7 +139,6 @@ class InduceEdges(Operator):
     clears = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Narrow the graph."""
         items, graph = state.items, state.graph
         edges = graph.inside(np.unique(items.edges))
         nodes = np.unique(np.concatenate((items.nodes, graph.ends(edges))))
@@ -180,8 +175,7 @@ class CommunityOf(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Collect the nodes."""
-        needs_igraph(self)
+        check_installed("igraph", "communities", self)
         graph = state.graph
         groups = communities(graph, self.max_nodes, self.resolution, self.seed)
         positions, weights = seeds(state)

@@ -38,7 +38,6 @@ class PageRank(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the nodes."""
         graph = state.graph
         if graph.whole:
             nodes, scores = _rankings.get(graph.columns, self.restart, lambda: _page_rank(graph, self.restart))
@@ -76,7 +75,6 @@ class PersonalizedPageRank(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the nodes that are reached."""
         starts, adjacency = seeds_of_runs(state, self.each), state.graph.adjacency
         nodes, scores = united_runs([push_ppr(*adjacency, *start, restart=self.restart, k=k) for start in starts])
         return state.with_(evidence=Evidence.of_nodes(state.graph.at(nodes), scores).top(k))

@@ -20,7 +20,6 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, Columns, Graph, Ids32, Kind
 from graphwright.graph.items import Step, ends_of, steps_between
 from graphwright.kernels.csr import Csr
-from graphwright.operators.operator import source_of
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex, normalised
 
@@ -48,9 +47,6 @@ class _CachedView(Checked):
     @abstractmethod
     def columns(self, columns: Columns) -> Columns:
         """Return columns with the same nodes, and the edges of the view."""
-
-    def __repr__(self) -> str:
-        return source_of(self)
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,7 +1,8 @@
-"""Bubble expansion: small connected trees that join the anchors (BubbleRAG)."""
+"""Small connected trees that join the anchors (BubbleRAG): their expansion, their ranking, and their union."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,12 +10,11 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.constraints import AtLeast, Between
+from graphwright.graph.evidence import Evidence, Ints, Piece
 from graphwright.graph.graph import Graph
 from graphwright.kernels.bubble import Meeting, bubble, node_costs
-from graphwright.kernels.bubble_kernels import Costs
-from graphwright.operators.operator import Ranker
+from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.paths.path_evidence import edges_between
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
@@ -38,7 +38,7 @@ class Bubble(Ranker):
     anchor makes both its ends terminals, and belongs to every item that starts at such a terminal. If no groups meet,
     the anchors' nodes and edges are the items. Between two nodes an item has the anchors' edge, else the smallest id.
 
-    `index`: vectors of nodes (`joined(a, b)` for two kinds of nodes); a node without one costs 1. `hops`: h, the
+    `index`: vectors of nodes; a node without one costs 1. `hops`: h, the
     largest distance from the anchors. `budget`: B, the number of items. An item is dropped if its nodes contain those
     of an earlier item that covers the same groups, or are contained in them.
 
@@ -57,7 +57,6 @@ class Bubble(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the first items."""
         if state.anchors is None:
             return state
         graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors]
@@ -65,7 +64,9 @@ class Bubble(Ranker):
         meetings: list[Meeting] = []
         if len(terminals) > 1:
             budget = self.budget if k is None else min(self.budget, k)
-            costs = _costs(self.index, state, run)
+            rows = () if self.index.row_of is None else self.index.row_of
+            query, ids = self.index.encode(state.question.text, run), () if graph.whole else graph.nodes
+            costs = node_costs(query, self.index.vectors, rows, ids)
             meetings = bubble(*graph.adjacency, terminals, costs, hops=self.hops, budget=budget)
         of_anchors = _by_ends((e for _, ids in anchors for e in ids), graph)
         items = [_item(graph, meeting, edges, of_anchors) for meeting in meetings]
@@ -130,13 +131,6 @@ def _by_ends(edges: Iterable[int], graph: Graph) -> dict[tuple[int, int], int]:
     return smallest
 
 
-def _costs(index: VectorIndex, state: State, run: Run) -> Costs:
-    (first, rows), *more = [(part.vectors, () if part.row_of is None else part.row_of) for part in index.parts]
-    second, more_rows = more[0] if more else (None, ())
-    ids = () if state.graph.whole else state.graph.nodes
-    return node_costs(index.encode(state.question.text, run), first, rows, second, more_rows, ids)
-
-
 def _single_items(anchors: Sequence[Item], graph: Graph) -> Iterable[Key]:
     """Return each node and each edge of the anchors as an item, in the order of the anchors."""
     items: dict[Key, None] = {}
@@ -144,3 +138,92 @@ def _single_items(anchors: Sequence[Item], graph: Graph) -> Iterable[Key]:
         items |= {((node,), ()): None for node in nodes}
         items |= {(tuple(dict.fromkeys(graph.ends([e]).tolist())), (e,)): None for e in edges}
     return items
+
+
+_EPSILON = 1e-6
+
+
+_ONE_GROUP = 1.1  # divides the score of an item that covers one anchor only
+
+
+@dataclass(frozen=True, repr=False)
+class Coverage(Operator):
+    """Rank items by the semantic cost of their nodes and the anchors that they miss (BubbleRAG, Eq. 5 and 6).
+
+        Score(T) = 1 / (Cost_sem(T) · e^(alpha · r_miss) + 1e-6)
+
+    Cost_sem is the mean of 1 - cos(question, node), at least 0, over all nodes of the item (1 for a node without a
+    vector); r_miss is the weight of the anchors without a node or an edge in the item, as a share of all anchors. The
+    score of an item of two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes.
+    `alpha`: α, 1 is balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
+
+    >>> from graphwright import Evidence, Graph
+    >>> from graphwright.models.fake import HashEncoder
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
+    >>> items = Evidence.of_paths(graph, [([0, 1], [0]), ([0, 1, 2], [0, 1])])
+    >>> state = start("a or c?", graph, entities=["a", "c"], evidence=items)
+    >>> (Coverage(index) % 1)(state).evidence.nodes.tolist()
+    [0, 1, 2]
+    """
+
+    index: VectorIndex
+    alpha: Annotated[float, Between(0, 700)] = 1.0  # e^701 is more than a float can hold
+    needs = ("evidence", "anchors")
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        evidence, anchors = state.evidence, state.anchors
+        if evidence is None or anchors is None:
+            return state
+        total = sum(anchor.weight for anchor in anchors) or 1.0
+        items = [(np.union1d(nodes, state.graph.ends(edges)), edges) for nodes, edges in evidence]
+        scores = []
+        for (nodes, edges), cost in zip(items, self._semantic_costs(state, run, items), strict=True):
+            covered = [_covers(nodes, edges, anchor) for anchor in anchors]
+            missed = sum(a.weight for a, covers in zip(anchors, covered, strict=True) if not covers) / total
+            score = 1 / (cost * math.exp(self.alpha * missed) + _EPSILON)
+            scores.append(score / _ONE_GROUP if len(nodes) > 1 and sum(covered) == 1 else score)
+        return state.with_(evidence=evidence.take(range(len(evidence)), scores))
+
+    def _semantic_costs(self, state: State, run: Run, items: list[Piece]) -> list[float]:
+        """Return Cost_sem of each item, 1 for an empty one."""
+        if not items:
+            return []
+        every = np.unique(np.concatenate([nodes for nodes, _ in items]))
+        costs = np.maximum(1 - self.index.cosines(every, self.index.encode(state.question.text, run)), 0)
+        return [float(costs[np.searchsorted(every, nodes)].mean()) if len(nodes) else 1.0 for nodes, _ in items]
+
+
+def _covers(nodes: Ints, edges: Ints, anchor: Anchor) -> bool:
+    """Return whether an item has one of the anchor's nodes or edges."""
+    pairs = ((anchor.nodes, nodes), (anchor.edges, edges))
+    return any(not set(of_anchor.tolist()).isdisjoint(of_item.tolist()) for of_anchor, of_item in pairs)
+
+
+@dataclass(frozen=True, repr=False)
+class Unite(Operator):
+    """Merge the items into one, each node and edge at its first position; unscored (BubbleRAG, section 3.6).
+
+    A triple has the nodes of its ends.
+
+    >>> from graphwright import Graph
+    >>> from graphwright.operators.state import start
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "e")])
+    >>> state = start("?", graph, evidence=Evidence.of_paths(graph, [([1, 0], [0]), ([3, 4], [2]), ([1, 2], [1])]))
+    >>> [ids.tolist() for ids in Unite()(state).evidence.piece(0)]
+    [[1, 0, 3, 4, 2], [0, 2, 1]]
+    """
+
+    needs = ("evidence",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        if state.evidence is None:
+            return state
+        nodes: dict[int, None] = {}
+        for item_nodes, edges in state.evidence:
+            nodes |= dict.fromkeys((item_nodes if len(item_nodes) else state.graph.ends(edges)).tolist())
+        united = [(list(nodes), list(dict.fromkeys(state.evidence.edges.tolist())))] if len(state.evidence) else []
+        return state.with_(evidence=Evidence.of_trees(state.graph, united))

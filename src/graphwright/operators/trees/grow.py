@@ -19,7 +19,7 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, distinct_edges, edges_at, likeness
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line
+from graphwright.prompts.templates import data_line, numbered_lines
 from graphwright.search.vector_index import VectorIndex
 
 _PROMPT_EDGES = 64  # candidates, and edges of the item, in a prompt
@@ -54,7 +54,6 @@ class Grow(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Grow the items in turn."""
         evidence = state.evidence
         if evidence is None:
             return state
@@ -131,14 +130,13 @@ class GrowByModel(Grow):
         """Return the edges that the model selects, None without a usable reply."""
         text = state.graph.edge_text
         existing = dict.fromkeys(map(text, list(item.edges)[-_PROMPT_EDGES:]))
-        lines = (data_line({"number": number, "text": text(edge)}) for number, edge in enumerate(candidates, 1))
         reply = run.reply(
             self.model,
             "bubblerag_grow",
             question=data_line({"question": state.question.text}),
             found="\n".join(data_line({"found": line}) for line in existing) or "(nothing)",
             most=str(self.width),
-            candidates="\n".join(lines),
+            candidates=numbered_lines(map(text, candidates)),
         )
         if reply is None:
             return None

@@ -14,7 +14,7 @@ from graphwright.graph.items import Item, walk_to
 from graphwright.kernels.ppr import push_ppr
 from graphwright.kernels.prize_tree import prize_tree
 from graphwright.kernels.ranking import top
-from graphwright.operators.operator import Operator, source_of
+from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
@@ -44,9 +44,6 @@ class Prizes(Checked):
     nodes: VectorIndex
     triples: VectorIndex | None = None
     k: Annotated[int, AtLeast(1)] = 10
-
-    def __repr__(self) -> str:
-        return source_of(self)
 
     def __call__(self, state: State, run: Run) -> tuple[Amounts, Amounts]:
         """Return the prizes of nodes and of edges of the state's graph, the largest first."""
@@ -103,7 +100,6 @@ class PrizeTree(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Find the tree."""
         node_prizes, edge_prizes = self.prizes(state, run)
         if not node_prizes and not edge_prizes:
             return state.with_(evidence=Evidence.of_nodes([], []))

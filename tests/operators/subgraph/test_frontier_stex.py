@@ -14,7 +14,6 @@ from tests.toys import as_networkx
 from graphwright import Evidence, GRanker, Graph, Keep, STeX, VectorIndex, VectorSearch, start
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Reached, Repeat, Run
-from graphwright.search.vector_index import joined
 from graphwright.testing import GRAPHS, FixedEncoder, vectors_of
 
 EAST = FixedEncoder((1.0, 0.0))
@@ -107,14 +106,6 @@ def test_stex_omits_neighbour_without_vector() -> None:
     assert result.nodes.tolist() == [3]  # 1 is a neighbour of 2 too
     assert result.scores.tolist() == pytest.approx([0.5 + 1 + 1])
     assert len(STeX(index)(start("?", graph, evidence=Evidence.of_nodes([0]))).evidence) == 0
-
-
-def test_stex_accepts_joined_indexes() -> None:
-    graph = GRAPHS["line"]
-    some = VectorIndex(np.float32([[1, 0], [0.5, 0]]), np.array([0, -1, -1, 1, -1], np.int32), EAST)
-    rest = VectorIndex(np.float32([[0.25, 9], [8, 8]]), np.array([-1, 0, -1, 1, -1], np.int32), EAST)
-    result = STeX(joined(some, rest), beta=0)(start("?", graph, evidence=Evidence.of_nodes([2, 4]))).evidence
-    assert dict(zip(result.nodes.tolist(), result.scores.tolist(), strict=True)) == {3: 0.5, 1: 0.25}
 
 
 def same(result, other) -> bool:

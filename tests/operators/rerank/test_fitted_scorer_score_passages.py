@@ -16,7 +16,7 @@ from graphwright.models import MiniLM
 from graphwright.operators import ScorePassages
 from graphwright.operators.rerank.fitted_scorer import PassageScorer, fitted_scorer
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_pairs import PAIR
+from graphwright.operators.rerank.passage_match import PAIR
 from graphwright.operators.run import Run
 from graphwright.testing import GRAPHS, corpus_index
 

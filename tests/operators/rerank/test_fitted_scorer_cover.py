@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.operators.rerank.cover import Cover
+from graphwright.operators.rerank.fitted_scorer import Cover
 from graphwright.operators.rerank.passage_features import PassageFeatures
 
 Pairs = dict[tuple[int, int], float]

@@ -131,7 +131,7 @@ def test_granker_reads_each_text_once() -> None:
 
 def test_granker_with_flat_latents_raises() -> None:
     class Flat(OverlapCrossEncoder):
-        def latents_metered(self, query, texts, usage):
+        def latents(self, query, texts, usage=None):
             return np.zeros(len(texts), np.float32)
 
     with pytest.raises(ModelError, match=r"shape \(1,\) for 1 texts"):
