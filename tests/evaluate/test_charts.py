@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 
 from graphwright.evaluate.charts import (
     Axis,
-    Box,
     Chart,
     Mark,
     Scale,
     curves,
-    overlap,
     pareto_front,
-    place,
     scatter,
-    text_width,
 )
 from graphwright.evaluate.report import environment
 
@@ -151,25 +147,3 @@ def test_ticks_are_round(values: tuple[float, float], ticks: list[float]) -> Non
 
 def test_narrow_ratio_range_has_steps() -> None:
     assert Axis.over([388, 445], 0, 100, COST).ticks(8) == [300, 350, 400, 450, 500, 550]
-
-
-def box(label: tuple[float, float], name: str) -> Box:
-    x, y = label
-    return (x, y - 10, x + text_width(name), y + 3)
-
-
-@given(st.lists(st.tuples(st.floats(50, 460), st.floats(40, 280)), min_size=1, max_size=40))
-def test_optional_names_hide_nothing(marks: list[tuple[float, float]]) -> None:
-    names = [f"method-{at}" for at in range(len(marks))]
-    result = place(marks, names, range(len(marks)), 0)
-    boxes = {at: box(label, names[at]) for at, label in result.items()}
-    for item, other in itertools.combinations(boxes.values(), 2):
-        assert overlap(item, other) < 1
-    for at, item in boxes.items():
-        assert all(overlap(item, (x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
-
-
-def test_required_names_are_shown() -> None:
-    marks = [(200.0, 150.0)] * 30
-    result = place(marks, ["a-long-name"] * 30, range(30), 5)
-    assert set(range(5)) <= set(result)
