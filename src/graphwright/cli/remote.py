@@ -10,7 +10,7 @@ import typer
 
 from graphwright.cli.options import AsJson, expanded
 from graphwright.cli.progress import progress
-from graphwright.cli.terminal import note, print_json, say
+from graphwright.cli.terminal import note, plain_size, print_json, say
 from graphwright.errors import counted
 
 _URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."
@@ -38,9 +38,9 @@ def push(
         print_json(vars(pushed))
         return
     if pushed.pieces:
-        say(f"sent {_megabytes(pushed.sent)} of {_megabytes(pushed.bytes)} to {url}")
+        say(f"sent {plain_size(pushed.sent)} of {plain_size(pushed.bytes)} to {url}")
     else:
-        say(f"{url} has all of {folder} already ({_megabytes(pushed.bytes)})")
+        say(f"{url} has all of {folder} already ({plain_size(pushed.bytes)})")
     if pushed.pruned:
         say(f"deleted {counted(pushed.pruned, 'object')} of earlier pushes")
 
@@ -65,16 +65,7 @@ def pull(
         print_json(vars(pulled))
         return
     if not pulled.changed:
-        say(f"{folder} has all of {url} already ({_megabytes(pulled.bytes)})")
+        say(f"{folder} has all of {url} already ({plain_size(pulled.bytes)})")
         return
-    say(f"fetched {_megabytes(pulled.fetched)} of {_megabytes(pulled.bytes)} into {folder}")
+    say(f"fetched {plain_size(pulled.fetched)} of {plain_size(pulled.bytes)} into {folder}")
     note(f'Next: graphwright ask "…" --index {shlex.quote(str(folder))}')
-
-
-def _megabytes(size: int) -> str:
-    """Return a size in megabytes as text.
-
-    >>> _megabytes(1_234_567), _megabytes(120)
-    ('1.2 MB', '0.0 MB')
-    """
-    return f"{size / 1e6:,.1f} MB"

@@ -76,7 +76,8 @@ class Workers:
         self.timeout = timeout
         self._local = _Pool("local", threads, queue)
         self._llm = _Pool("llm", llm_threads, queue)
-        self._ended = asyncio.Event()  # the server shuts down
+        self._ending = False  # the server shuts down
+        self._waiting: set[asyncio.Future[None]] = set()  # one for each awaited result
 
     @property
     def pending(self) -> int:
@@ -130,17 +131,22 @@ class Workers:
 
     async def first_of(self, *awaited: asyncio.Future[Any], seconds: float) -> None:
         """Wait for the first of some futures, at most some seconds. Raises ShuttingDownError when the server ends."""
-        ended = asyncio.ensure_future(self._ended.wait())
+        ended = asyncio.get_running_loop().create_future()
+        self._waiting.add(ended)
         try:
-            await asyncio.wait({ended, *awaited}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if not self._ending:
+                await asyncio.wait({ended, *awaited}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            ended.cancel()
-        if self._ended.is_set() and not any(future.done() for future in awaited):
+            self._waiting.discard(ended)
+        if self._ending and not any(future.done() for future in awaited):
             raise ShuttingDownError
 
     def end(self) -> None:
         """Raise ShuttingDownError in all waiting calls. Call it in the thread of the event loop."""
-        self._ended.set()
+        self._ending = True
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
 
     def close(self) -> None:
         """Accept no more work; do not wait for running work."""
