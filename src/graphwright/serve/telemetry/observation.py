@@ -48,10 +48,11 @@ class Observation:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        record = RequestRecord(id=_request_id(Headers(scope=scope)), method=scope["method"], path=route_path(scope))
+        given = Headers(scope=scope).get("x-request-id", "")  # of a proxy
+        id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        record = RequestRecord(id, scope["method"], route_path(scope), client_address(scope))
         scope.setdefault("state", {})["request_id"] = record.id
         REQUEST_ID.set(record.id)
-        record.client = client_address(scope)
 
         async def observed(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -79,12 +80,6 @@ def _complete(record: RequestRecord, scope: Scope) -> None:
     record.route = getattr(route, "path", None)
     record.index = scope.get("path_params", {}).get("ix")
     record.audited = record.method not in SAFE_METHODS and state.get("required", "read") != "read"
-
-
-def _request_id(headers: Headers) -> str:
-    """Return the request id of a proxy, or a new one."""
-    given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
 def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:

@@ -87,15 +87,10 @@ class Telemetry:
         _access.info(
             "%s %s", record.method, record.path, extra={**who, "status": record.status, "seconds": round(seconds, 4)}
         )
-        if record.audited:
-            action = f"{record.method} {record.route or record.path}"
-            self.audit(action, record.grant, index=record.index, path=record.path, status=record.status, **who)
-
-    def audit(self, action: str, grant: Grant | None, **facts: Any) -> None:
-        """Write a change to the audit log. `facts`: its index, target and status."""
-        if self._audit is not None:
-            holder = {} if grant is None else {"key": grant.key_id, "name": grant.name, "scope": grant.scope}
-            self._audit.write({"action": action, **holder, **facts})
+        if record.audited and self._audit is not None:
+            holder = {} if record.grant is None else {"name": record.grant.name, "scope": record.grant.scope}
+            target = {"index": record.index, "path": record.path, "status": record.status}
+            self._audit.write({"action": f"{record.method} {record.route or record.path}", **holder, **target, **who})
 
     def log_failure(self, record: RequestRecord, error: Exception) -> None:
         """Log an unexpected exception of a request, with its traceback."""
@@ -111,7 +106,7 @@ class Telemetry:
 
     def fail_call(self, index: str, model: str, error: ModelError) -> None:
         """Count a failed call of a language model, and log the reason with the request's id."""
-        self.metrics.count_failed_call(index, model)
+        self.metrics.count_call(index, model, "failed")
         _log.warning(
             "the language model %s failed: %s",
             *(model, reason_of(error)),
@@ -191,14 +186,14 @@ class Metrics:
         usage = reply.get("usage", {})
         if usage.get("llm_calls"):
             labels = index, model or "none"
-            self._counters["llm_calls"].labels(*labels, "replied").inc(usage["llm_calls"])
+            self.count_call(*labels, "replied", usage["llm_calls"])
             self._counters["tokens"].labels(*labels, "prompt").inc(usage["prompt_tokens"])
             self._counters["tokens"].labels(*labels, "completion").inc(usage["completion_tokens"])
             self._counters["cost"].labels(*labels).inc(usage["cost"])
 
-    def count_failed_call(self, index: str, model: str) -> None:
-        """Count a call of a language model without a reply in the requested form."""
-        self._counters["llm_calls"].labels(index, model, "failed").inc()
+    def count_call(self, index: str, model: str, outcome: str, number: int = 1) -> None:
+        """Count calls of a language model. `outcome`: "replied", or "failed" without a reply in the requested form."""
+        self._counters["llm_calls"].labels(index, model, outcome).inc(number)
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
