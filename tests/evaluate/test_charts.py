@@ -94,7 +94,7 @@ def test_single_and_equal_points_are_drawn() -> None:
 
 def test_curves_have_band_and_shape() -> None:
     lines = [[mark(f"{name}{x}", x, 0.1 * x + 0.1 * at) for x in (1, 2, 3)] for at, name in enumerate("abc")]
-    root = drawn(curves(lines, Scale("k", "{:g}".format), QUALITY))
+    root = drawn(curves(lines, "k", ["1", "2", "3", "4"], QUALITY))
     groups = [item for item in root.iter(f"{SVG}g") if (item.get("class") or "").startswith("curve")]
     assert [item.get("class") for item in groups] == ["curve c0", "curve c1", "curve c2"]
     assert all(item.find(f"{SVG}polygon") is not None for item in groups)
@@ -107,7 +107,7 @@ def test_curves_have_band_and_shape() -> None:
 
 def test_non_numeric_values_are_placed_side_by_side() -> None:
     line = [mark("slow", 0, 0.5), mark("fast", 1, 0.7)]
-    chart = curves([line], Scale("mode", str), QUALITY, categories=["slow", "fast"])
+    chart = curves([line], "mode", ["slow", "fast"], QUALITY)
     names = [item.text for item in drawn(chart).iter(f"{SVG}text")]
     assert "slow" in names and "fast" in names
 

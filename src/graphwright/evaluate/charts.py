@@ -157,7 +157,9 @@ def pareto_front(marks: Sequence[Mark]) -> list[int]:
 
 def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") -> Chart:
     """Return quality over cost with the Pareto front; its marks and the baseline are named."""
-    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y)
+    across = Axis.over([mark.x for mark in marks], _LEFT, _RIGHT, x)
+    values, name = ((value, x.write(value)) for value in across.ticks()), f"{x.name}{', logarithmic' * x.log}"
+    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, across, name, values, y)
     front = pareto_front(marks)
     named = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
     for i in (*sorted(set(range(len(marks))) - set(named)), *named[::-1]):
@@ -173,10 +175,13 @@ def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") ->
     return chart
 
 
-def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: Sequence[str] = ()) -> Chart:
-    """Return curves with the bands of their intervals. `categories`: names of x values that are positions."""
+def curves(lines: Sequence[Sequence[Mark]], name: str, values: Sequence[str], y: Scale) -> Chart:
+    """Return curves with the bands of their intervals. The x of a mark is the position of its value in `values`."""
     marks = [mark for line in lines for mark in line]
-    chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, categories)
+    texts = [shortened(value, _MAX_CATEGORY) for value in values]
+    inset = max(map(text_width, texts)) / 2
+    across = Axis(0, max(len(values) - 1, 1), _LEFT + inset, _RIGHT - inset)
+    chart = _chart(f"{y.name} by {name}, {len(lines)} curves", marks, across, name, enumerate(texts), y)
     for at, line in enumerate(lines):
         spots = [chart.spot(mark, ("circle", "square", "diamond")[at % 3]) for mark in line]
         drawn = [spot[0] for spot in spots]
@@ -187,31 +192,21 @@ def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: S
     return chart
 
 
-def _chart(label: str, marks: Sequence[Mark], x: Scale, y: Scale, categories: Sequence[str] = ()) -> Chart:
-    """Return a chart with axes that cover the marks and their intervals."""
+def _chart(
+    label: str, marks: Sequence[Mark], x: Axis, x_name: str, x_values: Iterable[tuple[float, str]], y: Scale
+) -> Chart:
+    """Return a chart whose y axis covers the marks and their intervals, without labels of x that touch an earlier one.
+
+    `x_values`: values on the x axis, with their texts.
+    """
     down = Axis.over([end for mark in marks for end in (mark.low, mark.high)], _BOTTOM, _TOP, y)
-    if categories:
-        inset = max(text_width(shortened(name, _MAX_CATEGORY)) for name in categories) / 2
-        across = Axis(0, max(len(categories) - 1, 1), _LEFT + inset, _RIGHT - inset)
-        ticks = [(across.at(at), shortened(name, _MAX_CATEGORY)) for at, name in enumerate(categories)]
-    else:
-        across = Axis.over([mark.x for mark in marks], _LEFT, _RIGHT, x)
-        ticks = _separate_ticks(across, x.write)
-    x_name = f"{x.name}, logarithmic" if x.log else x.name
-    return Chart(
-        label, across, down, x_name, y.name, ticks, [(down.at(value), y.write(value)) for value in down.ticks(6)]
-    )
-
-
-def _separate_ticks(axis: Axis, write: Callable[[float], str]) -> list[tuple[float, str]]:
-    """Return the ticks of the x axis, without those that would touch or repeat an earlier label."""
     ticks: list[tuple[float, str]] = []
-    for value in axis.ticks():
-        at, text = axis.at(value), write(value)
+    for value, text in x_values:
+        at = x.at(value)
         apart = not ticks or at - ticks[-1][0] > (text_width(text) + text_width(ticks[-1][1])) / 2 + 8
         if apart and text not in (name for _, name in ticks):
             ticks.append((at, text))
-    return ticks
+    return Chart(label, x, down, x_name, y.name, ticks, [(down.at(value), y.write(value)) for value in down.ticks(6)])
 
 
 def _points(points: Iterable[Point]) -> str:
