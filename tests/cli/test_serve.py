@@ -60,9 +60,12 @@ def test_used_port_is_reported() -> None:
 
 
 def test_small_replies_are_sent_at_once() -> None:
-    with _listen("127.0.0.1", 0) as listening:
-        with socket.create_connection(listening.getsockname()), listening.accept()[0] as connection:
-            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)  # no delay of small writes
+    with (
+        _listen("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as connection,
+    ):
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)  # no delay of small writes
 
 
 def test_options_override_settings_file(tmp_path: Path) -> None:

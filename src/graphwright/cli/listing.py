@@ -8,10 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.filesize import decimal
 from rich.text import Text
 
 from graphwright.cli.asking import open_index
-from graphwright.cli.terminal import console, plain_size, print_json, say, shortened
+from graphwright.cli.terminal import console, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, NamedMethod, make_method, method_named
@@ -155,7 +156,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "imported from": facts["source"]["system"] if "source" in facts else "",
         "documents": f"{facts['documents']:,}, in {counted(facts['chunks'], 'chunk')}" if has_documents else "",
         "graph": f"{counted(facts['nodes'], 'node')}, {counted(facts['edges'], 'edge')}{relations}",
-        "size": plain_size(facts["bytes"]),
+        "size": decimal(facts["bytes"]),
         "vectors": f"{', '.join(texts)}, by {facts['encoder'].partition(':')[0]}" if texts else "none",
         "extracted by": _listed([f"{name} ({count:,} chunks)" for name, count in facts["extractors"].items()]),
         "chunks": ""

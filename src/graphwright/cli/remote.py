@@ -10,7 +10,7 @@ import typer
 
 from graphwright.cli.options import AsJson, expanded
 from graphwright.cli.progress import progress
-from graphwright.cli.terminal import note, plain_size, print_json, say
+from graphwright.cli.terminal import note, print_json, say
 from graphwright.errors import counted
 
 _URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."
@@ -30,6 +30,8 @@ def push(
     Only missing pieces are sent. Of two pushes at the same time, one succeeds. Credentials are read from the
     environment.
     """
+    from rich.filesize import decimal
+
     from graphwright.remote.pushing import push as push_folder
 
     with progress() as show:
@@ -38,9 +40,9 @@ def push(
         print_json(vars(pushed))
         return
     if pushed.pieces:
-        say(f"sent {plain_size(pushed.sent)} of {plain_size(pushed.bytes)} to {url}")
+        say(f"sent {decimal(pushed.sent)} of {decimal(pushed.bytes)} to {url}")
     else:
-        say(f"{url} has all of {folder} already ({plain_size(pushed.bytes)})")
+        say(f"{url} has all of {folder} already ({decimal(pushed.bytes)})")
     if pushed.pruned:
         say(f"deleted {counted(pushed.pruned, 'object')} of earlier pushes")
 
@@ -57,6 +59,8 @@ def pull(
     Only missing pieces are fetched, and every file is verified. Run it again after an interruption. Credentials are
     read from the environment.
     """
+    from rich.filesize import decimal
+
     from graphwright.remote.pulling import pull as pull_folder
 
     with progress() as show:
@@ -65,7 +69,7 @@ def pull(
         print_json(vars(pulled))
         return
     if not pulled.changed:
-        say(f"{folder} has all of {url} already ({plain_size(pulled.bytes)})")
+        say(f"{folder} has all of {url} already ({decimal(pulled.bytes)})")
         return
-    say(f"fetched {plain_size(pulled.fetched)} of {plain_size(pulled.bytes)} into {folder}")
+    say(f"fetched {decimal(pulled.fetched)} of {decimal(pulled.bytes)} into {folder}")
     note(f'Next: graphwright ask "…" --index {shlex.quote(str(folder))}')
