@@ -170,8 +170,8 @@ def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") ->
     steps = [corner for (_, y), after in pairwise(at[i] for i in front) for corner in ((after[0], y), after)]
     chart.stairs = _points([at[front[0]], *steps, (_RIGHT + 8, at[front[-1]][1])])
     for i in named:  # below the stairs, where no mark of the front lies
-        name, (x, y) = shortened(marks[i].name), at[i]
-        chart.names.append((name, (min(x + 6, _RIGHT + 8 - text_width(name)), min(y + 17, _BOTTOM - 4))))
+        label, (left, base) = shortened(marks[i].name), at[i]
+        chart.names.append((label, (min(left + 6, _RIGHT + 8 - text_width(label)), min(base + 17, _BOTTOM - 4))))
     return chart
 
 
