@@ -3,7 +3,7 @@
     python benchmarks/oracle.py --data DIR [--sets NAME ...] [--methods NAME ...] [--questions 50] [--trace]
 
 A language model may choose well or badly; this measures what the method loses where every choice is right
-(`graphwright.testing.OracleLLM`). The pool are the passages behind the evidence of a method, before it is cut to 15.
+(`benchmarks/oracle_llm.py`). The pool are the passages behind the evidence of a method, before it is cut to 15.
 Methods without a language model in their retrieval are there for comparison; those whose evidence are passages rank
 100 of them, which are their pool. In the table, in percent:
 
@@ -39,6 +39,7 @@ from harness import (
     table,
     update_results,
 )
+from oracle_llm import OracleLLM
 
 from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.graph.evidence import Evidence
@@ -47,7 +48,6 @@ from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators.state import State, Step, start
 from graphwright.search.snapshot import Snapshot
-from graphwright.testing import OracleLLM
 
 SETS = ("musique", "2wiki", "musique-openie")
 BUDGET = 15

@@ -13,10 +13,10 @@ from graphwright.models.protocols import Usage
 
 
 def test_progress_line_has_count_rate_and_time_left() -> None:
-    assert progress.progress_text("encode", 30, 90, 60) == "encode: 30 of 90, 0.5/s, 2 min left"
-    assert progress.progress_text("encode", 10, 100_000, 10) == "encode: 10 of 100,000, 1/s, 27.8 h left"
+    assert progress.progress_text("encode", 30, 90, 60) == "encode: 30 of 90, 0.5/s, 0:02:00 left"
+    assert progress.progress_text("encode", 10, 100_000, 10) == "encode: 10 of 100,000, 1/s, 1 day, 3:46:30 left"
     assert progress.progress_text("encode", 0, 90, 60) == "encode: 0 of 90"
-    assert progress.progress_text("encode", 97, 100, 10) == "encode: 97 of 100, 10/s, 1 s left"
+    assert progress.progress_text("encode", 97, 100, 10) == "encode: 97 of 100, 10/s, 0:00:01 left"
 
 
 def test_progress_phase_without_count_shows_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,9 +26,9 @@ def test_progress_phase_without_count_shows_elapsed_time(monkeypatch: pytest.Mon
     lines.show("encode passages", 10, 10)
     lines.show("write the index", 0, 0)
     now = 65.0
-    assert lines.line() == "write the index, 1 min 5 s so far"
+    assert lines.line() == "write the index, 0:01:05 so far"
     now = 75.0
-    assert lines.line() == "write the index, 1 min 15 s so far"
+    assert lines.line() == "write the index, 0:01:15 so far"
 
 
 def test_progress_prints_while_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,7 +37,7 @@ def test_progress_prints_while_nothing_is_reported(capsys: pytest.CaptureFixture
         _wait(capsys, "working")
         show("encode passages", 5, 10)
         text = _wait(capsys, "encode passages: 5 of 10")
-    assert re.search(r"encode passages: 5 of 10, .*left, \d+ s so far, 22 tokens", text)
+    assert re.search(r"encode passages: 5 of 10, .*left, 0:00:\d\d so far, 22 tokens", text)
 
 
 def test_progress_rate_counts_from_phase_start(
@@ -50,14 +50,14 @@ def test_progress_rate_counts_from_phase_start(
     lines.show("read passages", 0, 400)
     now = 10.0
     lines.show("read passages", 200, 400)
-    assert lines.line().startswith("read passages: 200 of 400, 20/s, 10 s left")
+    assert lines.line().startswith("read passages: 200 of 400, 20/s, 0:00:10 left")
     now = 20.0
     lines.show("read files", 500, 1000)
-    assert lines.line().startswith("read files: 500 of 1,000, 25/s, 20 s left")
+    assert lines.line().startswith("read files: 500 of 1,000, 25/s, 0:00:20 left")
     lines.show("read passages", 0, 300)  # of the next documents
     now = 30.0
     lines.show("read passages", 100, 300)
-    assert lines.line().startswith("read passages: 100 of 300, 10/s, 20 s left")
+    assert lines.line().startswith("read passages: 100 of 300, 10/s, 0:00:20 left")
 
 
 def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:

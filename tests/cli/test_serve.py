@@ -60,8 +60,12 @@ def test_used_port_is_reported() -> None:
 
 
 def test_small_replies_are_sent_at_once() -> None:
-    with _listen("127.0.0.1", 0) as listening:
-        assert listening.proto == socket.IPPROTO_TCP  # without it asyncio leaves the delay of small writes on
+    with (
+        _listen("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as connection,
+    ):
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)  # no delay of small writes
 
 
 def test_options_override_settings_file(tmp_path: Path) -> None:

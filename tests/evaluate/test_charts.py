@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 
 from graphwright.evaluate.charts import (
     Axis,
-    Box,
     Chart,
     Mark,
     Scale,
     curves,
-    overlap,
     pareto_front,
-    place,
     scatter,
-    text_width,
 )
 from graphwright.evaluate.report import environment
 
@@ -98,7 +94,7 @@ def test_single_and_equal_points_are_drawn() -> None:
 
 def test_curves_have_band_and_shape() -> None:
     lines = [[mark(f"{name}{x}", x, 0.1 * x + 0.1 * at) for x in (1, 2, 3)] for at, name in enumerate("abc")]
-    root = drawn(curves(lines, Scale("k", "{:g}".format), QUALITY))
+    root = drawn(curves(lines, "k", ["1", "2", "3", "4"], QUALITY))
     groups = [item for item in root.iter(f"{SVG}g") if (item.get("class") or "").startswith("curve")]
     assert [item.get("class") for item in groups] == ["curve c0", "curve c1", "curve c2"]
     assert all(item.find(f"{SVG}polygon") is not None for item in groups)
@@ -111,7 +107,7 @@ def test_curves_have_band_and_shape() -> None:
 
 def test_non_numeric_values_are_placed_side_by_side() -> None:
     line = [mark("slow", 0, 0.5), mark("fast", 1, 0.7)]
-    chart = curves([line], Scale("mode", str), QUALITY, categories=["slow", "fast"])
+    chart = curves([line], "mode", ["slow", "fast"], QUALITY)
     names = [item.text for item in drawn(chart).iter(f"{SVG}text")]
     assert "slow" in names and "fast" in names
 
@@ -151,25 +147,3 @@ def test_ticks_are_round(values: tuple[float, float], ticks: list[float]) -> Non
 
 def test_narrow_ratio_range_has_steps() -> None:
     assert Axis.over([388, 445], 0, 100, COST).ticks(8) == [300, 350, 400, 450, 500, 550]
-
-
-def box(label: tuple[float, float], name: str) -> Box:
-    x, y = label
-    return (x, y - 10, x + text_width(name), y + 3)
-
-
-@given(st.lists(st.tuples(st.floats(50, 460), st.floats(40, 280)), min_size=1, max_size=40))
-def test_optional_names_hide_nothing(marks: list[tuple[float, float]]) -> None:
-    names = [f"method-{at}" for at in range(len(marks))]
-    result = place(marks, names, range(len(marks)), 0)
-    boxes = {at: box(label, names[at]) for at, label in result.items()}
-    for item, other in itertools.combinations(boxes.values(), 2):
-        assert overlap(item, other) < 1
-    for at, item in boxes.items():
-        assert all(overlap(item, (x - 5, y - 5, x + 5, y + 5)) < 1 for x, y in marks), at
-
-
-def test_required_names_are_shown() -> None:
-    marks = [(200.0, 150.0)] * 30
-    result = place(marks, ["a-long-name"] * 30, range(30), 5)
-    assert set(range(5)) <= set(result)

@@ -21,8 +21,6 @@ SCENARIOS = (
     "ping",
     "tools-list",
     "resources-list",
-    "prompts-list",
-    "completion-complete",
     "dns-rebinding-protection",
 )
 

@@ -167,22 +167,15 @@ def _name_of(step: Step) -> str:
 def _show_steps(output: Console, steps: Sequence[Changed]) -> None:
     table = plain_table("Steps", expand=output.is_terminal)
     table.add_column("step", ratio=3, overflow="fold")
-    if output.is_terminal:
-        table.add_column("result", ratio=4, overflow="fold")
     for name in ("ms", "model ms", "texts", "LLM tokens"):
         table.add_column(name, justify="right", no_wrap=True)
-    if not output.is_terminal:  # last, because results have no fixed width
-        table.add_column("result")
-
-    def add(name: Text, result: str, numbers: list[str]) -> None:
-        table.add_row(name, *([result, *numbers] if output.is_terminal else [*numbers, result]))
-
+    table.add_column("result", ratio=4 if output.is_terminal else None, overflow="fold")
     total = Usage()
     for step, field, _ in steps:
         total.add(step.usage)
         result = "; ".join(filter(None, (_result(step, field), *step.notes)))
-        add(Text(_brief(step.operator)), result, _numbers(step.seconds, step.usage))
-    add(Text("total", "bold"), "", _numbers(sum(step.seconds for step, _, _ in steps), total))
+        table.add_row(Text(_brief(step.operator)), *_numbers(step.seconds, step.usage), result)
+    table.add_row(Text("total", "bold"), *_numbers(sum(step.seconds for step, _, _ in steps), total), "")
     output.print(table)
 
 

@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from rich.filesize import decimal
 from rich.text import Text
 
 from graphwright.cli.asking import open_index
-from graphwright.cli.terminal import console, plain_size, print_json, say, shortened
+from graphwright.cli.terminal import console, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, NamedMethod, make_method, method_named
@@ -45,106 +46,80 @@ _SLOW: Mapping[str, str] = {
 _MAX_LISTED = 20
 
 
-class _Row(NamedTuple):
-    """One method of the list."""
-
-    method: NamedMethod
-    needs: str
-    expression: str
-    problem: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the method for JSON."""
-        method = self.method
-        return {
-            "name": method.name,
-            "about": method.about,
-            "options": {
-                name: {"default": _shown(value), "required": name in method.required, "about": method.help[name]}
-                for name, value in method.options.items()
-            },
-            "expression": self.expression,
-            "slow": _SLOW.get(method.name, ""),
-            "needs": self.needs,
-            "problem": self.problem,
-        }
-
-
 def show_methods(name: str | None, index: Path | None, *, as_json: bool) -> None:
     """Print the methods in groups, or the method `name` with its options; with `index` also their expressions."""
     snapshot = None if index is None else Index.open(index).snapshot
-    if name is not None:
-        rows = {"": [_row(method_named(name), snapshot)]}
-    else:
-        rows = {title: [_row(METHODS[name], snapshot) for name in names] for title, names in GROUPS.items()}
+    groups = GROUPS if name is None else {"": (name,)}
+    rows = {title: [_facts_of(method_named(name), snapshot) for name in names] for title, names in groups.items()}
     if as_json:
-        print_json([row.to_dict() for group in rows.values() for row in group])
+        print_json([row for group in rows.values() for row in group])
     elif name is not None:
         _show_method(rows[""][0])
     else:
         _show_groups(rows)
 
 
-def _row(method: NamedMethod, snapshot: Snapshot | None) -> _Row:
+def _facts_of(method: NamedMethod, snapshot: Snapshot | None) -> dict[str, Any]:
+    """Return the facts about a method for JSON. `problem`: the reason why it cannot be used here, if any."""
     extra, module = _EXTRAS.get(method.name, ("", ""))
-    needs = "an LLM" if method.required else f"extra {extra}" if extra else ""
+    expression, problem = "", ""
     if module and find_spec(module) is None:
-        return _Row(method, needs, "", f"not installed: pip install 'graphwright[{extra}]'")
-    if snapshot is None or method.required:  # a method that requires a language model has no expression without one
-        return _Row(method, needs, "", "")
-    try:
-        return _Row(method, needs, repr(make_method(method.name, snapshot).pipeline), "")
-    except GraphwrightError as error:
-        return _Row(method, needs, "", str(error))
+        problem = f"not installed: pip install 'graphwright[{extra}]'"
+    elif snapshot is not None and not method.required:  # else it has no expression without a language model
+        try:
+            expression = repr(make_method(method.name, snapshot).pipeline)
+        except GraphwrightError as error:
+            problem = str(error)
+    return {
+        "name": method.name,
+        "about": method.about,
+        "options": {
+            name: {
+                "default": str(getattr(value, "__name__", repr(value))),
+                "required": name in method.required,
+                "about": method.help[name],
+            }
+            for name, value in method.options.items()
+        },
+        "expression": expression,
+        "slow": _SLOW.get(method.name, ""),
+        "needs": "an LLM" if method.required else f"extra {extra}" if extra else "",
+        "problem": problem,
+    }
 
 
-def _shown(value: Any) -> str:
-    return str(getattr(value, "__name__", repr(value)))
-
-
-def _show_groups(rows: Mapping[str, list[_Row]]) -> None:
+def _show_groups(rows: Mapping[str, list[dict[str, Any]]]) -> None:
     output = console()
     width = max(len(name) for name in METHODS) + 2
     room = output.width if output.is_terminal else 200
     for title, group in rows.items():
         output.print(Text(title, "bold underline"))
         for row in group:
-            line = Text(row.method.name.ljust(width))
-            remarks = (row.problem or (f"needs {row.needs}" if row.needs else ""), _SLOW.get(row.method.name))
+            line = Text(row["name"].ljust(width))
+            remarks = (row["problem"] or (f"needs {row['needs']}" if row["needs"] else ""), row["slow"])
             needs = f"  ({', '.join(filter(None, remarks))})" if any(remarks) else ""
-            about = row.method.about.rstrip(".")
-            line.append(shortened(about, max(room - len(line) - len(needs), 20)))
-            output.print(line.append(needs, "yellow" if row.problem else "dim"), soft_wrap=True)
-            if row.expression:
-                output.print(Text(" " * width + row.expression, "green"), soft_wrap=True)
+            line.append(shortened(row["about"].rstrip("."), max(room - len(line) - len(needs), 20)))
+            output.print(line.append(needs, "yellow" if row["problem"] else "dim"), soft_wrap=True)
+            if row["expression"]:
+                output.print(Text(" " * width + row["expression"], "green"), soft_wrap=True)
         output.print()
     say("'graphwright methods NAME' shows the arguments of a method. A time is that of a question, without an LLM.")
 
 
-def _show_method(row: _Row) -> None:
-    output = console()
-    output.print(Text(row.method.name, "bold"), soft_wrap=True)
-    facts = {
-        "does": row.method.about,
-        "takes": _SLOW.get(row.method.name, ""),
-        "needs": row.problem or row.needs,
-        "expression": row.expression,
-    }
+def _show_method(row: Mapping[str, Any]) -> None:
+    output, needs = console(), row["problem"] or row["needs"]
+    output.print(Text(row["name"], "bold"), soft_wrap=True)
+    facts = {"does": row["about"], "takes": row["slow"], "needs": needs, "expression": row["expression"]}
     for name, fact in facts.items():
         if fact:
             output.print(Text(f"{name:<12}", "dim").append(fact), soft_wrap=not output.is_terminal)
-    _show_options(row.method)
-
-
-def _show_options(method: NamedMethod) -> None:
-    """Print each option with its default and its help."""
     texts = {
-        name: f"{name} (required)" if name in method.required else f"{name}={_shown(value)}"
-        for name, value in method.options.items()
+        name: f"{name} (required)" if option["required"] else f"{name}={option['default']}"
+        for name, option in row["options"].items()
     }
     width = max(map(len, texts.values()), default=0)
     for name, text in texts.items():
-        say(f"{text:<{width}}  {method.help[name]}".rstrip())
+        say(f"{text:<{width}}  {row['options'][name]['about']}".rstrip())
 
 
 def show_info(folder: Path, *, as_json: bool) -> None:
@@ -181,7 +156,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "imported from": facts["source"]["system"] if "source" in facts else "",
         "documents": f"{facts['documents']:,}, in {counted(facts['chunks'], 'chunk')}" if has_documents else "",
         "graph": f"{counted(facts['nodes'], 'node')}, {counted(facts['edges'], 'edge')}{relations}",
-        "size": plain_size(facts["bytes"]),
+        "size": decimal(facts["bytes"]),
         "vectors": f"{', '.join(texts)}, by {facts['encoder'].partition(':')[0]}" if texts else "none",
         "extracted by": _listed([f"{name} ({count:,} chunks)" for name, count in facts["extractors"].items()]),
         "chunks": ""

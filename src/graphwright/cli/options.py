@@ -158,19 +158,15 @@ class ModelOptions:
             settings = replace(
                 settings, prompt_price=None, completion_price=None, prompt_rate=None, completion_rate=None
             )
-        settings = replace(settings, model=self.llm or settings.model, base_url=self.base_url or settings.base_url)
-        settings = replace(settings, **self._changes())
-        if self.prices is None:
-            return settings
-        prompt_price, completion_price = _two_numbers("--prices", self.prices, "a million tokens: 0.15,0.60")
-        return replace(settings, prompt_price=prompt_price, completion_price=completion_price)
-
-    def _changes(self) -> dict[str, Any]:
-        """Return the settings that are given as options."""
-        names = {"timeout", "max_completion_tokens", "reasoning_effort"}
-        changes = {name: getattr(self, name) for name in names} | {"seed": self.llm_seed}
-        changes["extra_body"] = None if self.extra_body is None else _object(self.extra_body)
-        return {name: value for name, value in changes.items() if value is not None}
+        changes = {
+            field: value for name, field in _FIELDS.items() if (value := getattr(self, name, None)) not in (None, "")
+        }
+        if self.extra_body is not None:
+            changes["extra_body"] = _object(self.extra_body)
+        for option, (names, unit) in _PAIRS.items():
+            if (text := getattr(self, option, None)) is not None:
+                changes |= zip(names, _two_numbers(f"--{option}", text, unit), strict=True)
+        return replace(settings, **changes)
 
     def client(self, settings: LLMSettings, folder: Path) -> LLM:
         """Return a client of the language model that keeps to the budget and caches replies in the index folder."""
@@ -184,6 +180,16 @@ class ModelOptions:
             model = BudgetedLLM(model, self.max_tokens, self.max_cost)
         writable = os.access(folder, os.W_OK) or not folder.exists()  # the command will create a missing folder
         return CachedLLM(model, IndexLayout(folder).replies) if writable else model
+
+
+_SAME = ("base_url", "timeout", "max_completion_tokens", "reasoning_effort", "deadline", "extraction", "gleanings")
+_FIELDS = {"llm": "model", "llm_seed": "seed", **{name: name for name in _SAME}}
+"""Settings of a language model by the options that change them."""
+_PAIRS = {
+    "prices": (("prompt_price", "completion_price"), "a million tokens: 0.15,0.60"),
+    "rate": (("prompt_rate", "completion_rate"), "tokens a second: 2000,100"),
+}
+"""Options of two numbers, with the settings that they change and their unit."""
 
 
 def _two_numbers(option: str, text: str, unit: str) -> tuple[float, float]:
@@ -228,10 +234,6 @@ class AskModelOptions(AnswerModelOptions):
         typer.Option(min=0.001, help="Seconds after which a question is answered without the LLM (default: none)."),
     ] = None
 
-    def _changes(self) -> dict[str, Any]:
-        """Return the settings that are given as options."""
-        return super()._changes() | ({} if self.deadline is None else {"deadline": self.deadline})
-
 
 @dataclass(frozen=True)
 class ExtractionOptions(AnswerModelOptions):
@@ -254,18 +256,6 @@ class ExtractionOptions(AnswerModelOptions):
     rate: Annotated[
         str | None, "Tokens a second that the server reads and writes, such as 2000,100; for the hours of an estimate."
     ] = None
-
-    def settings(self, folder: Path | None) -> LLMSettings | None:
-        """Return the settings of the language model with the options of extraction; None if there is no model."""
-        settings = super().settings(folder)
-        if settings is None:
-            return None
-        kind, gleanings = self.extraction or settings.extraction, self.gleanings
-        settings = replace(settings, extraction=kind, gleanings=settings.gleanings if gleanings is None else gleanings)
-        if self.rate is None:
-            return settings
-        prompt_rate, completion_rate = _two_numbers("--rate", self.rate, "tokens a second: 2000,100")
-        return replace(settings, prompt_rate=prompt_rate, completion_rate=completion_rate)
 
 
 @dataclass(frozen=True)

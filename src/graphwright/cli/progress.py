@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from graphwright.cli.terminal import console, note, tokens_and_cost
@@ -24,7 +25,7 @@ def progress_text(work: str, done: int, total: int, seconds: float = 0) -> str:
     """Return the progress of some work as text, with its rate and the remaining time after `seconds`.
 
     >>> progress_text("encode passages", 1200, 4800, 60)
-    'encode passages: 1,200 of 4,800, 20/s, 3 min left'
+    'encode passages: 1,200 of 4,800, 20/s, 0:03:00 left'
     >>> progress_text("read documents", 500, 500, 1000)
     'read documents: 500, 0.5/s'
     >>> progress_text("write the index", 0, 0)
@@ -37,24 +38,12 @@ def progress_text(work: str, done: int, total: int, seconds: float = 0) -> str:
         return text
     rate = done / seconds
     text += f", {rate:,.0f}/s" if rate >= 9.5 else f", {rate:.1g}/s"
-    return f"{text}, {_duration((total - done) / rate)} left" if total > done else text
+    return f"{text}, {_clock((total - done) / rate)} left" if total > done else text
 
 
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _elapsed(seconds: float) -> str:
-    """Return a duration as text, to the second.
-
-    >>> _elapsed(50), _elapsed(70), _elapsed(4000)
-    ('50 s', '1 min 10 s', '1 h 6 min 40 s')
-    """
-    minutes, rest = divmod(round(max(seconds, 1)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h " * (hours > 0) + f"{minutes} min " * (hours + minutes > 0) + f"{rest} s"
+def _clock(seconds: float) -> str:
+    """Return a duration as text, such as 0:01:05."""
+    return str(timedelta(seconds=round(max(seconds, 1))))
 
 
 @contextmanager
@@ -129,7 +118,7 @@ class _Lines:
             (work, done, total), now = self._state, time.monotonic()
             line = progress_text(work, done, total, now - self._begun[work]) if work else "working"
         cost = "" if self.usage is None else tokens_and_cost(self.usage)
-        return f"{line}, {_elapsed(now - self._start)} so far" + (f", {cost}" if cost else "")
+        return f"{line}, {_clock(now - self._start)} so far" + (f", {cost}" if cost else "")
 
 
 def note_compilation() -> None:

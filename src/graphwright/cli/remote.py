@@ -30,6 +30,8 @@ def push(
     Only missing pieces are sent. Of two pushes at the same time, one succeeds. Credentials are read from the
     environment.
     """
+    from rich.filesize import decimal
+
     from graphwright.remote.pushing import push as push_folder
 
     with progress() as show:
@@ -38,9 +40,9 @@ def push(
         print_json(vars(pushed))
         return
     if pushed.pieces:
-        say(f"sent {_megabytes(pushed.sent)} of {_megabytes(pushed.bytes)} to {url}")
+        say(f"sent {decimal(pushed.sent)} of {decimal(pushed.bytes)} to {url}")
     else:
-        say(f"{url} has all of {folder} already ({_megabytes(pushed.bytes)})")
+        say(f"{url} has all of {folder} already ({decimal(pushed.bytes)})")
     if pushed.pruned:
         say(f"deleted {counted(pushed.pruned, 'object')} of earlier pushes")
 
@@ -57,6 +59,8 @@ def pull(
     Only missing pieces are fetched, and every file is verified. Run it again after an interruption. Credentials are
     read from the environment.
     """
+    from rich.filesize import decimal
+
     from graphwright.remote.pulling import pull as pull_folder
 
     with progress() as show:
@@ -65,16 +69,7 @@ def pull(
         print_json(vars(pulled))
         return
     if not pulled.changed:
-        say(f"{folder} has all of {url} already ({_megabytes(pulled.bytes)})")
+        say(f"{folder} has all of {url} already ({decimal(pulled.bytes)})")
         return
-    say(f"fetched {_megabytes(pulled.fetched)} of {_megabytes(pulled.bytes)} into {folder}")
+    say(f"fetched {decimal(pulled.fetched)} of {decimal(pulled.bytes)} into {folder}")
     note(f'Next: graphwright ask "…" --index {shlex.quote(str(folder))}')
-
-
-def _megabytes(size: int) -> str:
-    """Return a size in megabytes as text.
-
-    >>> _megabytes(1_234_567), _megabytes(120)
-    ('1.2 MB', '0.0 MB')
-    """
-    return f"{size / 1e6:,.1f} MB"

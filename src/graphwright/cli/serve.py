@@ -104,23 +104,14 @@ def _compute_in_single_threads() -> None:
 def _listen(host: str, port: int) -> socket.socket:
     """Return a listening socket. Raises OptionError if the address cannot be bound."""
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[
-            0
-        ]
-        # asyncio sets TCP_NODELAY only for sockets with an explicit protocol.
-        listening = socket.socket(family, kind, socket.IPPROTO_TCP)
-        try:
-            if os.name == "posix":
-                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(address)
-            listening.listen(2048)
-        except OSError:
-            listening.close()
-            raise
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        listening = socket.create_server((host, port), family=family, backlog=2048, dualstack_ipv6=both)
     except OSError as error:
         raise OptionError(
             f"{host} port {port} cannot be used ({error.strerror or error}). Give another one with --host or --port."
         ) from error
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # for the connections, which inherit it
     return listening
 
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from graphwright.errors import DataError, counted
+from graphwright.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,18 +61,6 @@ def shortened(text: str, width: int) -> str:
     if len(line) <= width:
         return line
     return f"{line[: width - 1].rpartition(' ')[0] or line[: width - 2]} …"
-
-
-def plain_size(size: int) -> str:
-    """Return a number of bytes with a unit.
-
-    >>> plain_size(800), plain_size(207_383), plain_size(3_200_000_000)
-    ('800 bytes', '207.4 kB', '3.2 GB')
-    """
-    for unit, bytes_of_unit in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= bytes_of_unit:
-            return f"{size / bytes_of_unit:,.1f} {unit}"
-    return counted(size, "byte")
 
 
 def tokens_and_cost(usage: Usage) -> str:

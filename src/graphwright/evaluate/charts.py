@@ -1,4 +1,4 @@
-"""Lay out charts: axes with ticks, marks, the Pareto front, curves and labels that do not overlap.
+"""Lay out charts: axes with ticks, marks, the Pareto front and curves.
 
 The result is geometry in chart units; `templates/chart.svg.j2` draws it, and `templates/page.css` gives it colours.
 matplotlib is no replacement: drawing takes longer than the whole report, the installation grows, and its SVG has no
@@ -16,8 +16,6 @@ from itertools import pairwise
 from graphwright.evaluate.figures import number
 
 Point = tuple[float, float]
-Box = tuple[float, float, float, float]
-"""Left, top, right and bottom edge of a rectangle."""
 
 WIDTH, HEIGHT = 480.0, 340.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, WIDTH - 16.0, 30.0, HEIGHT - 44.0
@@ -120,8 +118,8 @@ Spot = tuple[Mark, str, str]
 class Chart:
     """A chart, as input of its template.
 
-    `names`: labels of marks, each with the left end of its base line and whether it is emphasised. `curves`: each with
-    its spots, its line and the band of its intervals, as SVG points.
+    `names`: labels of marks, each with the left end of its base line. `curves`: each with its spots, its line and the
+    band of its intervals, as SVG points.
     """
 
     label: str
@@ -133,7 +131,7 @@ class Chart:
     y_ticks: list[tuple[float, str]]
     stairs: str = ""
     spots: list[Spot] = field(default_factory=list)
-    names: list[tuple[str, Point, bool]] = field(default_factory=list)
+    names: list[tuple[str, Point]] = field(default_factory=list)
     curves: list[tuple[list[Spot], str, str]] = field(default_factory=list)
 
     def spot(self, mark: Mark, shape: str, kind: str = "") -> Spot:
@@ -158,27 +156,32 @@ def pareto_front(marks: Sequence[Mark]) -> list[int]:
 
 
 def scatter(marks: Sequence[Mark], x: Scale, y: Scale, *, baseline: str = "") -> Chart:
-    """Return quality over cost with the Pareto front, whose marks are named; others where there is room."""
-    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, x, y)
+    """Return quality over cost with the Pareto front; its marks and the baseline are named."""
+    across = Axis.over([mark.x for mark in marks], _LEFT, _RIGHT, x)
+    values, name = ((value, x.write(value)) for value in across.ticks()), f"{x.name}{', logarithmic' * x.log}"
+    chart = _chart(f"{y.name} against {x.name}, {len(marks)} methods", marks, across, name, values, y)
     front = pareto_front(marks)
-    first = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
-    rest = sorted(set(range(len(marks))) - set(first), key=lambda i: -marks[i].y)
-    for i in (*rest, *first[::-1]):
+    named = [*front, *(i for i, mark in enumerate(marks) if mark.name == baseline and i not in front)]
+    for i in (*sorted(set(range(len(marks))) - set(named)), *named[::-1]):
         is_baseline = marks[i].name == baseline
         classes = " ".join(name for name, applies in (("front", i in front), ("baseline", is_baseline)) if applies)
         chart.spots.append(chart.spot(marks[i], "diamond" if is_baseline else "circle", classes or "other"))
     at = [(chart.x.at(mark.x), chart.y.at(mark.y)) for mark in marks]
     steps = [corner for (_, y), after in pairwise(at[i] for i in front) for corner in ((after[0], y), after)]
     chart.stairs = _points([at[front[0]], *steps, (_RIGHT + 8, at[front[-1]][1])])
-    names = [shortened(mark.name) for mark in marks]
-    chart.names = [(names[i], point, i in first) for i, point in place(at, names, [*first, *rest], len(first)).items()]
+    for i in named:  # below the stairs, where no mark of the front lies
+        label, (left, base) = shortened(marks[i].name), at[i]
+        chart.names.append((label, (min(left + 6, _RIGHT + 8 - text_width(label)), min(base + 17, _BOTTOM - 4))))
     return chart
 
 
-def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: Sequence[str] = ()) -> Chart:
-    """Return curves with the bands of their intervals. `categories`: names of x values that are positions."""
+def curves(lines: Sequence[Sequence[Mark]], name: str, values: Sequence[str], y: Scale) -> Chart:
+    """Return curves with the bands of their intervals. The x of a mark is the position of its value in `values`."""
     marks = [mark for line in lines for mark in line]
-    chart = _chart(f"{y.name} by {x.name}, {len(lines)} curves", marks, x, y, categories)
+    texts = [shortened(value, _MAX_CATEGORY) for value in values]
+    inset = max(map(text_width, texts)) / 2
+    across = Axis(0, max(len(values) - 1, 1), _LEFT + inset, _RIGHT - inset)
+    chart = _chart(f"{y.name} by {name}, {len(lines)} curves", marks, across, name, enumerate(texts), y)
     for at, line in enumerate(lines):
         spots = [chart.spot(mark, ("circle", "square", "diamond")[at % 3]) for mark in line]
         drawn = [spot[0] for spot in spots]
@@ -189,65 +192,25 @@ def curves(lines: Sequence[Sequence[Mark]], x: Scale, y: Scale, *, categories: S
     return chart
 
 
-def _chart(label: str, marks: Sequence[Mark], x: Scale, y: Scale, categories: Sequence[str] = ()) -> Chart:
-    """Return a chart with axes that cover the marks and their intervals."""
+def _chart(
+    label: str, marks: Sequence[Mark], x: Axis, x_name: str, x_values: Iterable[tuple[float, str]], y: Scale
+) -> Chart:
+    """Return a chart whose y axis covers the marks and their intervals, without labels of x that touch an earlier one.
+
+    `x_values`: values on the x axis, with their texts.
+    """
     down = Axis.over([end for mark in marks for end in (mark.low, mark.high)], _BOTTOM, _TOP, y)
-    if categories:
-        inset = max(text_width(shortened(name, _MAX_CATEGORY)) for name in categories) / 2
-        across = Axis(0, max(len(categories) - 1, 1), _LEFT + inset, _RIGHT - inset)
-        ticks = [(across.at(at), shortened(name, _MAX_CATEGORY)) for at, name in enumerate(categories)]
-    else:
-        across = Axis.over([mark.x for mark in marks], _LEFT, _RIGHT, x)
-        ticks = _separate_ticks(across, x.write)
-    x_name = f"{x.name}, logarithmic" if x.log else x.name
-    return Chart(
-        label, across, down, x_name, y.name, ticks, [(down.at(value), y.write(value)) for value in down.ticks(6)]
-    )
-
-
-def _separate_ticks(axis: Axis, write: Callable[[float], str]) -> list[tuple[float, str]]:
-    """Return the ticks of the x axis, without those that would touch or repeat an earlier label."""
     ticks: list[tuple[float, str]] = []
-    for value in axis.ticks():
-        at, text = axis.at(value), write(value)
+    for value, text in x_values:
+        at = x.at(value)
         apart = not ticks or at - ticks[-1][0] > (text_width(text) + text_width(ticks[-1][1])) / 2 + 8
         if apart and text not in (name for _, name in ticks):
             ticks.append((at, text))
-    return ticks
+    return Chart(label, x, down, x_name, y.name, ticks, [(down.at(value), y.write(value)) for value in down.ticks(6)])
 
 
 def _points(points: Iterable[Point]) -> str:
     return " ".join(f"{number(x)},{number(y)}" for x, y in points)
-
-
-def place(marks: Sequence[Point], names: Sequence[str], order: Sequence[int], required: int) -> dict[int, Point]:
-    """Return the left ends of the base lines of labels, by mark.
-
-    `order`: the marks to name, the most important first. The first `required` of them get a label in any case, at the
-    position beside the mark that hides least; each other one only where its label hides neither a mark nor a label.
-    """
-    bounds = (_LEFT - 4, _TOP, _RIGHT + 8, _BOTTOM)
-    taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y in marks]
-    places: dict[int, Point] = {}
-    for rank, mark in enumerate(order):
-        (x, y), width = marks[mark], text_width(names[mark])
-        lefts, bases = (x - width / 2, x + 6, x - 6 - width), (y - 8, y + 17, y - 20, y + 29)
-        points = [(x + 8, y + 4), (x - 8 - width, y + 4), *((left, base) for base in bases for left in lefts)]
-        boxes = [(left, base - 10, left + width, base + 3) for left, base in points]
-        hidden = [
-            sum(overlap(box, other) for other in taken) + 9 * (13 * width - overlap(box, bounds)) for box in boxes
-        ]
-        best = min(range(len(points)), key=hidden.__getitem__)
-        if hidden[best] < 1 or rank < required:
-            places[mark] = points[best]
-            taken.append(boxes[best])
-    return places
-
-
-def overlap(a: Box, b: Box) -> float:
-    """Return the area that two rectangles have in common."""
-    across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    return max(across, 0.0) * max(down, 0.0)
 
 
 def text_width(text: str) -> float:

@@ -49,7 +49,6 @@ Point = tuple[tuple[float, float, float], str]
 _BREAKS = re.compile(r"(?<=[^\s(])(?=\()|(?<=[,/|_])(?=[^\s,/|_])|(?<=[a-z])(?=[A-Z])")
 _ELSEWHERE = {"methods", "metrics", "sweeps", "judge", "statistics"}  # parts that other sections show
 _MAX_FAILURES = 20  # rows of the table of failures
-_MIN_LOG_RATIO = 15  # of an option's largest value to its smallest, for a logarithmic axis
 _MAX_COLOURS = 8
 _MIN_SHARE = 0.002  # of a bar that is drawn
 _BETWEEN = "between steps"
@@ -305,24 +304,17 @@ def _sweep(summary: Summary, option: str, sweeps: Sequence[Mapping[str, Any]]) -
 def _sweep_chart(
     option: str, lines: Lines, scale: Scale, measure: Callable[[Mapping[str, Any]], Point | None]
 ) -> Chart | None:
-    """Return a curve for each line; values that are not numbers are categories, in the order given."""
-    values = [value for points in lines.values() for value, _ in points]
-    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    categories = [] if numeric else list(dict.fromkeys(map(str, values)))
+    """Return a curve for each line over the values of an option, side by side: numbers ascending, others as given."""
+    values = {str(value): value for points in lines.values() for value, _ in points}
+    numeric = all(isinstance(value, int | float) for value in values.values())
+    names = sorted(values, key=values.__getitem__) if numeric else list(values)
     drawn = []
     for name, points in lines.items():
-        marks = []
-        for value, method in points:
-            point = measure(method)
-            if point is not None:
-                x = float(value) if numeric else float(categories.index(str(value)))
-                marks.append(Mark(name, x, *point[0], f"{name}, {option} = {value}\n{point[1]}"))
-        drawn.append(sorted(marks, key=lambda mark: mark.x))
-    at = [mark.x for line in drawn for mark in line]
-    if not at:
-        return None
-    log = numeric and min(at) > 0 and max(at) / min(at) >= _MIN_LOG_RATIO
-    return curves(drawn, Scale(option, lambda value: f"{value:,g}", log), scale, categories=categories)
+        measured = sorted((names.index(str(value)), point) for value, method in points if (point := measure(method)))
+        drawn.append(
+            [Mark(name, at, *ends, f"{name}, {option} = {names[at]}\n{text}") for at, (ends, text) in measured]
+        )
+    return curves(drawn, option, names, scale) if any(drawn) else None
 
 
 def _breakdown(summary: Summary, metric: str, name: str, groups: Mapping[str, int]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -104,10 +104,9 @@ class Bucket:
 
     def read(self, path: str) -> tuple[bytes, Mapping[str, str]]:
         """Return the content of an object and its version. Raises KeyError if there is no such object."""
-        import obstore
 
         def get() -> tuple[bytes, Mapping[str, str]]:
-            reply = obstore.get(self._store, path)
+            reply = self._store.get(path)
             meta: Mapping[str, Any] = reply.meta
             return bytes(reply.bytes()), {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
 
@@ -115,9 +114,7 @@ class Bucket:
 
     def write(self, path: str, content: bytes) -> None:
         """Write an object that does not exist, or has the same content."""
-        import obstore
-
-        self._translated(lambda: obstore.put(self._store, path, content, use_multipart=False))
+        self._translated(lambda: self._store.put(path, content, use_multipart=False))
 
     def replace(self, path: str, content: bytes, version: Mapping[str, str] | None) -> None:
         """Replace an object if it has this version; if `version` is None, create it if it does not exist.
@@ -125,8 +122,6 @@ class Bucket:
         `content` must be new for this object, because a version may be only a checksum. Raises ConflictError, and
         writes nothing, if the object has another version.
         """
-        import obstore
-
         conflict = f"{path} was replaced by another writer."
         mode: Any = "create" if version is None else dict(version)
         with ExitStack() as stack:
@@ -139,15 +134,13 @@ class Bucket:
                 except (OperationalError, KeyError) as error:
                     raise ConflictError(conflict) from error
             try:
-                self._translated(lambda: obstore.put(self._store, path, content, mode=mode, use_multipart=False), path)
+                self._translated(lambda: self._store.put(path, content, mode=mode, use_multipart=False), path)
             except KeyError as error:
                 raise ConflictError(conflict) from error
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Yield the objects below the folder `prefix`."""
-        import obstore
-
-        parts = iter(obstore.list(self._store, prefix or None))
+        parts = iter(self._store.list(prefix or None))
         while (part := self._translated(lambda: next(parts, None))) is not None:
             for item in part:
                 if item["path"] != ".lock":
@@ -155,23 +148,14 @@ class Bucket:
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects; ignore missing ones."""
-        import obstore
-
         for start in range(0, len(paths), 500):
             part = list(paths[start : start + 500])
             try:
-                self._translated(lambda part=part: obstore.delete(self._store, part), "")  # type: ignore[misc]
-            except KeyError:
+                self._translated(lambda part=part: self._store.delete(part), "")  # type: ignore[misc]
+            except KeyError:  # one is missing
                 for path in part:
-                    self._delete_present(path)
-
-    def _delete_present(self, path: str) -> None:
-        import obstore
-
-        try:
-            self._translated(lambda: obstore.delete(self._store, path), path)
-        except KeyError:
-            return
+                    with suppress(KeyError):
+                        self._translated(lambda path=path: self._store.delete(path), path)  # type: ignore[misc]
 
     def _translated(self, call: Callable[[], Result], path: str | None = None) -> Result:
         return _translated(self.url, call, path)

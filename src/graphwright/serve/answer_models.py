@@ -102,7 +102,7 @@ class AnswerModels:
 
     def name(self, index: str) -> str | None:
         """Return the name of an index's language model on its server."""
-        chosen = self._chosen.get(index)
+        chosen = self.settings(index)
         return None if chosen is None else chosen.model
 
 

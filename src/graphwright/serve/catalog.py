@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from graphwright.methods.registry import make_method
 from graphwright.models import NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
 from graphwright.search import Snapshot
-from graphwright.serve.replicas import Replica, following, local_folders
+from graphwright.serve.replicas import Replica, local_folders, repeated
 from graphwright.store import IndexLayout, Store
 
 _log = logging.getLogger("graphwright.serve")
@@ -115,28 +115,13 @@ class Catalog(Mapping[str, Index]):
     @contextmanager
     def refreshing(self, poll: float = 10.0) -> Iterator[None]:
         """Refresh indexes within a second of a change, and replicas every `poll` seconds, until the block ends."""
-        ended, failed = threading.Event(), dict[str, str]()
-
-        def watch() -> None:
-            while not ended.wait(_INTERVAL):
-                for name in self:
-                    try:
-                        self.refresh(name)
-                        failed.pop(name, None)
-                    except Exception as error:
-                        if failed.get(name) != str(error):
-                            fault = None if isinstance(error, GraphwrightError) else error
-                            _log.warning("the new snapshot of %s cannot be opened: %s", name, error, exc_info=fault)
-                        failed[name] = str(error)
-
-        thread = threading.Thread(target=watch, name="graphwright-refresh", daemon=True)
-        thread.start()
-        try:
-            with following(self.replicas.values(), poll):
-                yield
-        finally:
-            ended.set()
-            thread.join()
+        with ExitStack() as stack:
+            for replica in self.replicas.values():  # a running pull is not awaited: the next server continues it
+                stack.enter_context(repeated(replica.follow, poll, f"{replica.name} cannot be pulled", wait=False))
+            for name in self:
+                failure = f"the new snapshot of {name} cannot be opened"
+                stack.enter_context(repeated(partial(self.refresh, name), _INTERVAL, failure))
+            yield
 
     def without_paths(self, text: str) -> str:
         """Return a message with index names in place of index folders, which clients must not see."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import Request
 
-from graphwright import Event, Index
+from graphwright import Event, Index, State
 from graphwright.errors import OptionError
 from graphwright.methods.registry import method_named
 from graphwright.models import LLM, Cancellation
@@ -33,8 +33,7 @@ class Query:
         name, options = replace(self, llm=None)._method(index)
         if method_named(name).required:
             raise OptionError(f"{name} asks a language model only, and retrieves nothing. Ask it, or name another one.")
-        state = index.retrieve(self.question, name, run=_run(cancel), **options)
-        return self._reported(state.to_dict(method=name, top_k=self.top_k))
+        return self._reported(index.retrieve(self.question, name, run=_run(cancel), **options), name)
 
     def ask(
         self, index: Index, cancel: Cancellation | None = None, on_event: Callable[[Event], None] | None = None
@@ -42,10 +41,10 @@ class Query:
         """Return the answer with its citations; `on_event` is called with each event."""
         name, options = self._method(index)
         run = _run(cancel) if on_event is None else Run(cancel=cancel)
-        state = index.ask(self.question, name, run=run, on_event=on_event, **options)
-        return self._reported(state.to_dict(method=name, top_k=self.top_k))
+        return self._reported(index.ask(self.question, name, run=run, on_event=on_event, **options), name)
 
-    def _reported(self, reply: dict[str, Any]) -> dict[str, Any]:
+    def _reported(self, state: State, method: str) -> dict[str, Any]:
+        reply = state.to_dict(method=method, top_k=self.top_k)
         self.report(reply)
         return reply
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +30,10 @@ class Replica:
         """The folder in the form NAME=DIR, for the catalog."""
         return f"{self.name}={self.folder}"
 
-    def follow(self) -> bool:
-        """Pull the latest push; return whether it is new. Raises GraphwrightError."""
-        return pull(self.url, self.folder).changed
+    def follow(self) -> None:
+        """Pull the latest push. Raises GraphwrightError."""
+        if pull(self.url, self.folder).changed:
+            _log.info("%s was pulled from %s", self.name, self.url)
 
 
 def local_folders(places: Iterable[str | Path], data: Path) -> tuple[list[str | Path], list[Replica]]:
@@ -70,25 +71,31 @@ def _replica(place: str, data: Path) -> Replica:
 
 
 @contextmanager
-def following(replicas: Iterable[Replica], seconds: float) -> Iterator[None]:
-    """Pull each replica every `seconds`, in a thread, until the block ends. A failure is logged once and retried."""
+def repeated(work: Callable[[], object], seconds: float, failure: str, *, wait: bool = True) -> Iterator[None]:
+    """Do some work every `seconds`, in a thread, until the block ends.
+
+    An error is logged once, as `failure` with its message, and the work is tried again. `wait`: at the end, for work
+    that has begun.
+    """
     ended = threading.Event()
 
-    def watch(replica: Replica) -> None:
-        failure = ""
+    def repeat() -> None:
+        logged = ""
         while not ended.wait(seconds):
             try:
-                if replica.follow():
-                    _log.info("%s was pulled from %s", replica.name, replica.url)
-                failure = ""
+                work()
+                logged = ""
             except Exception as error:
-                if str(error) != failure:
-                    _log.warning("%s cannot be pulled: %s", replica.name, error)
-                failure = str(error)
+                if str(error) != logged:
+                    fault = None if isinstance(error, GraphwrightError) else error
+                    _log.warning("%s: %s", failure, error, exc_info=fault)
+                logged = str(error)
 
-    for replica in replicas:
-        threading.Thread(target=watch, args=(replica,), name=f"graphwright-pull-{replica.name}", daemon=True).start()
+    thread = threading.Thread(target=repeat, name="graphwright-watch", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        ended.set()  # a running pull is not awaited: the next server continues it
+        ended.set()
+        if wait:
+            thread.join()

@@ -38,31 +38,10 @@ def default_data_folder() -> Path:
 
 @dataclass(frozen=True)
 class ServeSettings(Checked):
-    """Settings of one server.
+    """Settings of one server; the table in docs/deploy.md describes each.
 
-    Address: `host` and `port` to bind (port 0: any free one). `root_path`: path of the server behind a reverse proxy;
-    `public_url`: URL of the page there, for links (default: that of each request). `allowed_hosts`: names in the Host
-    header besides loopback and `host`. `trusted_proxies`: addresses whose X-Forwarded headers are used. `data`: folder
-    of keys.sqlite, jobs.sqlite and replicas.
-
-    Limits: `threads`: questions computed at a time. `llm_threads`: questions that wait for a language model at a time.
-    `queue`: requests that may wait for a thread. `timeout`: seconds for one request. `deadline`: seconds after which a
-    question continues without the language model. `max_body`, `max_upload`: bytes. `max_question`: characters.
-    `requests_per_minute`: for one key (None: no limit). `failures_per_minute`: requests without a valid key from one
-    address. `slow_body`: seconds for the headers of a request, and for the first bytes of its body, which must then
-    arrive at 10 kB a second. `session_hours`: duration of the page's sessions. `poll_seconds`: interval at which
-    replicas check object storage.
-
-    Answers: `llm`: the language model for all indexes. `model_servers`: servers whose models indexes may choose.
-    `encoders`: names of encoders on other servers that indexes may use. `footer`: end chat answers with their sources,
-    for clients that show no annotations. `tokens`: an identity provider whose tokens are accepted besides keys.
-    `traces`: address of an OpenTelemetry collector, such as http://localhost:4318; `trace_content`: include questions
-    and answers in spans.
-
-    Documents: `allow_write`: whether MCP clients may change documents. `max_unpacked`, `max_files`: bytes and files of
-    one upload, contents of archives included. `max_chunks`: passages of one upload (None: no limit). `extract`: whether
-    the language model extracts from added documents; `max_job_tokens`, `max_job_cost`: its budget for one job.
-    `folders`: folders that can be synced, by index and name: [folders.INDEX].
+    Times are in seconds, sizes in bytes. None is no limit, or nothing of the kind. `tokens`: an identity provider whose
+    tokens are accepted besides keys. `folders`: folders that can be synced, by index and name.
     """
 
     host: str = "127.0.0.1"

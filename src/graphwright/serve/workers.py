@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar, cast
-from weakref import WeakSet
 
 from fastapi import Request
 
@@ -77,9 +76,8 @@ class Workers:
         self.timeout = timeout
         self._local = _Pool("local", threads, queue)
         self._llm = _Pool("llm", llm_threads, queue)
+        self._ending = False  # the server shuts down
         self._waiting: set[asyncio.Future[None]] = set()  # one for each awaited result
-        self._streams: WeakSet[Stream[Any]] = WeakSet()
-        self._ending = False
 
     @property
     def pending(self) -> int:
@@ -95,23 +93,17 @@ class Workers:
         """
         cancel = Cancellation()
         future = asyncio.wrap_future(self._pool(llm).submit(lambda: work(cancel)))
-        gone = None if request is None else asyncio.ensure_future(_disconnect(request))
-        ended = asyncio.get_running_loop().create_future()
-        self._waiting.add(ended)
+        gone = [] if request is None else [asyncio.ensure_future(_disconnect(request))]
         try:
-            watched: set[asyncio.Future[Any]] = {future, ended, *(() if gone is None else (gone,))}
-            await asyncio.wait(watched, timeout=self.timeout, return_when=asyncio.FIRST_COMPLETED)
+            await self.first_of(future, *gone, seconds=self.timeout)
             if future.done():
                 return future.result()
-            if gone is not None and gone.done():
+            if any(waiting.done() for waiting in gone):
                 raise ClientGoneError("The client closed the connection.")
-            if ended.done():
-                raise ShuttingDownError
             raise _timed_out(self.timeout)
         finally:
-            self._waiting.discard(ended)
-            if gone is not None:
-                gone.cancel()
+            for waiting in gone:
+                waiting.cancel()
             if not future.done():
                 cancel.set()
                 future.cancel()
@@ -124,23 +116,29 @@ class Workers:
         Waits up to `patience` seconds for the first item, so that an error of the request is raised before the response
         begins. Closing the stream cancels the work. Raises OverloadedError as `run` does.
         """
-        stream = Stream(work, self.timeout)
-        self._streams.add(stream)
+        stream = Stream(work, self)
         stream.future = self._pool(llm).submit(stream.run)
         await stream.wait_for_first(patience)
         return stream
 
     async def wait_for(self, change: asyncio.Event, seconds: float) -> None:
         """Wait for an event, at most some seconds. Raises ShuttingDownError when the server shuts down."""
-        changed, ended = asyncio.ensure_future(change.wait()), asyncio.get_running_loop().create_future()
+        changed = asyncio.ensure_future(change.wait())
+        try:
+            await self.first_of(changed, seconds=seconds)
+        finally:
+            changed.cancel()
+
+    async def first_of(self, *awaited: asyncio.Future[Any], seconds: float) -> None:
+        """Wait for the first of some futures, at most some seconds. Raises ShuttingDownError when the server ends."""
+        ended = asyncio.get_running_loop().create_future()
         self._waiting.add(ended)
         try:
             if not self._ending:
-                await asyncio.wait({changed, ended}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({ended, *awaited}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._waiting.discard(ended)
-            changed.cancel()
-        if self._ending:
+        if self._ending and not any(future.done() for future in awaited):
             raise ShuttingDownError
 
     def end(self) -> None:
@@ -149,8 +147,6 @@ class Workers:
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_result(None)
-        for stream in list(self._streams):
-            stream.end(ShuttingDownError())
 
     def close(self) -> None:
         """Accept no more work; do not wait for running work."""
@@ -164,15 +160,13 @@ class Workers:
 class Stream(Generic[_T]):
     """Items sent by work in a thread, as an async iterator; closing it cancels the work."""
 
-    def __init__(self, work: Callable[[Callable[[_T], None], Cancellation], object], timeout: float) -> None:
+    def __init__(self, work: Callable[[Callable[[_T], None], Cancellation], object], workers: Workers) -> None:
         self.future: Future[None] | None = None
-        self._work = work
-        self._cancel = Cancellation()
+        self._work, self._workers, self._cancel = work, workers, Cancellation()
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()  # (True, item), or at the end (False, error)
         self._first: list[tuple[bool, Any]] = []
-        self._timeout = timeout
-        self._end = self._loop.time() + timeout
+        self._end = self._loop.time() + workers.timeout
 
     def run(self) -> None:
         """Do the work in this thread, and send its items to the event loop."""
@@ -190,37 +184,36 @@ class Stream(Generic[_T]):
 
     async def wait_for_first(self, patience: float) -> None:
         """Wait for the first item, at most `patience` seconds. Raises the error of the work."""
+        entry = await self._next(patience)
+        if entry is not None and not entry[0] and entry[1] is not None:
+            raise entry[1]
+        self._first = [] if entry is None else [entry]
+
+    async def _next(self, seconds: float) -> tuple[bool, Any] | None:
+        """Return the next entry of the queue, None after some seconds. An exception here cancels the work."""
+        entry = asyncio.ensure_future(self._queue.get())
         try:
-            entry = await asyncio.wait_for(self._queue.get(), patience)
-        except TimeoutError:
-            return
-        except asyncio.CancelledError:
+            await self._workers.first_of(entry, seconds=seconds)
+        except (asyncio.CancelledError, ShuttingDownError):
             self.close()
             raise
-        if isinstance(entry[1], Exception) and not entry[0]:
-            raise entry[1]
-        self._first.append(entry)
+        finally:
+            if not entry.done():
+                entry.cancel()
+        return entry.result() if entry.done() and not entry.cancelled() else None
 
     def __aiter__(self) -> Stream[_T]:
         return self
 
     async def __anext__(self) -> _T:
-        try:
-            left = self._end - self._loop.time()
-            is_item, value = self._first.pop() if self._first else await asyncio.wait_for(self._queue.get(), left)
-        except TimeoutError:
+        entry = self._first.pop() if self._first else await self._next(self._end - self._loop.time())
+        if entry is None:
             self.close()
-            raise _timed_out(self._timeout) from None
+            raise _timed_out(self._workers.timeout)
+        is_item, value = entry
         if is_item:
             return cast(_T, value)
-        if value is not None:
-            raise value
-        raise StopAsyncIteration
-
-    def end(self, error: Exception) -> None:
-        """Cancel the work, and raise the error in the iterator."""
-        self.close()
-        self._queue.put_nowait((False, error))
+        raise value if value is not None else StopAsyncIteration
 
     def close(self) -> None:
         """Cancel the work; no effect after its end."""

@@ -17,7 +17,6 @@ from .models import ScriptedLLM as ScriptedLLM
 from .models import answer_reply as answer_reply
 from .models import passages_in as passages_in
 from .models import prompt_of as prompt_of
-from .oracle import OracleLLM as OracleLLM
 from .served import Running as Running
 from .served import serving as serving
 from .served import wait_until as wait_until

@@ -12,6 +12,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from oracle_llm import OracleLLM
 
 from graphwright import Index, start
 from graphwright.methods.registry import METHODS, make_method
@@ -19,7 +20,6 @@ from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
-from graphwright.testing import OracleLLM
 
 FILMS = ["Amber Gate", "Silver Lantern", "Winter Harbour", "Copper Road", "Quiet Orchard", "Crimson Bridge"]
 FILMS += ["Hollow Tower", "Paper Garden", "Distant Mill", "Broken Anchor"]

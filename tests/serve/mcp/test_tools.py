@@ -247,16 +247,6 @@ def test_mcp_unknown_resource_raises(cities_library: Library, uri: str) -> None:
         within(cities_library, lambda client: client.read_resource(uri))
 
 
-def test_mcp_prompts_are_filled(cities_library: Library) -> None:
-    prompts = within(cities_library, lambda client: client.list_prompts()).prompts
-    assert {prompt.name for prompt in prompts} == {"cited_answer", "summarise_document", "about_entity"}
-    given = {"question": "Who is {index}?", "index": "cities"}
-    (message,) = within(cities_library, lambda client: client.get_prompt("cited_answer", given)).messages
-    assert "Who is {index}?" in message.content.text and 'the index "cities"' in message.content.text
-    with pytest.raises(MCPError, match="Missing required arguments"):
-        within(cities_library, lambda client: client.get_prompt("cited_answer", {}))
-
-
 def test_mcp_indexes_are_selected_by_name(cities: Path, tmp_path: Path) -> None:
     Index.create(tmp_path / "mail", encoder=HashEncoder()).close()
     with library(f"cities={cities}", str(tmp_path / "mail"), data=tmp_path / "data") as opened:

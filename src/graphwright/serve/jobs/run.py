@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from graphwright import Document, Index
 from graphwright.data import ReadOptions, Skipped
 from graphwright.data.document import split
-from graphwright.errors import DataError, GraphwrightError, StoreError
+from graphwright.errors import DataError, GraphwrightError, ModelError, StoreError
 from graphwright.models import LLM, Cancellation, Completion, Usage
 from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.serve.jobs.table import Job, Progress
@@ -40,6 +40,7 @@ class JobRun:
         self.progress: Progress | None = None
         self.message = ""
         self.stopped = ""  # "cancelled", or "shutdown"
+        self.cancellations = WeakSet[Cancellation]()  # of calls of language models that may wait for a reply
         self._flag = threading.Event()
         self._on_change = on_change
 
@@ -47,6 +48,8 @@ class JobRun:
         """End the attempt at its next check; later reasons are ignored."""
         self.stopped = self.stopped or reason
         self._flag.set()
+        for cancel in list(self.cancellations):
+            cancel.set()
 
     def check(self) -> None:
         """Raise JobStoppedError if the attempt is to end."""
@@ -93,27 +96,14 @@ class StoppableLLM:
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt as the model does. Raises JobStoppedError, which extractors do not catch."""
+        cancel = cancel or Cancellation()
+        self.run.cancellations.add(cancel)
         self.run.check()
-        combined = _CancelOrStop(cancel or Cancellation(), self.run)
-        return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=combined)
-
-
-class _CancelOrStop(Cancellation):
-    """A cancellation that is set if another one is, or a job is stopped."""
-
-    def __init__(self, cancel: Cancellation, run: JobRun) -> None:
-        super().__init__()
-        self._cancel, self._run = cancel, run
-
-    def check(self, grace: float = 0.0) -> None:
-        self._run.check()
-        self._cancel.check(grace)
-
-    def pause(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0.0:
-            super().pause(self.poll(left))
-            self.check()
+        try:
+            return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
+        except ModelError:
+            self.run.check()
+            raise
 
 
 @contextmanager

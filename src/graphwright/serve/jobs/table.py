@@ -148,40 +148,35 @@ class JobTable:
 
     def claim(self, path: str, runner: str) -> Job | None:
         """Mark the oldest queued job of an index folder as running and return it; None if there is none."""
-        rows = self._execute(
-            "UPDATE jobs SET state = 'running', runner = ?, started = ?, finished = NULL, message = '', "
-            "changes = NULL, attempts = attempts + 1 WHERE number = "
-            "(SELECT min(number) FROM jobs WHERE path = ? AND state = 'queued') AND state = 'queued' "
-            f"RETURNING {_FIELDS}",
-            (runner, now(), path),
-        )
+        oldest = "number = (SELECT min(number) FROM jobs WHERE path = ? AND state = 'queued') AND state = 'queued'"
+        began = {
+            "state": "running",
+            "runner": runner,
+            "started": now(),
+            "finished": None,
+            "message": "",
+            "changes": None,
+        }
+        rows = self._update(began, oldest, path, more=", attempts = attempts + 1, changes = NULL")
         return _job(rows[0]) if rows else None
 
     def finish(self, id: str, state: str, message: str, changes: Mapping[str, Any] | None) -> None:
         """Record the end of a running job."""
-        self._execute(
-            "UPDATE jobs SET state = ?, message = ?, changes = ?, finished = ?, runner = NULL WHERE id = ?",
-            (state, message, None if changes is None else json.dumps(changes), now(), id),
-        )
+        found = None if changes is None else json.dumps(changes)
+        values = {"state": state, "message": message, "changes": found, "finished": now(), "runner": None}
+        self._update(values, "id = ?", id)
 
     def queue_again(self, id: str, states: Collection[str]) -> bool:
         """Queue a job again if it is in one of these states; return whether it was."""
-        marks = ", ".join("?" * len(states))
-        query = (
-            "UPDATE jobs SET state = 'queued', runner = NULL, started = NULL, finished = NULL, cancel = 0, "
-            f"message = '' WHERE id = ? AND state IN ({marks}) RETURNING id"
-        )
-        return bool(self._execute(query, (id, *states)))
+        values = {"state": "queued", "runner": None, "started": None, "finished": None, "cancel": 0, "message": ""}
+        return bool(self._update(values, f"id = ? AND state IN ({', '.join('?' * len(states))})", id, *states))
 
     def cancel(self, id: str) -> bool:
         """Cancel a queued job, or mark a running one for cancellation; return whether the job has ended."""
-        query = (
-            "UPDATE jobs SET state = 'cancelled', finished = ?, message = 'Cancelled before it began.' "
-            "WHERE id = ? AND state = 'queued' RETURNING id"
-        )
-        if self._execute(query, (now(), id)):
+        values = {"state": "cancelled", "finished": now(), "message": "Cancelled before it began."}
+        if self._update(values, "id = ? AND state = 'queued'", id):
             return True
-        self._execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state = 'running'", (id,))
+        self._update({"cancel": 1}, "id = ? AND state = 'running'", id)
         return False
 
     def runners(self) -> set[str]:
@@ -190,14 +185,10 @@ class JobTable:
 
     def release(self, runner: str) -> None:
         """Queue the running jobs of a process that has ended; cancel those marked for cancellation."""
-        self._execute(
-            "UPDATE jobs SET state = 'cancelled', finished = ?, message = ?, runner = NULL "
-            "WHERE runner = ? AND state = 'running' AND cancel = 1",
-            (now(), "Cancelled; the server ended while it ran.", runner),
-        )
-        self._execute(
-            "UPDATE jobs SET state = 'queued', runner = NULL WHERE runner = ? AND state = 'running'", (runner,)
-        )
+        message = "Cancelled; the server ended while it ran."
+        values = {"state": "cancelled", "finished": now(), "message": message, "runner": None}
+        self._update(values, "runner = ? AND state = 'running' AND cancel = 1", runner)
+        self._update({"state": "queued", "runner": None}, "runner = ? AND state = 'running'", runner)
 
     def delete_old(self, before: str) -> None:
         """Delete the jobs that ended before a time."""
@@ -212,6 +203,12 @@ class JobTable:
         """Close the file."""
         with self._lock:
             self._db.close()
+
+    def _update(self, values: Mapping[str, Any], where: str, *given: str, more: str = "") -> list[tuple[Any, ...]]:
+        """Set columns of the jobs that meet a condition, and return them. `more`: columns set by an expression."""
+        columns = ", ".join(f"{name} = ?" for name in values) + more
+        query = f"UPDATE jobs SET {columns} WHERE {where} RETURNING {_FIELDS}"
+        return self._execute(query, (*values.values(), *given))
 
     def _execute(self, query: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement as a transaction, and return its rows."""

@@ -10,7 +10,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -148,16 +148,30 @@ class UploadFolder:
 
     def store_files(self, id: str, files: Iterable[Sent], limits: Limits) -> Upload:
         """Store files; jobs unpack archives. Stores nothing where it raises TooLargeError or ArchiveError."""
-        with _Draft(self.path / self.runner / id) as draft:
+        names, skipped = dict[str, str](), list[tuple[str, str]]()
+        with _new_folder(self.path / self.runner / id) as folder:
             for file in files:
-                draft.add(file, limits)
-            return draft.finish()
+                name = clean_name(file.name)
+                if name in names:
+                    skipped.append((name, "another file of this name was sent"))
+                    continue
+                stored = folder / f"{len(names):06}{_suffix(name)}"
+                with stored.open("xb") as to:
+                    shutil.copyfileobj(file.content, to)
+                limits.take(stored, name)
+                names[name] = stored.name
+            return _finished(Upload(folder, tuple((stored, name) for name, stored in names.items()), tuple(skipped)))
 
     def store_documents(self, id: str, documents: Iterable[Mapping[str, Any]]) -> Upload:
         """Store documents given as mappings with id, text, title and metadata."""
-        with _Draft(self.path / self.runner / id) as draft:
-            draft.add_documents(documents)
-            return draft.finish()
+        with _new_folder(self.path / self.runner / id) as folder:
+            with (folder / _ROWS).open("w", encoding="ascii") as rows:
+                for document in documents:
+                    source = {**document, **(document.get("metadata") or {})}
+                    source.pop("metadata", None)
+                    rows.write(f"{json.dumps(source)}\n")
+            flush(folder / _ROWS)
+            return _finished(Upload(folder, ()))
 
     def open(self, id: str) -> Upload | None:
         """Return the upload of a job, or None."""
@@ -179,49 +193,23 @@ class UploadFolder:
                     runner.rmdir()  # unless uploads are left
 
 
-class _Draft:
-    """An upload in progress; without `finish` it is deleted at the end of the block."""
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder, and delete it if the block fails."""
+    folder.mkdir(mode=0o700, parents=True)
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._files: dict[str, str] = {}  # original name: stored name
-        self._skipped: list[tuple[str, str]] = []
-        self._finished = False
 
-    def __enter__(self) -> _Draft:
-        self._folder.mkdir(mode=0o700, parents=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self._finished:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def add(self, file: Sent, limits: Limits) -> None:
-        name = clean_name(file.name)
-        if name in self._files:
-            self._skipped.append((name, "another file of this name was sent"))
-            return
-        stored = self._folder / f"{len(self._files):06}{_suffix(name)}"
-        with stored.open("xb") as to:
-            shutil.copyfileobj(file.content, to)
-        limits.take(stored, name)
-        self._files[name] = stored.name
-
-    def add_documents(self, documents: Iterable[Mapping[str, Any]]) -> None:
-        with (self._folder / _ROWS).open("w", encoding="ascii") as rows:
-            for document in documents:
-                source = {**document, **(document.get("metadata") or {})}
-                source.pop("metadata", None)
-                rows.write(f"{json.dumps(source)}\n")
-        flush(self._folder / _ROWS)
-
-    def finish(self) -> Upload:
-        files = tuple((stored, name) for name, stored in self._files.items())
-        listed = self._folder / _LIST
-        listed.write_text(json.dumps({"files": files, "skipped": self._skipped}), encoding="utf-8")
-        flush(listed)
-        self._finished = True
-        return Upload(self._folder, files, tuple(self._skipped))
+def _finished(upload: Upload) -> Upload:
+    """Write the list of an upload's files, without which it counts as incomplete."""
+    listed = upload.folder / _LIST
+    listed.write_text(json.dumps({"files": upload.files, "skipped": upload.skipped}), encoding="utf-8")
+    flush(listed)
+    return upload
 
 
 def _suffix(name: str) -> str:

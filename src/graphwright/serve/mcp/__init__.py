@@ -1,1 +1,1 @@
-"""The MCP server: tools, resources and prompts for assistants."""
+"""The MCP server: tools and resources for assistants."""

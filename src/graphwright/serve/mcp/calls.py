@@ -23,7 +23,7 @@ _request: ContextVar[Request | None] = ContextVar("request", default=None)
 
 
 async def keep_request(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Store the HTTP request during a call, because the SDK passes no context to completions."""
+    """Store the HTTP request during a call, for tools and resources."""
     _request.set(ctx.request)
     return await call_next(ctx)
 

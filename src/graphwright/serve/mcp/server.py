@@ -1,4 +1,4 @@
-"""The MCP server: tools, resources and prompts of indexes for assistants, over HTTP and over stdio.
+"""The MCP server: tools and resources of indexes for assistants, over HTTP and over stdio.
 
 Requests over HTTP are stateless: each carries its key, and any process may answer it.
 """
@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Any
 
-from mcp import MCPError
 from mcp.server import MCPServer
-from mcp.server.mcpserver.prompts import Prompt
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import INVALID_PARAMS
-from pydantic import Field
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -34,19 +30,9 @@ _ABOUT = (
 )
 
 
-class _Server(MCPServer[Any]):
-    """The SDK's server, with an error message for an invalid request for a prompt."""
-
-    async def get_prompt(self, *arguments: Any) -> Any:
-        try:
-            return await super().get_prompt(*arguments)
-        except ValueError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from error
-
-
 def create_mcp(library: Library, *, writing: bool, page: int = 100) -> MCPServer[Any]:
     """Return the MCP server of a library. `writing`: offer tools that change indexes; `page`: resources of a reply."""
-    server = _Server(
+    server = MCPServer[Any](
         "graphwright",
         title="graphwright",
         version=__version__,
@@ -57,8 +43,6 @@ def create_mcp(library: Library, *, writing: bool, page: int = 100) -> MCPServer
         log_level="WARNING",
     )
     add_resources(server, library)
-    for prompt in PROMPTS:
-        server.add_prompt(prompt)
     return server
 
 
@@ -92,53 +76,3 @@ class McpEndpoint:
             return
         server = self._writing if self._may_write and grant.may("write") else self._reading
         await server.session_manager.handle_request(scope, receive, send)
-
-
-Question = Annotated[str, Field(description="The question.")]
-DocumentId = Annotated[str, Field(description="Id of the document.")]
-EntityName = Annotated[str, Field(description="Name of the entity.")]
-IndexName = Annotated[str, Field(description="Name of the index, where there are several.")]
-
-
-def cited_answer(question: Question, index: IndexName = "") -> str:
-    """Answer a question from the documents, each statement with its source."""
-    return (
-        f"Answer this question from {_place(index)} alone:\n\n{question}\n\nCall `ask` first. If it does not answer "
-        "the question, call `retrieve` with other words, and `read_passage` around what looks useful. Give the source "
-        "of each statement as document and characters. If the documents do not answer the question, say so."
-    )
-
-
-def summarise_document(document: DocumentId, index: IndexName = "") -> str:
-    """Summarise one document with references to its text."""
-    return (
-        f"Summarise the document {document} of {_place(index)}.\n\nRead it with `read_passage`, in parts if it is "
-        "long. For each point give the characters that it rests on."
-    )
-
-
-def about_entity(entity: EntityName, index: IndexName = "") -> str:
-    """Describe an entity and what it is connected with, each statement with its source.
-
-    >>> about_entity("Graz", "wiki").splitlines()[0]
-    'Describe Graz from the index "wiki" of graphwright.'
-    """
-    return (
-        f"Describe {entity} from {_place(index)}.\n\nFind it with `find_entities`, read its statements with "
-        "`neighbours`, and check the ones that you use with `read_passage`. Give the source of each statement."
-    )
-
-
-def _place(index: str) -> str:
-    return f'the index "{index}" of graphwright' if index else "graphwright"
-
-
-PROMPTS = tuple(
-    Prompt.from_function(function, title=title, description=str(function.__doc__).partition("\n")[0])
-    for function, title in (
-        (cited_answer, "Answer with citations"),
-        (summarise_document, "Summarise a document"),
-        (about_entity, "Describe an entity"),
-    )
-)
-"""All prompts."""

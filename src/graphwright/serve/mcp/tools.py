@@ -18,12 +18,13 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ConfigDict, Field
 
+from graphwright import Index
 from graphwright.models import Cancellation
 from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.mcp import results
 from graphwright.serve.mcp.calls import caller, current_request, errors_as, index_name, storable
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.questions import query_to
+from graphwright.serve.questions import Query, query_to
 from graphwright.serve.schemas.answers import FilterBody, IndexesReply
 from graphwright.serve.schemas.documents import DocumentsReply, QueuedReply
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply
@@ -69,9 +70,7 @@ class Tools:
         Says so where the documents do not answer it. Keep the markers [1] and name the sources when you pass the answer
         on.
         """
-        name = self._index(index)
-        opened = self.library.catalog[name]
-        query = query_to(self.library, name, question, method, top_k, _filter(as_of), request=current_request())
+        name, opened, query = self._query(question, method, top_k, as_of, index)
         reply = await self._run(lambda cancel: query.ask(opened, cancel), llm=query.llm is not None)
         data = results.answer_result(name, reply)
         return _result(data, results.answer_text(data))
@@ -88,9 +87,7 @@ class Tools:
 
         Quote them with document and characters.
         """
-        name = self._index(index)
-        opened = self.library.catalog[name]
-        query = query_to(self.library, name, question, method, top_k, _filter(as_of), request=current_request())
+        name, opened, query = self._query(question, method, top_k, as_of, index)
         data = results.retrieval_result(name, await self._run(lambda cancel: query.retrieve(opened, cancel)))
         return _result(data, results.retrieval_text(data))
 
@@ -208,6 +205,14 @@ class Tools:
 
         return await self._ended(await self._run(queue), name)
 
+    def _query(
+        self, question: str, method: str | None, top_k: int | None, as_of: str | None, index: str | None
+    ) -> tuple[str, Index, Query]:
+        """Return the name of the requested index, the index, and a query to it."""
+        name, filter = self._index(index), None if as_of is None else {"as_of": as_of}
+        query = query_to(self.library, name, question, method, top_k, filter, request=current_request())
+        return name, self.library.catalog[name], query
+
     def _index(self, index: str | None, *, writes: bool = False) -> str:
         """Return the name of the requested index, and store it in the HTTP request for the audit log."""
         name, request = index_name(self.library, index), current_request()
@@ -276,8 +281,3 @@ def _tool(method: Callable[..., Awaitable[CallToolResult]], title: str, library:
 def _result(data: dict[str, Any], text: str) -> CallToolResult:
     content = json.loads(storable(json.dumps(data, ensure_ascii=False)))
     return CallToolResult(content=[TextContent(text=storable(text))], structured_content=content)
-
-
-def _filter(as_of: str | None) -> dict[str, str] | None:
-    """Return the filter of a date; None without one."""
-    return None if as_of is None else {"as_of": as_of}

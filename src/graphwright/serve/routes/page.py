@@ -12,7 +12,7 @@ from pathlib import PurePath
 from fastapi import APIRouter, Request, Response
 
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.security.authentication import require
+from graphwright.serve.security.authentication import require, route_path
 
 router = APIRouter(include_in_schema=False)
 _FOLDERS = {"": "static", "assets": "static/assets", "docs": "reference"}
@@ -34,36 +34,24 @@ class PageFile:
 def page_files(folder: str) -> dict[str, PageFile]:
     """Return the files below "", "assets" or "docs" by name."""
     root = files("graphwright.serve").joinpath(_FOLDERS[folder])
-    return {path.name: _page_file(path.name, path.read_bytes()) for path in root.iterdir() if path.is_file()}
-
-
-def _page_file(name: str, content: bytes) -> PageFile:
-    tag = f'"{sha256(content).hexdigest()[:16]}"'
-    return PageFile(content, gzip.compress(content, mtime=0), _TYPES[PurePath(name).suffix], tag)
+    found = {}
+    for path in root.iterdir():
+        if path.is_file():
+            content = path.read_bytes()
+            tag = f'"{sha256(content).hexdigest()[:16]}"'
+            packed = gzip.compress(content, mtime=0)
+            found[path.name] = PageFile(content, packed, _TYPES[PurePath(path.name).suffix], tag)
+    return found
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
-async def page(request: Request) -> Response:
-    """Return the page, which browsers revalidate on each use."""
-    return _reply(request, "", "index.html", "no-cache")
-
-
 @router.api_route("/assets/{name}", methods=["GET", "HEAD"])
-async def asset(name: str, request: Request) -> Response:
-    """Return a script, style sheet or image of the page."""
-    return _reply(request, "assets", name, _FOR_EVER)
-
-
 @router.get("/docs", dependencies=[require("read")])
-async def reference(request: Request) -> Response:
-    """Return the API reference, a page without external resources."""
-    return _reply(request, "docs", "index.html", "no-cache")
-
-
 @router.get("/docs/{name}", dependencies=[require("read")])
-async def reference_file(name: str, request: Request) -> Response:
-    """Return the script or the style of the reference."""
-    return _reply(request, "docs", name, "no-cache")
+async def page(request: Request, name: str = "index.html") -> Response:
+    """Return a file of the page or of the reference; browsers revalidate all but the assets on each use."""
+    folder = route_path(request.scope).split("/")[1]
+    return _reply(request, folder, name, _FOR_EVER if folder == "assets" else "no-cache")
 
 
 def _reply(request: Request, folder: str, name: str, cache_control: str) -> Response:

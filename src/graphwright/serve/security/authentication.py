@@ -102,7 +102,9 @@ class Authentication:
         headers = Headers(scope=scope)
         kind, _, credentials = headers.get("authorization", "").strip().partition(" ")
         if kind:
-            return await self._of_token(credentials.strip()) if kind.lower() == "bearer" else None
+            token = credentials.strip() if kind.lower() == "bearer" else ""
+            verified = await verified_token(token, self.keys, self.tokens)
+            return None if verified is None else verified.grant
         session = session_token(headers)
         grant = None if session is None else self.keys.session(session)
         if grant is not None and scope["method"] not in SAFE_METHODS and not is_same_origin(headers, proof=True):
@@ -110,10 +112,6 @@ class Authentication:
                 f"A session counts only for requests of this server's own page. Send a key instead.{compared(headers)}"
             )
         return grant
-
-    async def _of_token(self, token: str) -> Grant | None:
-        verified = await verified_token(token, self.keys, self.tokens)
-        return None if verified is None else verified.grant
 
 
 async def verified_token(token: str, keys: Keys, tokens: TokenVerifier | None) -> VerifiedToken | None:

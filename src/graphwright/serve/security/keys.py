@@ -15,9 +15,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.files import make_private
@@ -39,7 +40,7 @@ CREATE TABLE IF NOT EXISTS sessions (
     hash TEXT PRIMARY KEY, key_id TEXT, holder TEXT NOT NULL, expires REAL NOT NULL
 ) STRICT;
 """
-_COLUMNS = "id, name, scope, indexes, created, expires, used, revoked"
+_COLUMNS = "id, name, scope, indexes, created, keys.expires, used, revoked"
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,6 @@ class Keys:
         """
         self.path = folder / KEY_FILE
         self._clock, self._lock = clock, RLock()
-        self._version: int | None = None
-        self._known: dict[str, tuple[str, Key]] = {}
         for above in (folder.resolve(), *folder.resolve().parents):
             if IndexLayout(above).store.exists():
                 raise OptionError(f"{folder} is inside the index {above}; keep keys outside of it: --data DIR.")
@@ -105,8 +104,7 @@ class Keys:
 
     def exist(self) -> bool:
         """Return whether a key was ever created. After that requests need a key, even if all are expired or revoked."""
-        with self._lock:
-            return bool(self._current())
+        return bool(self._rows("SELECT 1 FROM keys LIMIT 1"))
 
     def create(
         self, name: str, scope: str = "read", indexes: Sequence[str] | None = None, expires: float | None = None
@@ -131,32 +129,31 @@ class Keys:
 
     def all(self) -> list[Key]:
         """Return all keys, the oldest first."""
-        with self._lock:
-            return sorted((key for _, key in self._current().values()), key=lambda key: (key.created, key.id))
+        return [_key(row) for row in self._rows(f"SELECT {_COLUMNS} FROM keys ORDER BY created, id")]
 
     def revoke(self, id: str) -> Key:
         """Revoke a key and end its sessions; a revoked key is unchanged. Raises OptionError for an unknown id."""
         with self._write() as database:
             database.execute("UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL", (self._clock(), id))
             database.execute("DELETE FROM sessions WHERE key_id = ?", (id,))
-        with self._lock:
-            known = self._current()
-        if id not in known:
-            raise OptionError(f"there is no key {id!r}; 'graphwright keys list' shows the ids.{meant(id, known)}")
-        return known[id][1]
+        for key in (keys := self.all()):
+            if key.id == id:
+                return key
+        known = [key.id for key in keys]
+        raise OptionError(f"there is no key {id!r}; 'graphwright keys list' shows the ids.{meant(id, known)}")
 
     def check(self, token: str) -> Grant | None:
         """Return the rights of a token; None if it is unknown, expired or revoked."""
         match = _TOKEN.fullmatch(token)
         if match is None:
             return None
-        with self._lock:
-            stored, key = self._current().get(match["id"], (_NO_HASH, None))
-            equal = hmac.compare_digest(_hash(token), stored)
-            if not equal or key is None or key.state(self._clock()) != "active":
-                return None
-            self._note_use(key)
-            return key.grant
+        rows = self._rows(f"SELECT hash, {_COLUMNS} FROM keys WHERE id = ?", match["id"])
+        equal = hmac.compare_digest(_hash(token), rows[0][0] if rows else _NO_HASH)
+        key = _key(rows[0][1:]) if rows and equal else None
+        if key is None or key.state(self._clock()) != "active":
+            return None
+        self._note_use(key)
+        return key.grant
 
     def open_session(self, grant: Grant, seconds: float, end: float = float("inf")) -> tuple[str, int]:
         """Create a session with the rights of a grant; return its token and its seconds, at most until `end`."""
@@ -164,26 +161,23 @@ class Keys:
         seconds = max(0.0, min(seconds, end - now))
         with self._write() as database:
             database.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
-            key_id = grant.key_id if grant.key_id in self._current() else None
-            row = (_hash(token), key_id, json.dumps(asdict(grant)), now + seconds)
-            database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", row)
+            row = (_hash(token), grant.key_id, json.dumps(asdict(grant)), now + seconds)
+            database.execute("INSERT INTO sessions VALUES (?, (SELECT id FROM keys WHERE id = ?), ?, ?)", row)
         return token, int(seconds)
 
     def session(self, token: str) -> Grant | None:
         """Return the rights of a session; None if it has ended or its key is no longer active."""
         if _SESSION.fullmatch(token) is None:
             return None
-        with self._lock:
-            row = self._database.execute(
-                "SELECT key_id, holder FROM sessions WHERE hash = ? AND expires > ?", (_hash(token), self._clock())
-            ).fetchone()
-            if row is None:
-                return None
-            if row[0] is None:  # of an identity provider's token
-                holder = json.loads(row[1])
-                return Grant(**{**holder, "indexes": None if holder["indexes"] is None else tuple(holder["indexes"])})
-            _, key = self._current().get(row[0], ("", None))
-            return key.grant if key is not None and key.state(self._clock()) == "active" else None
+        query = f"SELECT key_id, holder, {_COLUMNS} FROM sessions LEFT JOIN keys ON id = key_id WHERE "
+        query = f"{query} sessions.hash = ? AND sessions.expires > ?"
+        for key_id, holder, *row in self._rows(query, _hash(token), self._clock()):
+            if key_id is None:  # of an identity provider's token
+                values = json.loads(holder)
+                return Grant(**values | {"indexes": None if values["indexes"] is None else tuple(values["indexes"])})
+            key = _key(row)
+            return key.grant if key.state(self._clock()) == "active" else None
+        return None
 
     def close_session(self, token: str) -> None:
         """End a session, if there is one."""
@@ -214,34 +208,25 @@ class Keys:
                 ) from error
             finally:
                 self._database.execute("PRAGMA synchronous=NORMAL")
-                self._version = None  # data_version does not count changes of this connection
 
-    def _current(self) -> dict[str, tuple[str, Key]]:
-        """Return hash and key by id; read the file again if it has changed."""
-        (version,) = self._database.execute("PRAGMA data_version").fetchone()
-        if version != self._version:
-            rows = self._database.execute(f"SELECT hash, {_COLUMNS} FROM keys").fetchall()
-            self._known = {row[1]: (row[0], _key(row[1:])) for row in rows}
-            self._version = version
-        return self._known
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        with self._lock:
+            return self._database.execute(query, values).fetchall()
 
     def _note_use(self, key: Key) -> None:
         """Store the time of a key's use, at most once a minute; skip it if the file is busy."""
         now = self._clock()
         if key.used is not None and now - key.used < _USE_RESOLUTION:
             return
-        stored, _ = self._known[key.id]
-        self._known[key.id] = stored, replace(key, used=now)
-        with suppress(sqlite3.OperationalError):  # locked by another process, or read-only
+        with self._lock, suppress(sqlite3.OperationalError):  # locked by another process, or read-only
             self._database.execute("PRAGMA busy_timeout=20")
             self._database.execute("UPDATE keys SET used = ? WHERE id = ?", (now, key.id))
-        self._database.execute("PRAGMA busy_timeout=10000")
+        self._rows("PRAGMA busy_timeout=10000")
 
 
-def _key(row: Sequence[object]) -> Key:
-    values = dict(zip(_COLUMNS.split(", "), row, strict=True))
-    values["indexes"] = None if values["indexes"] is None else tuple(json.loads(str(values["indexes"])))
-    return Key(**values)  # type: ignore[arg-type]
+def _key(row: Sequence[Any]) -> Key:
+    id, name, scope, indexes, *times = row
+    return Key(id, name, scope, None if indexes is None else tuple(json.loads(indexes)), *times)
 
 
 def _hash(token: str) -> str:

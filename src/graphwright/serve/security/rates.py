@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
 from starlette.types import Scope
 
 from graphwright.serve.problems import ServeError
 from graphwright.serve.security.grants import Grant
-
-if TYPE_CHECKING:
-    from limits.strategies import RateLimiter
 
 
 class RateLimitError(ServeError):
@@ -42,11 +42,7 @@ class RateLimits:
     """
 
     def __init__(self, requests_per_minute: int | None = None, failures_per_minute: int = 30) -> None:
-        from limits import RateLimitItemPerMinute
-        from limits.storage import MemoryStorage
-        from limits.strategies import SlidingWindowCounterRateLimiter
-
-        self._limiter: RateLimiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._requests = None if requests_per_minute is None else RateLimitItemPerMinute(requests_per_minute)
         self._failures = RateLimitItemPerMinute(failures_per_minute)
 

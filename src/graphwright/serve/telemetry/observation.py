@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
+import time
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphwright.serve.problems import send_problem
-from graphwright.serve.security.authentication import SAFE_METHODS, route_path
-from graphwright.serve.security.rates import client_address
+from graphwright.serve.security.authentication import route_path
 from graphwright.serve.telemetry.logs import REQUEST_ID
-from graphwright.serve.telemetry.telemetry import RequestRecord, Telemetry
+from graphwright.serve.telemetry.telemetry import Telemetry
 
+_log = logging.getLogger("graphwright.serve")
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -48,43 +50,32 @@ class Observation:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        record = RequestRecord(id=_request_id(Headers(scope=scope)), method=scope["method"], path=route_path(scope))
-        scope.setdefault("state", {})["request_id"] = record.id
-        REQUEST_ID.set(record.id)
-        record.client = client_address(scope)
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")  # of a proxy
+        id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = id
+        REQUEST_ID.set(id)
+        status, begun = 0, time.perf_counter()
 
         async def observed(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                record.status = message["status"]
-                message = {**message, "headers": _with_headers(message.get("headers", []), record.id)}
+                status = message["status"]
+                message = {**message, "headers": _with_headers(message.get("headers", []), id)}
             await send(message)
 
-        with self.telemetry.request(record, Headers(scope=scope)) as span:
+        with self.telemetry.span(scope["method"], headers) as span:
             scope["state"]["span"] = span
             try:
                 await self.app(scope, receive, observed)
             except Exception as error:
-                if record.status:  # the response has begun and cannot be replaced
+                if status:  # the response has begun and cannot be replaced
                     raise
-                self.telemetry.log_failure(record, error)
+                what = scope["method"], route_path(scope)
+                _log.error("%s %s failed", *what, exc_info=error, extra={"request_id": id})
                 await send_problem(scope, receive, observed, error)
             finally:
-                _complete(record, scope)
-
-
-def _complete(record: RequestRecord, scope: Scope) -> None:
-    """Add the grant, the route and the index, which inner middleware and routes have determined, to a record."""
-    state, route = scope["state"], scope.get("route")
-    record.grant = state.get("grant")
-    record.route = getattr(route, "path", None)
-    record.index = scope.get("path_params", {}).get("ix")
-    record.audited = record.method not in SAFE_METHODS and state.get("required", "read") != "read"
-
-
-def _request_id(headers: Headers) -> str:
-    """Return the request id of a proxy, or a new one."""
-    given = headers.get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+                self.telemetry.end_request(scope, id, status, time.perf_counter() - begun)
 
 
 def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +21,13 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from starlette.types import Scope
 
 from graphwright.errors import ModelError, StoreError
 from graphwright.serve.answer_models import reason_of
+from graphwright.serve.security.authentication import SAFE_METHODS, route_path
 from graphwright.serve.security.grants import Grant
+from graphwright.serve.security.rates import client_address
 from graphwright.serve.telemetry.logs import REQUEST_ID, AuditLog
 from graphwright.serve.telemetry.tracing import Tracing
 from graphwright.store import IndexLayout
@@ -39,26 +41,6 @@ _access = logging.getLogger("graphwright.serve.security.authentication")
 _log = logging.getLogger("graphwright.serve")
 
 
-@dataclass
-class RequestRecord:
-    """Facts about one request, filled in while it runs.
-
-    `path`: without the query string, which may have a question. `route`: the matched pattern. `audited`: whether the
-    request is a change. `status`: 0 if the client disconnected before a response.
-    """
-
-    id: str
-    method: str
-    path: str
-    client: str = ""
-    route: str | None = None
-    index: str | None = None
-    grant: Grant | None = None
-    audited: bool = False
-    status: int = 0
-    begun: float = field(default_factory=time.perf_counter)
-
-
 class Telemetry:
     """Metrics, the audit log if there is a data folder, and spans if they are configured."""
 
@@ -67,39 +49,30 @@ class Telemetry:
         self._audit = None if folder is None else AuditLog(folder)
         self._tracing = tracing
 
-    @contextmanager
-    def request(self, record: RequestRecord, headers: Mapping[str, str]) -> Iterator[Span | None]:
-        """Trace a request during the block; record it in metrics, log and audit log at its end."""
-        traced = nullcontext() if self._tracing is None else self._tracing.request(record.method, headers)
-        with traced as span:
-            try:
-                yield span
-            finally:
-                self._end(record)
-                if self._tracing is not None and span is not None:
-                    self._tracing.end_request(span, record.method, record.route, record.status, record.id)
+    def span(self, method: str, headers: Mapping[str, str]) -> AbstractContextManager[Span | None]:
+        """Return the span of a request, for the time of a block; None if spans are not configured."""
+        return nullcontext() if self._tracing is None else self._tracing.request(method, headers)
 
-    def _end(self, record: RequestRecord) -> None:
-        seconds = time.perf_counter() - record.begun
-        self.metrics.count_request(record.method, record.route, record.status, seconds)
-        key = None if record.grant is None else record.grant.key_id
-        who = {"request_id": record.id, "key": key, "client": record.client}
-        _access.info(
-            "%s %s", record.method, record.path, extra={**who, "status": record.status, "seconds": round(seconds, 4)}
-        )
-        if record.audited:
-            action = f"{record.method} {record.route or record.path}"
-            self.audit(action, record.grant, index=record.index, path=record.path, status=record.status, **who)
+    def end_request(self, scope: Scope, id: str, status: int, seconds: float) -> None:
+        """Record a request in metrics, span, log and, if it is a change, audit log.
 
-    def audit(self, action: str, grant: Grant | None, **facts: Any) -> None:
-        """Write a change to the audit log. `facts`: its index, target and status."""
-        if self._audit is not None:
-            holder = {} if grant is None else {"key": grant.key_id, "name": grant.name, "scope": grant.scope}
-            self._audit.write({"action": action, **holder, **facts})
-
-    def log_failure(self, record: RequestRecord, error: Exception) -> None:
-        """Log an unexpected exception of a request, with its traceback."""
-        _log.error("%s %s failed", record.method, record.path, exc_info=error, extra={"request_id": record.id})
+        `status`: 0 if the client disconnected before a response. The grant, the route and the index are those that
+        inner middleware and routes have put into `scope`. The log has no query string, which may have a question.
+        """
+        state, method, path = scope["state"], scope["method"], route_path(scope)
+        route: str | None = getattr(scope.get("route"), "path", None)
+        grant: Grant | None = state.get("grant")
+        self.metrics.count_request(method, route, status, seconds)
+        key = None if grant is None else grant.key_id
+        who = {"request_id": id, "key": key, "client": client_address(scope)}
+        _access.info("%s %s", method, path, extra={**who, "status": status, "seconds": round(seconds, 4)})
+        is_change = method not in SAFE_METHODS and state.get("required", "read") != "read"
+        if is_change and self._audit is not None:
+            holder = {} if grant is None else {"name": grant.name, "scope": grant.scope}
+            target = {"index": scope.get("path_params", {}).get("ix"), "path": path, "status": status}
+            self._audit.write({"action": f"{method} {route or path}", **holder, **target, **who})
+        if self._tracing is not None:
+            self._tracing.end_request(state["span"], method, route, status, id)
 
     def count_reply(
         self, index: str, reply: Mapping[str, Any], model: str | None = None, span: Span | None = None
@@ -111,7 +84,7 @@ class Telemetry:
 
     def fail_call(self, index: str, model: str, error: ModelError) -> None:
         """Count a failed call of a language model, and log the reason with the request's id."""
-        self.metrics.count_failed_call(index, model)
+        self.metrics.count_call(index, model, "failed")
         _log.warning(
             "the language model %s failed: %s",
             *(model, reason_of(error)),
@@ -191,14 +164,14 @@ class Metrics:
         usage = reply.get("usage", {})
         if usage.get("llm_calls"):
             labels = index, model or "none"
-            self._counters["llm_calls"].labels(*labels, "replied").inc(usage["llm_calls"])
+            self.count_call(*labels, "replied", usage["llm_calls"])
             self._counters["tokens"].labels(*labels, "prompt").inc(usage["prompt_tokens"])
             self._counters["tokens"].labels(*labels, "completion").inc(usage["completion_tokens"])
             self._counters["cost"].labels(*labels).inc(usage["cost"])
 
-    def count_failed_call(self, index: str, model: str) -> None:
-        """Count a call of a language model without a reply in the requested form."""
-        self._counters["llm_calls"].labels(index, model, "failed").inc()
+    def count_call(self, index: str, model: str, outcome: str, number: int = 1) -> None:
+        """Count calls of a language model. `outcome`: "replied", or "failed" without a reply in the requested form."""
+        self._counters["llm_calls"].labels(index, model, outcome).inc(number)
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""

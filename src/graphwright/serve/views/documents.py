@@ -18,10 +18,10 @@ def documents(index: Index, query: str, offset: int, limit: int) -> dict[str, An
 
     Each is {id, title, characters, chunks}. Passages of an imported graph's nodes belong to no document.
     """
-    listed = _documents(index)
+    found = listed(index)
     if part := query.strip().casefold():
-        listed = [item for item in listed if part in f"{item.id}\n{item.title}".casefold()]
-    return {"documents": [item._asdict() for item in listed[offset : offset + limit]], "total": len(listed)}
+        found = [item for item in found if part in f"{item.id}\n{item.title}".casefold()]
+    return {"documents": [item._asdict() for item in found[offset : offset + limit]], "total": len(found)}
 
 
 def document(index: Index, id: str) -> dict[str, Any]:
@@ -64,11 +64,12 @@ def document_text(text: str, start: int, end: int | None) -> dict[str, Any]:
 def check_removable(index: Index, id: str) -> None:
     """Raise NotFoundError for an id of no added document, such as the id of a node's passage."""
     check_document(index.graph, id)
-    if index.imported is not None and all(item.id != id for item in _documents(index)):
+    if index.imported is not None and all(item.id != id for item in listed(index)):
         raise NotFoundError(f"{id!r} is the passage of a node of the imported graph, which cannot be removed.")
 
 
-def _documents(index: Index) -> list[Listed]:
+def listed(index: Index) -> list[Listed]:
+    """Return the documents of an index by id."""
     return _listed.get(index.graph.columns, "documents", index.list_documents)
 
 

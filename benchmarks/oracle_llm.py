@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from gold_graph import Gold, Passages, united
+
 from graphwright.graph.graph import Graph
 from graphwright.graph.relation_paths import Ways, relation_words
 from graphwright.models.protocols import Cancel, Completion, OnText, Schema
 from graphwright.models.structured import complete_by
-from graphwright.testing.gold import Gold, Passages, united
 from graphwright.text.names import normal_form
 
 Reply: TypeAlias = Mapping[str, Any]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle_llm import OracleLLM
 
 from graphwright import start
 from graphwright.errors import LLMResponseError
@@ -15,7 +16,7 @@ from graphwright.graph.graph import Kind
 from graphwright.operators import LinkEntities, Plan, RelationPaths
 from graphwright.prompts.replies import REPLIES
 from graphwright.prompts.templates import data_line, messages
-from graphwright.testing import OracleLLM, corpus_index
+from graphwright.testing import corpus_index
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"
