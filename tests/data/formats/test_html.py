@@ -43,6 +43,7 @@ def test_html_text_page_gives_title_and_visible_text() -> None:
         ("<svg><title>icon</title></svg><h1> Real <em>one</em></h1>", ("Real one", "Real one")),
         ("<title></title><body>only < text & more", ("", "only < text & more")),
         ("<pre hidden>x</pre><p>a   b</p>", ("", "a b")),
+        ('<p style="display: none">x</p><p style="color:red; visibility : hidden">y</p><p>b</p>', ("", "b")),
     ],
 )
 def test_html_text_malformed_page_is_read(page: str, expected: tuple[str, str]) -> None:
