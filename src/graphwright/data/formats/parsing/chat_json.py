@@ -47,6 +47,12 @@ _EXPORTS = (
     Export(  # Google Chat
         ("creator", "created_date"), ("creator.name", "creator.email"), "created_date", "text", "message_id",
     ),
+    Export(  # Matrix, of Element
+        ("sender", "origin_server_ts", "content"), ("sender",), "origin_server_ts", "content.body", "event_id",
+        "content.m.relates_to.m.in_reply_to.event_id",
+    ),
+    Export(("u", "msg", "ts"), ("u.name", "u.username"), "ts", "msg", "_id", "tmid"),  # Rocket.Chat
+    Export(("sender_full_name", "timestamp", "content"), ("sender_full_name",), "timestamp", "content", "id"),  # Zulip
     Export(("role", "content"), ("name", "role"), "created_at", "content"),  # chats with language models
     Export(("speaker", "text"), ("speaker",), "start", "text"),  # transcripts of recordings
 )  # fmt: skip
@@ -76,7 +82,7 @@ def _export_of(messages: Sequence[Any]) -> Export | None:
     for export in _EXPORTS:
         fitting = [m for m in sample if all(key in m for key in export.needed) and _first(m, export.speaker)]
         if len(fitting) * 2 > len(sample):
-            return None if export.time == "ts" and not all(_is_slack(m) for m in fitting) else export
+            return None if export is _EXPORTS[0] and not all(_is_slack(m) for m in fitting) else export
     return None
 
 
