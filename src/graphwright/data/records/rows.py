@@ -15,7 +15,7 @@ from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
-from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object
+from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object, with_rows
 from graphwright.data.records.read import field_names, json_objects, json_value, links_of, read_records
 from graphwright.data.records.record import Field, Record, file_type
 from graphwright.data.records.table import Note, TableTypes
@@ -52,7 +52,7 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     broken.
     """
     options = options or ReadOptions()
-    value = json_value(path) if suffix_of(path) == ".json" else None
+    value = with_rows(json_value(path)) if suffix_of(path) == ".json" else None
     try:
         whole = _whole(value, name, options)
     except UnreadableError as error:
