@@ -31,59 +31,24 @@ _SCALES = {
     **dict.fromkeys(("k", "thousand", "tsd", "tsd."), 1e3),
     **dict.fromkeys(("m", "mn", "mm", "mio", "mio.", "million", "millionen", "millions", "mln"), 1e6),
     **dict.fromkeys(("bn", "billion", "billions", "mrd", "mrd.", "milliarden", "mld"), 1e9),
-    **dict.fromkeys(("tn", "trillion"), 1e12),
-    "万": 1e4,
-    "萬": 1e4,
-    "億": 1e8,
-    "亿": 1e8,
-    "兆": 1e12,
-    "lakh": 1e5,
-    "crore": 1e7,
-}
+    "tn": 1e12, "trillion": 1e12, "万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "兆": 1e12, "lakh": 1e5, "crore": 1e7,
+}  # fmt: skip
 _SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY"}
 _PREFIXES = {
-    "n": 1e-9,
-    "µ": 1e-6,
-    "μ": 1e-6,
-    "m": 1e-3,
-    "c": 1e-2,
-    "d": 1e-1,
-    "": 1,
-    "h": 1e2,
-    "k": 1e3,
-    "M": 1e6,
-    "G": 1e9,
+    "n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1, "": 1, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9,
     "T": 1e12,
-}
+}  # fmt: skip
 _METRIC = ("m", "g", "l", "L", "s", "W", "Wh", "Hz", "V", "A", "J", "Pa", "B", "bit", "N", "Ω", "eV", "cal")
 _OTHER = {
-    "min": ("s", 60.0),
-    "h": ("s", 3600.0),
-    "hr": ("s", 3600.0),
-    "d": ("s", 86400.0),
-    "t": ("g", 1e6),
-    "in": ("m", 0.0254),
-    "ft": ("m", 0.3048),
-    "yd": ("m", 0.9144),
-    "mi": ("m", 1609.344),
-    "nmi": ("m", 1852.0),
-    "lb": ("g", 453.59237),
-    "lbs": ("g", 453.59237),
-    "oz": ("g", 28.349523125),
+    "min": ("s", 60.0), "h": ("s", 3600.0), "hr": ("s", 3600.0), "d": ("s", 86400.0), "t": ("g", 1e6),
+    "in": ("m", 0.0254), "ft": ("m", 0.3048), "yd": ("m", 0.9144), "mi": ("m", 1609.344), "nmi": ("m", 1852.0),
+    "lb": ("g", 453.59237), "lbs": ("g", 453.59237), "oz": ("g", 28.349523125),
     **{f"{prefix}m²": ("m²", factor**2) for prefix, factor in _PREFIXES.items()},
     **{f"{prefix}m³": ("l", 1e3 * factor**3) for prefix, factor in _PREFIXES.items()},
-    "ha": ("m²", 1e4),
-    "acre": ("m²", 4046.8564224),
-    "ac": ("m²", 4046.8564224),
-    **{f"{prefix}iB": ("B", 1024.0**power) for power, prefix in enumerate("KMGT", 1)},
-    "KB": ("B", 1e3),
-    "kph": ("km/h", 1.0),
-    "mph": ("km/h", 1.609344),
-    "m/s": ("km/h", 3.6),
-    "km/h": ("km/h", 1.0),
-}
-
-
+    "ha": ("m²", 1e4), "acre": ("m²", 4046.8564224), "ac": ("m²", 4046.8564224),
+    **{f"{prefix}iB": ("B", 1024.0**power) for power, prefix in enumerate("KMGT", 1)}, "KB": ("B", 1e3),
+    "kph": ("km/h", 1.0), "mph": ("km/h", 1.609344), "m/s": ("km/h", 3.6), "km/h": ("km/h", 1.0),
+}  # fmt: skip
 _PLAIN = ("%", "‰", "°C", "°F", "°")
 _ORDINALS = ("st", "nd", "rd", "th", "er", "re", "e", "º", "ª")
 

@@ -206,10 +206,9 @@ def _name(name: str) -> str:
     return "" if any(part.startswith((".", "__MACOSX")) for part in name.split("/")) else name
 
 
-def _is_tar(head: bytes, suffix: str) -> bool:
-    return head[257:262] == b"ustar" or (head.startswith((*_PACKED,)) and suffix in TAR.suffixes)
-
-
 ZIP = Format("zip archive", (".zip",), read_zip, binary=True)
-TAR = Format("tar archive", (".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz"), read_tar, binary=True, by_content=_is_tar)
+TAR = Format(
+    "tar archive", (".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz"), read_tar, binary=True,
+    by_content=lambda head, name: head[257:262] == b"ustar" or (head.startswith((*_PACKED,)) and name in TAR.suffixes),
+)  # fmt: skip
 FORMATS = (ZIP, TAR)

@@ -132,7 +132,10 @@ def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
         if start := match or notice:
             yield turn._replace(text=" ".join(filter(None, texts)))
             time = _time(start["time"], first, day) if form.is_timed else clock
-            turn, texts = Turn(_speaker(match["name"]) if match else "", time, ""), [(start["text"] or "").strip()]
+            turn, texts = (
+                Turn(" ".join(match["name"].split()).strip("~ ,-–—") if match else "", time, ""),
+                [(start["text"] or "").strip()],
+            )
         elif date := _day_of(line, is_first):
             day = date
         elif not form.is_timed and (alone := _TIME_LINE.match(line.strip())):
@@ -152,10 +155,6 @@ def _day_of(line: str, is_first: bool) -> str:
     day = first_day(line) if is_first else None
     others = re.findall(r"\w+|[.!?]$", f"{line[: day.start()]} {line[day.end() :]}") if day else []
     return date_text(day[0]) if day and len(others) < 2 else ""  # a day of the week
-
-
-def _speaker(name: str) -> str:
-    return " ".join(name.split()).strip("~ ,-–—")
 
 
 def _time(written: str, days_first: bool | None, day: str) -> str:

@@ -94,7 +94,7 @@ def xml_value(element: Element, depth: int = 0) -> Any:
     >>> xml_value(parsed_xml(b'<c><p sku="K"><price unit="EUR">12</price><tag>a</tag><tag>b</tag></p></c>'))
     {'p': [{'sku': 'K', 'price': '12', 'price.unit': 'EUR', 'tag': ['a', 'b']}]}
     """
-    attributes = {local_name(name): value for name, value in element.attrib.items()}
+    attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
     children = [child for child in element if local(child)]
     texts = (element.text, *(child.tail for child in children))
     if not children or any(text and text.strip() for text in texts):
@@ -122,11 +122,6 @@ def _names(children: Sequence[Element]) -> dict[str, Element]:
     attributes = {name for child in children for name in child.attrib}
     one_each = all(len(child.attrib) == 1 for child in children)
     return names if one_each and len(attributes) == 1 and len(names) == len(children) > 1 else {}
-
-
-def local_name(name: str) -> str:
-    """Return the name of an attribute without its namespace."""
-    return name.rpartition("}")[2]
 
 
 FORMATS = (

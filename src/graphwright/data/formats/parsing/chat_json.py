@@ -58,6 +58,7 @@ _EXPORTS = (
 )  # fmt: skip
 _TITLES = ("channel.name", "name", "title")
 _SLACK = re.compile(r"<(?P<mark>[@#!]?)(?P<target>[^<>|\s]+(?:\^[^<>|]*)?)(?:\|(?P<label>[^<>]*))?>")
+_SLACK_TIME = re.compile(r"\d{10}\.\d{1,6}")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
@@ -82,12 +83,12 @@ def _export_of(messages: Sequence[Any]) -> Export | None:
     for export in _EXPORTS:
         fitting = [m for m in sample if all(key in m for key in export.needed) and _first(m, export.speaker)]
         if len(fitting) * 2 > len(sample):
-            return None if export is _EXPORTS[0] and not all(_is_slack(m) for m in fitting) else export
+            return (
+                None
+                if export is _EXPORTS[0] and not all(_SLACK_TIME.fullmatch(str(m["ts"])) for m in fitting)
+                else export
+            )
     return None
-
-
-def _is_slack(message: Mapping[str, Any]) -> bool:
-    return bool(re.fullmatch(r"\d{10}\.\d{1,6}", str(message["ts"])))
 
 
 def _read(messages: Sequence[Any], export: Export, around: Mapping[str, Any]) -> Extracted:

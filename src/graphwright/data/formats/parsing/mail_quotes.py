@@ -125,7 +125,9 @@ def _header_block(lines: Sequence[_Line], at: int) -> int:
     """Return the number of lines of a block of headers that begins here, perhaps with a rule; 0 for none."""
     depth = lines[at].depth
     first = at
-    while first < min(len(lines), at + 3) and lines[first].depth == depth and _is_rule(lines[first].text, first == at):
+    while first < min(len(lines), at + 3) and lines[first].depth == depth:
+        if not _RULE.fullmatch(lines[first].text) and (first == at or lines[first].text.strip()):
+            break
         first += 1
     has_rule = first > at
     if has_rule and not _RULE.fullmatch(lines[at].text):
@@ -149,10 +151,6 @@ def _lone_attribution(lines: Sequence[_Line], at: int) -> int:
     text = lines[at].text
     names = is_unmarked and _is_attribution(text) and _ADDRESS.search(text) and _CLOCK.search(text) and date_text(text)
     return int(bool(names) and (at == 0 or not lines[at - 1].text.strip()))
-
-
-def _is_rule(text: str, is_first: bool) -> bool:
-    return bool(_RULE.fullmatch(text)) or (not is_first and not text.strip())
 
 
 def _is_time(value: str) -> bool:
