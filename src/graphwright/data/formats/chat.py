@@ -132,10 +132,8 @@ def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
         if start := match or notice:
             yield turn._replace(text=" ".join(filter(None, texts)))
             time = _time(start["time"], first, day) if form.is_timed else clock
-            turn, texts = (
-                Turn(" ".join(match["name"].split()).strip("~ ,-–—") if match else "", time, ""),
-                [(start["text"] or "").strip()],
-            )
+            name = " ".join(match["name"].split()).strip("~ ,-–—") if match else ""
+            turn, texts = Turn(name, time, ""), [(start["text"] or "").strip()]
         elif date := _day_of(line, is_first):
             day = date
         elif not form.is_timed and (alone := _TIME_LINE.match(line.strip())):

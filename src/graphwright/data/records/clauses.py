@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from graphwright.data.document import Heading
 from graphwright.data.records.record import CLAUSE, Field, Record
-from graphwright.text.numerals import numeral_value
+from graphwright.text.numerals import numeral_value, roman
 
 Number: TypeAlias = tuple[int, ...]
 
@@ -25,8 +25,8 @@ _CLAUSE = re.compile(
     rf"|(?:(?P<sub>{_SUB})|(?P<letter>{_LETTER})\))(?=[ \t\xa0]))",
     re.MULTILINE,
 )
-_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
 _MIN_CLAUSES = 3
+_MAX_LABEL = 15  # of Roman labels: l and c are letters
 _MAX_GAP = 3  # numbers that may be missing between two sections without a word
 _MAX_MARKS = 20_000
 _MAX_BACK = 50  # marks between two of a chain
@@ -191,7 +191,7 @@ def _add_sub(below: list[tuple[str, str]], label: str) -> bool:
 
 
 def _kind(label: str) -> str:
-    return "1" if label.isdigit() else "i" if label in _ROMAN else "a"
+    return "1" if label.isdigit() else "i" if 0 < numeral_value(label.upper()) <= _MAX_LABEL else "a"
 
 
 def _next(kind: str, label: str) -> str:
@@ -199,8 +199,7 @@ def _next(kind: str, label: str) -> str:
     if kind == "1":
         return str(int(label) + 1)
     if kind == "i":
-        at = _ROMAN.index(label) + 1 if label in _ROMAN else len(_ROMAN)
-        return _ROMAN[at] if at < len(_ROMAN) else ""
+        return roman(numeral_value(label.upper()) + 1).lower()
     return chr(ord(label) + 1) if len(label) == 1 and label not in "zяω" else ""
 
 

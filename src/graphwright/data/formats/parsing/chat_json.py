@@ -83,11 +83,8 @@ def _export_of(messages: Sequence[Any]) -> Export | None:
     for export in _EXPORTS:
         fitting = [m for m in sample if all(key in m for key in export.needed) and _first(m, export.speaker)]
         if len(fitting) * 2 > len(sample):
-            return (
-                None
-                if export is _EXPORTS[0] and not all(_SLACK_TIME.fullmatch(str(m["ts"])) for m in fitting)
-                else export
-            )
+            times = [str(_at(message, export.time)) for message in fitting]
+            return export if export is not _EXPORTS[0] or all(map(_SLACK_TIME.fullmatch, times)) else None
     return None
 
 
