@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,7 @@ class RecordColumns:
     def __len__(self) -> int:
         return len(self.type)
 
-    def fields_of(self, chunks: Sequence[int]) -> Iterator[tuple[str, str, int, int]]:
+    def fields_of(self, chunks: NDArray[np.int64]) -> Iterator[tuple[str, str, int, int]]:
         """Yield type, name and span in the document of each field of the records that begin in passages."""
         for record in np.flatnonzero(np.isin(self.chunk, chunks)).tolist():
             first, last = np.searchsorted(self.record, (record, record + 1)).tolist()

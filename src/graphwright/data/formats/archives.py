@@ -207,8 +207,9 @@ def _name(name: str) -> str:
 
 
 ZIP = Format("zip archive", (".zip",), read_zip, binary=True)
+_OF_TAR = (*_TAR_SUFFIXES, ".bz2", ".xz")
 TAR = Format(
-    "tar archive", (".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz"), read_tar, binary=True,
-    by_content=lambda head, name: head[257:262] == b"ustar" or (head.startswith((*_PACKED,)) and name in TAR.suffixes),
+    "tar archive", _OF_TAR, read_tar, binary=True,
+    by_content=lambda head, suffix: head[257:262] == b"ustar" or (head.startswith((*_PACKED,)) and suffix in _OF_TAR),
 )  # fmt: skip
 FORMATS = (ZIP, TAR)

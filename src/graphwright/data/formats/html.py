@@ -159,13 +159,13 @@ class _Page:
         return cell_text(cell.text)
 
     def _write_table(self, table: Table) -> None:
-        title = table.title or (self.headings[-1].title if self.headings else "")
+        title = self.headings[-1].title if self.headings else ""
         self.before = len(self.links)
         for item in chain([Note(0, [table.title])], table.items()):
             if isinstance(item, Note):
                 self._write(item.text)
             else:
-                text, record = item.sentence(self.types.of(item.head, title))
+                text, record = item.sentence(self.types.of(item.head, item.head.title or title))
                 self._write(text)
                 self.records.append(record.moved(self.size - len(text)))
             self.due = max(self.due, 1)

@@ -67,8 +67,9 @@ NameParts(name='policy', date='2023', version='2.1'))
 
 def _date_in(parts: Mapping[str, str | None]) -> str:
     """Return the date of a match in a name, "" if a word of it is no month."""
-    month = month_of(parts["name"]) if parts.get("name") else int(parts.get("month") or 0)
-    if parts.get("name") and not month:
+    name = parts.get("name")
+    month = month_of(name) if name else int(parts.get("month") or 0)
+    if name and not month:
         return ""
     numbers = (f"{month:02}" if month else "", parts.get("quarter"), parts.get("day"))
     return "-".join(filter(None, (parts["year"], *numbers))).upper()
