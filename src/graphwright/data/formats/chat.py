@@ -54,7 +54,7 @@ _FORMS = (
     _form(r"(?P<name>[^\W\d_a-z][\w.'’-]+(?: [^\W\d_][\w.'’-]*){0,3}): (?P<text>\S.*)$", is_timed=False),
 )
 _DAY_MARK = re.compile(r"(?:---|===|\*\*\*)\s")  # of IRC: "--- Day changed Thu May 14 2026"
-_TIME_LINE, _NAME_LINE = re.compile(rf"{_TIME}$"), re.compile(rf"{_NAME}$")
+_TIME_LINE, _DAY_TIME_LINE, _NAME_LINE = (re.compile(f"{pattern}$") for pattern in (_TIME, _DAY_TIME, _NAME))
 _LEVELS = frozenset(
     ["trace", "debug", "info", "notice", "warn", "warning", "error", "err", "critical", "fatal", "severe"]
 )
@@ -88,7 +88,7 @@ def _lines(text: str) -> list[str]:
     """Return the lines of a text; a time below a name, as Teams has it, stands behind it."""
     lines: list[str] = []
     for line in text.translate(_INVISIBLE).split("\n"):
-        if lines and _TIME_LINE.match(line.strip()) and _NAME_LINE.match(lines[-1].strip()):
+        if lines and _DAY_TIME_LINE.match(line.strip()) and _NAME_LINE.match(lines[-1].strip()):
             lines[-1] = f"{lines[-1].strip()} {line.strip()}"
         else:
             lines.append(line)

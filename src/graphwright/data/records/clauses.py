@@ -113,8 +113,9 @@ def _marks(text: str, headings: Collection[int]) -> Iterator[_Mark]:
         subs = tuple(re.findall(r"\w+", match["subs"] or ""))
         following = text[match.end() : match.end() + 3].strip()[:1]
         kind = word.casefold() or "roman" * bool(match["roman"])
-        apart = not text[: match.start()].strip() or text[: match.start()].rstrip(" \t").endswith("\n\n")
-        leads = bool(text[match.end() :].partition("\n")[2].partition("\n")[0].strip())
+        apart = text[max(match.start() - 2, 0) : match.start()] in ("", "\n", "\n\n")
+        below = text.find("\n", match.end())
+        leads = below >= 0 and not text[below + 1 : below + 2].isspace() and below + 1 < len(text)
         yield _Mark(start, match.end(), kind, number, label, subs, not following.islower(), len(parts), apart, leads)
 
 
