@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -10,33 +11,42 @@ from tests.generate.scripted_reader import ScriptedReader
 from tests.generate.test_readers import quoted
 
 from graphwright import Document, Index, start
+from graphwright.data.documents import read_documents
 from graphwright.generate import Quote
-from graphwright.generate.citations import numbered, overlap
+from graphwright.generate.citations import numbered, overlap, passage_text
 from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.store import Settings
 
-LAMP = PassageText(
+
+def marked(title: str, text: str, headers: bool = False) -> PassageText:
+    """A passage whose lines with a colon are rows, or headers."""
+    lines = [(m.start(), m.end()) for m in re.finditer(r"^[^:\n]+: .*$", text, re.MULTILINE)]
+    return PassageText(title, text, rows=() if headers else tuple(lines), headers=tuple(lines) if headers else ())
+
+
+LAMP = marked(
     "Lumo 12 › Specification",
-    "Lumo 12\n\nLumo 12 is a floor lamp by Petra Novak. It is made of oak.\n\nSpecification\n\n| Property | Value |\n"
-    "| Power of the lamp at its highest setting | 12 W, with the bulb |\n| Height | 140 cm |\n\nKeep it dry. It likes "
-    "warmth.\n\nCleaning\n\nDust it once a week.",
+    "Lumo 12\n\nLumo 12 is a floor lamp by Petra Novak. It is made of oak.\n\nSpecification\n\n"
+    "Property: Power of the lamp at its highest setting; Value: 12 W. With the bulb.\n"
+    "Property: Height; Value: 140 cm.\n\n"
+    "Keep it dry. It likes warmth.\n\nCleaning\n\nDust it once a week.",
 )
-MAIL = PassageText(
+MAIL = marked(
     "Delivery",
     "From: Pavel Dvorak <pavel.dvorak@tesline.example>\nTo: Anna <anna@tesline.example>\nSubject: Delivery\n\n"
     "The lamps arrive on Monday.\n\nBring the key.",
+    headers=True,
 )
 
 
 def test_sentence_kinds_distinguish_headings_and_lines() -> None:
     kinds = [(LAMP.text[s.start : s.end], s.kind) for s in sentences_of(LAMP)]
     assert [text for text, kind in kinds if kind == "heading"] == ["Lumo 12", "Specification", "Cleaning"]
-    assert [text.split(" |")[0] for text, kind in kinds if kind == "row"] == [
-        "| Property",
-        "| Power of the lamp at its highest setting",
-        "| Height",
+    assert [text.split(";")[0] for text, kind in kinds if kind == "row"] == [
+        "Property: Power of the lamp at its highest setting",
+        "Property: Height",
     ]
     assert [s.kind for s in sentences_of(MAIL)] == ["header", "header", "header", "sentence", "sentence"]
 
@@ -59,8 +69,8 @@ def test_short_statements_count_as_sentences(text: str) -> None:
     ("passage", "found", "quotation"),
     [
         (LAMP, "Petra Novak", "Lumo 12 is a floor lamp by Petra Novak. It is made of oak."),
-        (LAMP, "140 cm", "| Height | 140 cm |"),
-        (LAMP, "12 W,", "| Power of the lamp at its highest setting | 12 W, with the bulb |"),
+        (LAMP, "140 cm", "Property: Height; Value: 140 cm."),
+        (LAMP, "12 W", "Property: Power of the lamp at its highest setting; Value: 12 W. With the bulb."),
         (LAMP, "Keep", "Keep it dry. It likes warmth."),
         (LAMP, "Cleaning", "Cleaning\n\nDust it once a week."),
         (MAIL, "Monday", "The lamps arrive on Monday.\n\nBring the key."),
@@ -91,6 +101,29 @@ def test_quotation_shared_by_passages_appears_once() -> None:
     quote = Quote(ScriptedReader(sentences={"wind": 0.9}), around=0, share=0.1)
     for places, count in (([("a", 0), ("a", 12)], 1), ([("a", 0), ("b", 12)], 2), ([("a", 0), ("a", 99)], 2)):
         assert len(quote.quotes("How was the wind?", passages, Run(), places)) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found", "quotation", "kind"),
+    [
+        ("a.md", "|Boat|Fee|\n|-|-|\n|Barge|6 euros. Or so|\n", "6", "Boat: Barge; Fee: 6 euros. Or so.", "row"),
+        ("a.json", '{"boats": [{"name": "Aurora", "crew": 4}]}', "Aurora", "name: Aurora; crew: 4.", "row"),
+        ("a.csv", "boat,text\nAurora,It sails. It is red.\n", "red", "It is red.", "sentence"),
+        ("a.eml", "From: Bo <bo@a.org>\nSubject: Quay\n\nIt is full.\n", "Quay", "Subject: Quay", "header"),
+        ("a.txt", "Anna: It is full. I wait.\nBo: Yes.\nAnna: Good.\nBo: Bye.\n", "wait", "I wait.", "sentence"),
+    ],
+)  # fmt: skip
+def test_passage_text_of_records_has_their_lines(
+    tmp_path: Path, name: str, text: str, found: str, quotation: str, kind: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with Index.create(tmp_path / "ix") as index:
+        index.add(list(read_documents([tmp_path / name], lambda skipped: None)))
+        graph = index.graph
+        assert graph.passages is not None
+        passages = [passage_text(graph, int(node)) for node in graph.passages.nodes]
+    sentences = [(p.text[s.start : s.end], s.kind) for p in passages for s in sentences_of(p)]
+    assert (quotation, kind) in [sentence for sentence in sentences if found in sentence[0]]
 
 
 def test_overlapping_spans_of_document_share_number(tmp_path: Path) -> None:

@@ -8,6 +8,10 @@ from graphwright.errors import OptionError
 from graphwright.search.filter import Filter, Range
 
 
+def _passes(condition: Filter, value: str) -> bool:
+    return bool(condition.passing({"a": {"x": value}}))
+
+
 @pytest.mark.parametrize(
     ("bounds", "inside", "outside"),
     [
@@ -26,13 +30,38 @@ from graphwright.search.filter import Filter, Range
 )
 def test_range_includes_values_within_bounds(bounds: dict[str, str], inside: list[str], outside: list[str]) -> None:
     condition = Filter(metadata={"x": bounds})
-    assert [value for value in inside + outside if condition.passes("a", {"x": value})] == inside
-    assert not condition.passes("a", {})
+    assert [value for value in inside + outside if _passes(condition, value)] == inside
+    assert not condition.passing({"a": {}})
 
 
 def test_numbers_match_in_any_notation() -> None:
-    assert Filter(metadata={"price": 10}).passes("a", {"price": "10.0"})
-    assert not Filter(metadata={"price": 10}).passes("a", {"price": "10 EUR"})
+    assert _passes(Filter(metadata={"x": 10}), "10.0")
+    assert not _passes(Filter(metadata={"x": 10}), "10 EUR")
+
+
+@pytest.mark.parametrize(
+    ("rows", "bounds", "expected"),
+    [
+        (["1.249,50", "89,90", "2.480", "a"], {"at_least": "1000"}, ["1.249,50", "2.480"]),
+        (["1,249.50", "2,480", "89.90"], {"more_than": "1000"}, ["1,249.50", "2,480"]),
+        (["CHF 12'400.00", "CHF 950.00"], {"less_than": "1000"}, ["CHF 950.00"]),
+        (["(1,200)", "300", "-5"], {"less_than": "0"}, ["(1,200)", "-5"]),
+        (["31.12.2024", "04.03.2025", "17.07.2025"], {"at_least": "2025-04"}, ["17.07.2025"]),
+        (["03/25/2024", "04/05/2024"], {"at_least": "2024-04-04", "at_most": "2024-04-06"}, ["04/05/2024"]),
+        (["3 km", "400 m"], {"at_least": "1 km"}, ["3 km"]),
+    ],
+)
+def test_range_reads_values_as_their_column_writes_them(
+    rows: list[str], bounds: dict[str, str], expected: list[str]
+) -> None:
+    documents = {f"a.csv#{number}": {"x": row} for number, row in enumerate(rows)}
+    passing = Filter(metadata={"x": bounds}).passing(documents)
+    assert [documents[id]["x"] for id in passing] == expected
+
+
+def test_filter_reads_each_file_by_its_own_format() -> None:
+    documents = {"a.csv#1": {"x": "1.250"}, "a.csv#2": {"x": "3,5"}, "b.csv#1": {"x": "1.250"}, "b.csv#2": {"x": "2.5"}}
+    assert Filter(metadata={"x": {"at_least": "1000"}}).passing(documents) == ["a.csv#1"]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +76,7 @@ def test_numbers_match_in_any_notation() -> None:
 )
 def test_date_matches_its_year_and_month(wanted: str, inside: list[str], outside: list[str]) -> None:
     condition = Filter(metadata={"x": wanted})
-    assert [value for value in inside + outside if condition.passes("a", {"x": value})] == inside
+    assert [value for value in inside + outside if _passes(condition, value)] == inside
 
 
 @pytest.mark.parametrize(

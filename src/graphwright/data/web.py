@@ -11,6 +11,7 @@ import mimetypes
 import socket
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpx
@@ -70,17 +71,9 @@ def fetch(url: str, folder: Path, allowed: Callable[[str], bool] = is_public) ->
     headers = {"User-Agent": "graphwright", "Accept": "text/html, application/pdf, text/*;q=0.9, */*;q=0.5"}
     transport = _Transport(httpx.HTTPTransport(), allowed)
     try:
-        with (
-            httpx.Client(
-                transport=transport,
-                follow_redirects=True,
-                max_redirects=_MAX_REDIRECTS,
-                timeout=_TIMEOUT,
-                headers=headers,
-                trust_env=False,
-            ) as client,
-            client.stream("GET", url) as response,
-        ):
+        limits: dict[str, Any] = {"follow_redirects": True, "max_redirects": _MAX_REDIRECTS, "timeout": _TIMEOUT}
+        client = httpx.Client(transport=transport, headers=headers, trust_env=False, **limits)
+        with client, client.stream("GET", url) as response:
             if response.status_code != 200:
                 raise DataError(f"{url} answered {response.status_code} {response.reason_phrase}. Check the address.")
             path = folder / f"page{_suffix(response)}"

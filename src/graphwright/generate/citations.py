@@ -10,7 +10,10 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
+from graphwright.data.records.record import MAIL
+from graphwright.graph.columns import Passages
 from graphwright.graph.graph import Graph
+from graphwright.graph.records import RecordColumns
 from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
 from graphwright.operators.citation import cite, location_of
@@ -213,10 +216,27 @@ def _folded(text: str) -> tuple[str, list[int]]:
 
 
 def passage_text(graph: Graph, node: int) -> PassageText:
-    """Return the title of a passage's document, on one line, and the text of the passage."""
+    """Return the title of a passage's document, on one line, and the text of the passage, with its lines of fields."""
     row = -1 if graph.passages is None else graph.passages.row(node)
-    cuts = graph.passages.cuts_of(row) if graph.passages is not None and row >= 0 else ()
-    return PassageText(" ".join(graph.title_of(node).split()), graph.passage(node), cuts)
+    title, text = " ".join(graph.title_of(node).split()), graph.passage(node)
+    if graph.passages is None or row < 0:
+        return PassageText(title, text)
+    lines = _lines(graph.columns.records, graph.passages, row, text) if graph.columns.records else ({}, {})
+    return PassageText(title, text, graph.passages.cuts_of(row), *(tuple(spans.items()) for spans in lines))
+
+
+def _lines(records: RecordColumns, passages: Passages, row: int, text: str) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the lines of a passage that name fields: of rows and objects, and headers of mails; start and end."""
+    rows, headers = dict[int, int](), dict[int, int]()
+    before = [row - 1] if row and passages.document[row - 1] == passages.document[row] else []
+    for kind, name, *span in records.fields_of(passages.nodes[[*before, row]]):
+        start, end = (at - int(passages.start[row]) for at in span)
+        label = f"{name.capitalize() if kind == MAIL else name}: "
+        if 0 <= start < end <= len(text) and text[max(start - len(label), 0) : start].endswith((label, " | ")):
+            first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+            lines = headers if kind == MAIL else rows
+            lines[first] = max(len(text) if last < 0 else last, lines.get(first, 0))
+    return rows, headers
 
 
 def best_passages(state: State, limit: int | None = None) -> list[int]:

@@ -15,10 +15,6 @@ from graphwright.text.sentences import is_statement, sentence_spans
 
 Kind = Literal["sentence", "heading", "row", "header"]
 
-_HEADER = r"(?:From|To|Cc|Bcc|Reply-To|Date|Sent|Subject): "  # of a mail
-_IS_HEADER = re.compile(_HEADER)
-_LINE_END = re.compile(rf"\n\s*(?=\||{_HEADER})|(?<=\|)[^\S\n]*\n\s*")  # around a line that is a row or a header
-_MAX_BARS = 2  # of a sentence; a row has more
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 
@@ -38,39 +34,39 @@ class Sentence(NamedTuple):
 
 
 def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
-    """Return the sentences of passage `number`, split at its cuts and at lines of tables and mails.
+    """Return the sentences of passage `number`, split at its cuts; a row or a header is one.
 
     >>> sentences_of(PassageText("", "river: Mur\\nkm: 464", (11,)))[1]
     Sentence(passage=0, start=11, end=18, part=1, kind='sentence')
-    >>> text = "Rivers\\n\\nThe Mur is one. | a | b |\\n\\n| Mur | 464 |"
-    >>> [sentence.kind for sentence in sentences_of(PassageText("Rivers", text))]
-    ['heading', 'sentence', 'row', 'row']
+    >>> passage = PassageText("Rivers", "Rivers\\n\\nThe Mur is one.\\nriver: Mur; km: 464.", rows=((24, 44),))
+    >>> [sentence.kind for sentence in sentences_of(passage)]
+    ['heading', 'sentence', 'row']
     """
     titles = {part.casefold() for part in passage.title.split(_LEVELS)}
     sentences: list[Sentence] = []
     for part, (first, last) in enumerate(pairwise((0, *passage.cuts, len(passage.text)))):
-        text = passage.text[first:last]
-        spans = [piece for span in sentence_spans(text) for piece in _lines(text, *span)]
-        kinds = _kinds(text, spans, titles)
-        sentences += [
-            Sentence(number, first + start, first + end, part, kind)
-            for (start, end), kind in zip(spans, kinds, strict=True)
-        ]
+        spans = list(_spans(passage, first, last))
+        kinds = _kinds(passage.text[first:last], [(s - first, e - first, kind) for s, e, kind in spans], titles)
+        places = zip(spans, kinds, strict=True)
+        sentences += [Sentence(number, start, end, part, kind) for (start, end, _), kind in places]
     return sentences
 
 
-def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a sentence between its lines that are rows or headers."""
-    for match in _LINE_END.finditer(text, start, end):
-        if start < match.start():
-            yield start, match.start()
-        start = match.end()
-    if start < end:
-        yield start, end
+def _spans(passage: PassageText, first: int, last: int) -> Iterator[tuple[int, int, Kind]]:
+    """Yield the sentences, rows and headers of a part of a passage."""
+    lines: list[tuple[int, int, Kind]] = [(*row, "row") for row in passage.rows]
+    lines += [(*header, "header") for header in passage.headers]
+    within = sorted(line for line in lines if first <= line[0] and line[1] <= last)
+    for start, end, kind in (*within, (last, last, "row")):
+        for span in sentence_spans(passage.text[first:start]):
+            yield first + span[0], first + span[1], "sentence"
+        if start < end:
+            yield start, end, kind
+        first = end
 
 
-def _kinds(text: str, spans: Sequence[tuple[int, int]], titles: set[str]) -> list[Kind]:
-    """Return the kind of each span of a text.
+def _kinds(text: str, spans: Sequence[tuple[int, int, Kind]], titles: set[str]) -> list[Kind]:
+    """Return the kind of each span of a text: whether a sentence is a heading.
 
     A heading is one of the `titles`, or a short line of words without a full stop that stands alone before a text and
     does not follow a colon.
@@ -78,20 +74,14 @@ def _kinds(text: str, spans: Sequence[tuple[int, int]], titles: set[str]) -> lis
     kinds: list[Kind] = []
     following = False  # whether a sentence or a row follows
     for at in range(len(spans) - 1, -1, -1):
-        start, end = spans[at]
+        start, end, kind = spans[at]
         part = text[start:end]
-        is_header = _IS_HEADER.match(part) is not None
-        is_line = is_header or part.startswith("|") or part.count("|") > _MAX_BARS
         gap = text[end : spans[at + 1][0]] if at + 1 < len(spans) else ""
         before = text[spans[at - 1][1] - 1 : start] if at else "\n\n"
         alone = gap.count("\n") > 1 and before.count("\n") > 1 and not before.startswith(":")
-        bare = not is_line and not is_statement(part) and not _NO_HEADING.search(part)
-        if is_line:
-            kinds.append("header" if is_header else "row")
-        elif (part.casefold() in titles and len(spans) > 1) or (alone and bare and following):
-            kinds.append("heading")
-        else:
-            kinds.append("sentence")
+        bare = kind == "sentence" and not is_statement(part) and not _NO_HEADING.search(part)
+        is_heading = (part.casefold() in titles and len(spans) > 1) or (alone and bare and following)
+        kinds.append("heading" if kind == "sentence" and is_heading else kind)
         following = not bare
     return kinds[::-1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,14 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.type)
+
+    def fields_of(self, chunks: NDArray[np.int64]) -> Iterator[tuple[str, str, int, int]]:
+        """Yield type, name and span in the document of each field of the records that begin in passages."""
+        for record in np.flatnonzero(np.isin(self.chunk, chunks)).tolist():
+            first, last = np.searchsorted(self.record, (record, record + 1)).tolist()
+            for field in range(first, last):
+                start, end = self.field_span[field].tolist()
+                yield self.types[int(self.type[record])], self.names[int(self.name[field])], start, end
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return all arrays, those of strings included."""

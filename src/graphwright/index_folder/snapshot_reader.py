@@ -110,10 +110,10 @@ class SnapshotReader:
                     self._filtered[key] = self._filtered.pop(key)
                     return self._filtered[key]
             later = set() if filter.as_of is None else versions_of(whole.graph.columns).later_than(filter.as_of)
-            documents = store.metadata().items()
-            ids = [id for id, metadata in documents if id not in later and filter.passes(id, metadata)]
+            documents = store.metadata()
+            ids = [id for id in filter.passing(documents) if id not in later]
             if not ids:
-                raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(store.metadata())}")
+                raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(documents)}")
             part = self._part(store, ids, whole)
         if whole.imported is not None:
             part = replace(part, about={**part.about, "without graph": True})

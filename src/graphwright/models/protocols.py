@@ -183,12 +183,15 @@ class CrossEncoder(Protocol):
 class PassageText:
     """The title and the text of a passage, as input of readers and prompts.
 
-    `cuts`: the characters at which a row, a cell, a slide or a definition begins; no sentence crosses a cut.
+    `cuts`: the characters at which a row, a cell, a slide or a definition begins; no sentence crosses a cut. `rows`,
+    `headers`: the spans of the lines that are rows of tables and of objects, and headers of mails, ascending.
     """
 
     title: str
     text: str
     cuts: tuple[int, ...] = ()
+    rows: tuple[tuple[int, int], ...] = ()
+    headers: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

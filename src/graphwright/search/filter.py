@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
-from graphwright.text.values import value_of
+from graphwright.text.numbers import conversion
+from graphwright.text.values import ColumnFormat, Value, column_format, format_of_part, value_of
 
 DATE = "date"
 """The name of a document's date, in its metadata and in its records."""
+_ANY = ColumnFormat()
 _EQUAL = 1e-9  # years, less than a second
 _MAX_COMPARED = 10_000  # ids or values that are compared with an unknown one
 
@@ -60,9 +61,9 @@ class Range:
     def __str__(self) -> str:
         return " and ".join(f"{name.replace('_', ' ')} {bound}" for name, bound in self.bounds().items())
 
-    def passes(self, value: str) -> bool:
-        """Return whether a value lies in the range."""
-        return all(_keeps(name, value, bound) for name, bound in self.bounds().items())
+    def passes(self, value: str, written: ColumnFormat = _ANY) -> bool:
+        """Return whether a value lies in the range; `written`: how values of its name are written."""
+        return all(_keeps(name, value, bound, written) for name, bound in self.bounds().items())
 
 
 def is_bound(text: str) -> bool:
@@ -71,7 +72,7 @@ def is_bound(text: str) -> bool:
     >>> is_bound("9.5"), is_bound("May 2024"), is_bound("tall")
     (True, True, False)
     """
-    return _number(text) is not None or value_of(text) is not None
+    return value_of(text) is not None
 
 
 def is_date(text: str) -> bool:
@@ -84,32 +85,33 @@ def is_date(text: str) -> bool:
     return value is not None and value.kind == "date"
 
 
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+def _pair(text: str, other: str, written: ColumnFormat) -> tuple[Value, Value] | None:
+    """Return two texts as numbers of one unit, else as dates; None if they are not both of one kind.
+
+    `written`: how the first one's column writes values; numbers of the other one have a decimal point.
+    """
+    for with_dates in (False, True):
+        value = value_of(text, written._replace(with_dates=with_dates))
+        limit = value_of(other, ColumnFormat(day_first=written.day_first, with_dates=with_dates))
+        if value and limit and value.kind == limit.kind:
+            factor = conversion(value.unit, limit.unit)
+            return None if factor is None else (value._replace(amount=value.amount * factor), limit)
+    return None
 
 
-def _keeps(name: str, text: str, bound: str) -> bool:
+def _keeps(name: str, text: str, bound: str, written: ColumnFormat = _ANY) -> bool:
     """Return whether a value keeps the bound of this name."""
-    number, limit = _number(text), _number(bound)
-    if number is not None and limit is not None:
-        end = limit
-    else:
-        value, other = value_of(text), value_of(bound)
-        if value is None or other is None or value.kind != other.kind:
-            return False
-        number, limit, end = value.amount, other.amount - _EQUAL, other.amount + other.precision - _EQUAL
-        if not other.precision:
-            limit = end = other.amount
-    is_period = end > limit  # such as a year; `end` is the first moment after it
+    pair = _pair(text, bound, written)
+    if pair is None:
+        return False
+    value, limit = pair
+    rounding = _EQUAL if limit.precision else 0.0
+    start, end = limit.amount - rounding, limit.amount + limit.precision - rounding  # the first moment after a year
     if name == "at_least":
-        return number >= limit
+        return value.amount >= start
     if name == "less_than":
-        return number < limit
-    return (number < end or (not is_period and number == end)) is (name == "at_most")
+        return value.amount < start
+    return (value.amount < end or (start == end == value.amount)) is (name == "at_most")
 
 
 @dataclass(frozen=True, init=False)
@@ -120,14 +122,13 @@ class Filter:
     by name, compared as texts, numbers or dates (a year or a month means all of it), or a Range, also as a mapping with
     its fields. `as_of`: a date; documents that are dated later, by their metadata or their records, do not pass.
 
-    >>> Filter(folder="reports/2024").passes("reports/2024/may.md", {})
-    True
-    >>> Filter(documents=["a", "b"], metadata={"year": 2024}).passes("a", {"year": "2023"})
-    False
-    >>> Filter(metadata={"year": {"at_least": 2020, "less_than": 2024}}).passes("a", {"year": "2023"})
-    True
-    >>> Filter(metadata={"date": "2024-02"}).passes("a", {"date": "2024-02-29"})
-    True
+    >>> documents = {"reports/2024/may.md": {"year": "2023", "date": "2023-05-31"}, "b": {"year": "2025"}}
+    >>> Filter(folder="reports/2024").passing(documents), Filter(metadata={"year": 2025}).passing(documents)
+    (['reports/2024/may.md'], ['b'])
+    >>> Filter(metadata={"year": {"at_least": 2024}}).passing(documents)
+    ['b']
+    >>> Filter(metadata={"date": "2023-05"}).passing(documents)
+    ['reports/2024/may.md']
     """
 
     documents: tuple[str, ...] | None
@@ -181,13 +182,31 @@ class Filter:
         conditions = (f"with {name} {v}" if isinstance(v, Range) else f"with {name}={v}" for name, v in self.metadata)
         return " ".join([*parts, *conditions, *([] if self.as_of is None else [f"as of {self.as_of}"])])
 
-    def passes(self, document: str, metadata: Mapping[str, str]) -> bool:
-        """Return whether a document with this id and metadata passes."""
+    def passing(self, documents: Mapping[str, Mapping[str, str]]) -> list[str]:
+        """Return the ids of the documents that pass; `documents`: the metadata of each, by id.
+
+        Numbers and dates are read as the rows of their file write them, else as the other documents do.
+
+        >>> Filter(metadata={"eur": {"at_least": 1000}}).passing({"a#1": {"eur": "1.249"}, "a#2": {"eur": "89,9"}})
+        ['a#1']
+        """
+        written = {
+            name: _formats({id: metadata[name] for id, metadata in documents.items() if name in metadata})
+            for name in {DATE, *dict(self.metadata)}
+        }
+        return [id for id, metadata in documents.items() if self._passes(id, metadata, written)]
+
+    def _passes(
+        self, document: str, metadata: Mapping[str, str], written: Mapping[str, Mapping[str, ColumnFormat]]
+    ) -> bool:
+        def holds(name: str, condition: str | Range) -> bool:
+            return name in metadata and _holds(condition, metadata[name], written[name][_file(document)])
+
         return (
             (self.documents is None or document in self.documents)
             and (self.folder is None or document.startswith(f"{self.folder}/"))
-            and all(name in metadata and _holds(value, metadata[name]) for name, value in self.metadata)
-            and (self.as_of is None or not _keeps("more_than", metadata.get(DATE, ""), self.as_of))
+            and all(holds(name, value) for name, value in self.metadata)
+            and (self.as_of is None or not holds(DATE, Range(more_than=self.as_of)))
         )
 
     def hint(self, documents: Mapping[str, Mapping[str, str]]) -> str:
@@ -228,8 +247,7 @@ class Filter:
         conditions = vars(self) | without
         if all(value is None or (name, value) == ("metadata", ()) for name, value in conditions.items()):
             return set(documents)
-        rest = Filter(**conditions)
-        return {id for id, metadata in documents.items() if rest.passes(id, metadata)}
+        return set(Filter(**conditions).passing(documents))
 
 
 def _folders(id: str) -> list[str]:
@@ -242,15 +260,28 @@ def _folders(id: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
-def _holds(condition: str | Range, value: str) -> bool:
+def _file(id: str) -> str:
+    return id.rpartition("#")[0] or id
+
+
+def _formats(values: Mapping[str, str]) -> dict[str, ColumnFormat]:
+    """Return how each file writes the values of one name, by file; `values` are by document."""
+    files: dict[str, list[str]] = {}
+    for id, value in values.items():
+        files.setdefault(_file(id), []).append(value)
+    column = column_format(list(values.values()))
+    return {file: format_of_part(column, texts) for file, texts in files.items()}
+
+
+def _holds(condition: str | Range, value: str, written: ColumnFormat = _ANY) -> bool:
     if isinstance(condition, Range):
-        return condition.passes(value)
+        return condition.passes(value, written)
     if value == condition:
         return True
-    number = _number(value)
-    if number is not None:
-        return number == _number(condition)
-    period, date = value_of(condition), value_of(value)
-    if period is None or date is None or not period.kind == date.kind == "date" or date.precision > period.precision:
+    pair = _pair(value, condition, written)
+    if pair is None:
         return False
-    return -_EQUAL <= date.amount - period.amount < period.precision - _EQUAL
+    own, period = pair
+    if not period.precision:
+        return own.amount == period.amount and not own.unit and not period.unit
+    return own.precision <= period.precision and -_EQUAL <= own.amount - period.amount < period.precision - _EQUAL

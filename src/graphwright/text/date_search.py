@@ -13,17 +13,19 @@ _DATES = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<!\d)(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)",
-        r"(?<!\d)(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})日",
+        r"(?<!\d)(?P<year>\d{4})[年년] ?(?P<month>\d{1,2})[月월] ?(?P<day>\d{1,2})[日일]",
         r"(?<![\d.])(?P<first>\d{1,2})(?P<mark>[./-])\s?(?P<second>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d{2})(?!\d)",
         rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|er|º)?[ -](?:de )?{_NAME}(?:,| de)?[ -](?P<year>\d{{4}})(?!\d)",
+        rf"(?<!\d)(?P<day>\d{{1,2}})-{_NAME}-(?P<year>\d{{2}})(?!\d)",
         rf"\b{_NAME} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})(?!\d)",
     )
 ]
 _CLOCK = re.compile(
-    r"(?<![\d.:])(?P<hour>\d{1,2})(?::|(?:\.|h)(?=\d\d\b))(?P<minute>\d\d)(?:[:.](?P<second>\d\d))?(?!\d)"
+    r"(?:(?P<noon>[上下]午|午[前後]|오[전후])\s?)?(?<![\d.:])(?P<hour>\d{1,2})(?::|(?:\.|h)(?=\d\d\b))(?P<minute>\d\d)(?:[:.](?P<second>\d\d))?(?!\d)"
     r"\s*(?P<half>[ap]\.?m\b)?",
     re.IGNORECASE,
 )
+_HALVES = {"上午": "a", "午前": "a", "오전": "a", "下午": "p", "午後": "p", "오후": "p"}
 _EPOCH = re.compile(r"(?P<seconds>1\d{9})(?:\.\d+|\d{3})?")  # seconds, with a fraction or in thousandths
 
 
@@ -81,7 +83,7 @@ def _swapped(parts: dict[str, str], day_first: bool | None, clock: re.Match[str]
 def _time(clock: re.Match[str] | None) -> tuple[int, int, int]:
     if clock is None:
         return 0, 0, 0
-    hour, half = int(clock["hour"]), (clock["half"] or "").lower()
+    hour, half = int(clock["hour"]), (clock["half"] or _HALVES.get(clock["noon"], "")).lower()
     if half:
         hour = hour % 12 + (12 if half.startswith("p") else 0)
     return hour, int(clock["minute"]), int(clock["second"] or 0)

@@ -57,7 +57,7 @@ def period_of(text: str, day_first: bool = True) -> Period | None:
         return date
     match = _WITH_TIME.fullmatch(text) if ":" in text else None
     day = _date_of(match["date"], day_first) if match else None
-    if match is None or day is None or not _is_day(day):
+    if match is None or day is None or day.high - day.low > 2 * DAY:
         return None
     return _moment(day, match)
 
@@ -132,10 +132,6 @@ def _start(year: int, month: int, day: int) -> float:
     """Return the beginning of a day in years."""
     months = month - 1 + (day - 1) // 31
     return year + months // 12 + (months % 12) / 12 + ((day - 1) % 31) * DAY
-
-
-def _is_day(period: Period) -> bool:
-    return period.high - period.low < 2 * DAY
 
 
 def _moment(day: Period, match: re.Match[str]) -> Period:

@@ -15,71 +15,40 @@ _DIGITS = (
 )
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d{1,2}|\.\d{4,})?", re.ASCII)
-_CURRENCY = r"us\$|a\$|c\$|hk\$|chf|eur|usd|gbp|jpy|cny|inr|[$€£¥₹₽₩₺₴฿]"
+_CURRENCY = (
+    r"(?:us|au|nz|ca|hk|mx|a|c|s|r)\$|chf|eur|usd|gbp|jpy|cny|inr|sek|nok|dkk|pln|czk|huf|cad|aud|brl|mxn|zar|rub|krw"
+    r"|(?:rs|kr|fr)\b\.?|zł|[$€£¥₹₽₩₺₴฿₪₫]"
+)
 _IS_CURRENCY = re.compile(_CURRENCY)
 _AMOUNT = re.compile(
     rf"(?:[~≈<>≤≥±]\s?)?(?P<sign>[-+−–])?\s?(?:(?P<before>{_CURRENCY})\s?)?(?P<second>[-+−–])?(?P<number>{_DIGITS})"
-    r"(?:e(?P<power>[+-]?\d+))?(?:[.,][-–]{1,2}|(?P<after>[-−]))?"
+    r"(?:e(?P<power>[+-]?\d+))?(?:(?P<dash>[.,])[-–]{1,2}|(?P<after>[-−]))?"
     r"(?P<space>\s?)(?P<rest>[^\d\s]{1,15}[23]?(?: [^\d\s]{1,14}){0,2})?",
     re.IGNORECASE,
 )
+_IN_BRACKETS = re.compile(r"([^\d()]{0,5})\(\s*([^()]+?)\s*\)([^\d()]{0,5})")
 _SCALES = {
     **dict.fromkeys(("k", "thousand", "tsd", "tsd."), 1e3),
     **dict.fromkeys(("m", "mn", "mm", "mio", "mio.", "million", "millionen", "millions", "mln"), 1e6),
     **dict.fromkeys(("bn", "billion", "billions", "mrd", "mrd.", "milliarden", "mld"), 1e9),
-    **dict.fromkeys(("tn", "trillion"), 1e12),
-    "万": 1e4,
-    "萬": 1e4,
-    "億": 1e8,
-    "亿": 1e8,
-    "兆": 1e12,
-    "lakh": 1e5,
-    "crore": 1e7,
-}
+    "tn": 1e12, "trillion": 1e12, "万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "兆": 1e12, "lakh": 1e5, "crore": 1e7,
+}  # fmt: skip
 _SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY"}
 _PREFIXES = {
-    "n": 1e-9,
-    "µ": 1e-6,
-    "μ": 1e-6,
-    "m": 1e-3,
-    "c": 1e-2,
-    "d": 1e-1,
-    "": 1,
-    "h": 1e2,
-    "k": 1e3,
-    "M": 1e6,
-    "G": 1e9,
+    "n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1, "": 1, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9,
     "T": 1e12,
-}
+}  # fmt: skip
 _METRIC = ("m", "g", "l", "L", "s", "W", "Wh", "Hz", "V", "A", "J", "Pa", "B", "bit", "N", "Ω", "eV", "cal")
 _OTHER = {
-    "min": ("s", 60.0),
-    "h": ("s", 3600.0),
-    "hr": ("s", 3600.0),
-    "d": ("s", 86400.0),
-    "t": ("g", 1e6),
-    "in": ("m", 0.0254),
-    "ft": ("m", 0.3048),
-    "yd": ("m", 0.9144),
-    "mi": ("m", 1609.344),
-    "nmi": ("m", 1852.0),
-    "lb": ("g", 453.59237),
-    "lbs": ("g", 453.59237),
-    "oz": ("g", 28.349523125),
+    "min": ("s", 60.0), "h": ("s", 3600.0), "hr": ("s", 3600.0), "d": ("s", 86400.0), "t": ("g", 1e6),
+    "in": ("m", 0.0254), "ft": ("m", 0.3048), "yd": ("m", 0.9144), "mi": ("m", 1609.344), "nmi": ("m", 1852.0),
+    "lb": ("g", 453.59237), "lbs": ("g", 453.59237), "oz": ("g", 28.349523125),
     **{f"{prefix}m²": ("m²", factor**2) for prefix, factor in _PREFIXES.items()},
     **{f"{prefix}m³": ("l", 1e3 * factor**3) for prefix, factor in _PREFIXES.items()},
-    "ha": ("m²", 1e4),
-    "acre": ("m²", 4046.8564224),
-    "ac": ("m²", 4046.8564224),
-    **{f"{prefix}iB": ("B", 1024.0**power) for power, prefix in enumerate("KMGT", 1)},
-    "KB": ("B", 1e3),
-    "kph": ("km/h", 1.0),
-    "mph": ("km/h", 1.609344),
-    "m/s": ("km/h", 3.6),
-    "km/h": ("km/h", 1.0),
-}
-
-
+    "ha": ("m²", 1e4), "acre": ("m²", 4046.8564224), "ac": ("m²", 4046.8564224),
+    **{f"{prefix}iB": ("B", 1024.0**power) for power, prefix in enumerate("KMGT", 1)}, "KB": ("B", 1e3),
+    "kph": ("km/h", 1.0), "mph": ("km/h", 1.609344), "m/s": ("km/h", 3.6), "km/h": ("km/h", 1.0),
+}  # fmt: skip
 _PLAIN = ("%", "‰", "°C", "°F", "°")
 _ORDINALS = ("st", "nd", "rd", "th", "er", "re", "e", "º", "ª")
 
@@ -119,9 +88,9 @@ def decimal_of(texts: Iterable[str], otherwise: str = ".") -> str:
     listed = list(texts)
     if not any("." in text or "," in text for text in listed):
         return otherwise
-    matches = (_AMOUNT.fullmatch(text.strip("()")) for text in listed)
-    numbers = [match["number"] for match in matches if match]
-    votes = [sign for number in numbers if (sign := _decimal_in(number))]
+    matches = [match for text in listed if (match := _AMOUNT.fullmatch(_IN_BRACKETS.sub(r"\1\2\3", text)))]
+    numbers = [match["number"] for match in matches]
+    votes = [sign for match in matches if (sign := match["dash"] or _decimal_in(match["number"]))]
     if votes:
         return "," if votes.count(",") > votes.count(".") else "."
     plain = [number for number in numbers if number.isdigit()]
@@ -148,17 +117,17 @@ def amount_of(text: str, decimal: str = ".") -> Amount | None:
 
     A number with leading zeros is an identifier, and an ordinal ("3rd") no number.
 
-    >>> amount_of("1.234,50 €"), amount_of("(1,200)"), amount_of("12 km"), amount_of("007"), amount_of("3rd")
-    (Amount(number=1234.5, unit='EUR', is_known=True), Amount(number=-1200.0, unit='', is_known=True), \
+    >>> amount_of("1.234,50 €"), amount_of("$(1,200)"), amount_of("12 km"), amount_of("007"), amount_of("3rd")
+    (Amount(number=1234.5, unit='EUR', is_known=True), Amount(number=-1200.0, unit='USD', is_known=True), \
 Amount(number=12.0, unit='km', is_known=True), None, None)
     """
     if _PLAIN_NUMBER.fullmatch(text):
         return Amount(float(text), "")
-    in_brackets = text.startswith("(") and text.endswith(")")
-    match = _AMOUNT.fullmatch(text[1:-1].strip() if in_brackets else text)
+    in_brackets = _IN_BRACKETS.fullmatch(text)
+    match = _AMOUNT.fullmatch("".join(in_brackets.groups()) if in_brackets else text)
     if match is None:
         return None
-    number = _number(match["number"], decimal)
+    number = _number(match["number"], match["dash"] or decimal)
     if number is None:
         return None
     unit = _unit(match)
@@ -166,7 +135,7 @@ Amount(number=12.0, unit='km', is_known=True), None, None)
         return None
     scale, name, is_known = unit
     signs = (match["sign"], match["second"], match["after"])
-    is_negative = in_brackets or any(sign in ("-", "−", "–") for sign in signs if sign)
+    is_negative = bool(in_brackets) or any(sign in ("-", "−", "–") for sign in signs if sign)
     number *= scale * 10.0 ** int(match["power"] or 0)
     return Amount(-number if is_negative else number, name, is_known)
 
@@ -184,12 +153,12 @@ def _unit(match: re.Match[str]) -> tuple[float, str, bool] | None:
         scale, words = factor, words[1:]
     unit = " ".join(words)
     if before:
-        return None if unit else (scale, _SIGNS.get(before, before.upper()), True)
+        return None if unit else (scale, _SIGNS.get(before, before.upper().rstrip(".")), True)
     if not unit:
         return scale, "", True
     folded = unit.casefold()
     if _is_currency(folded):
-        return scale, _SIGNS.get(folded, folded.upper()), True
+        return scale, _SIGNS.get(folded, folded.upper().rstrip(".")), True
     unit = unit.rstrip(".").replace("^", "").replace("m2", "m²").replace("m3", "m³")
     if unit in _units() or unit in _PLAIN:
         return None if not match["space"] and folded in _ORDINALS else (scale, unit, True)

@@ -192,13 +192,11 @@ def is_question(text: str) -> bool:
 
 
 def is_statement(text: str) -> bool:
-    """Return whether a text is a sentence, and not a heading or a row of a table.
+    """Return whether a text is a sentence, and not a heading.
 
-    >>> is_statement("Graz lies on the Mur."), is_statement("The River Mur"), is_statement("| Mur | 464 km |")
-    (True, False, False)
+    >>> is_statement("Graz lies on the Mur."), is_statement("The River Mur")
+    (True, False)
     """
-    if text.lstrip().startswith("|") or text.count("|") > 2:
-        return False
     after = len(text)  # end of the last word
     while after and not (text[after - 1].isalnum() or text[after - 1] == "_"):
         after -= 1

@@ -28,6 +28,7 @@ class Value(NamedTuple):
     amount: float
     precision: float
     """Length of the period that a date denotes, in years: of a year (1.0), a month or a day."""
+    unit: str = ""
 
 
 class ColumnFormat(NamedTuple):
@@ -192,19 +193,20 @@ def is_value(text: str) -> bool:
 
 
 _ALONE = ColumnFormat(is_open=False)
+_WITH_YEARS = ColumnFormat(with_dates=True)
 
 
-def value_of(text: str) -> Value | None:
-    """Return the date or the number that a text alone is, None for any other text.
+def value_of(text: str, written: ColumnFormat = _WITH_YEARS) -> Value | None:
+    """Return the date or the number that a text is, None for any other text.
 
-    A number from 1000 to 2999 without a unit is a year.
+    `written`: how its column writes values; by default a number from 1000 to 2999 without a unit is a year.
 
-    >>> value_of("1985-03-20").kind, value_of("20 March 851").kind, value_of("1999")
-    ('date', 'date', Value(kind='date', amount=1999.0, precision=1.0))
+    >>> value_of("1985-03-20").kind, value_of("20 March 851").kind, value_of("1999")[:3]
+    ('date', 'date', ('date', 1999.0, 1.0))
     >>> value_of("453 km").amount, value_of("1,250,000").amount, value_of("3rd Rock"), value_of("Graz")
     (453.0, 1250000.0, None, None)
     """
-    value = _typed(text, ColumnFormat(with_dates=True))
+    value = _typed(text, written)
     if value is None:
         return None
-    return Value("date" if value.kind == DATE else "number", value.low, value.high - value.low)
+    return Value("date" if value.kind == DATE else "number", value.low, value.high - value.low, value.unit)

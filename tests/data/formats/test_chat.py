@@ -22,10 +22,22 @@ LOGS = {
     "discord.txt": (
         "Dana — 05/14/2026 6:02 PM\nIs the gate open?\nFemi Ade — 05/14/2026 6:03 PM\nNo.\nIt opens at noon.\n"
     ),
+    "teams.txt": "Dana\n14/05/2026 18:02\nIs the gate open?\n\nFemi Ade\n14/05/2026 18:03\nNo.\nIt opens at noon.\n",
+    "discord_old.txt": (
+        "[14-May-26 06:02 PM] Dana\nIs the gate open?\n\n[14-May-26 06:03 PM] Femi Ade\nNo.\nIt opens at noon.\n"
+    ),
+    "kakao.txt": (
+        "2026년 5월 14일 오후 6:02, Dana : Is the gate open?\n"
+        "2026년 5월 14일 오후 6:03, Femi Ade : No.\nIt opens at noon.\n"
+    ),
+    "line.txt": "2026/05/14(Thu)\n18:02\tDana\tIs the gate open?\n18:03\tFemi Ade\tNo.\nIt opens at noon.\n",
 }
 TRANSCRIPTS = {
     "zoom.txt": "Dana  0:03\nIs the gate open?\n\nFemi Ade  12:03\nNo.\nIt opens at noon.\n",
     "brackets.txt": "Meeting of the dam\n\n[0:03] Dana: Is the gate open?\n[12:03] Femi Ade: No. It opens at noon.\n",
+    "zoom_chat.txt": (
+        "0:03\t From  Dana : Is the gate open?\n12:03\t From  Femi Ade  to  Dana : No. It opens at noon.\n"
+    ),
     "otter.txt": "Dana (0:03): Is the gate open?\nFemi Ade (12:03): No. It opens at noon.\n",
 }
 IRC = """--- Log opened Thu May 14 09:29:00 2026
@@ -67,6 +79,13 @@ def test_read_documents_transcript_times_are_places(tmp_path: Path, name: str) -
     assert turns(document) == [("Dana", "0:03", "Is the gate open?"), ("Femi Ade", "12:03", "No. It opens at noon.")]
     assert document.places is not None and document.places.of(*document.records[-1][2:4]) == "time 12:03"
     assert ("Meeting of the dam" in document.text) == (name == "brackets.txt")
+
+
+def test_read_documents_times_between_turns_are_those_of_what_follows(tmp_path: Path) -> None:
+    lines = ["00:00:00", "Dana: Is it open?", "Bo: No.", "", "00:05:00", "Dana: When?", "Bo: At noon."]
+    document = read(tmp_path, "meet.txt", "\n".join(lines))
+    assert [turn[1] for turn in turns(document)] == ["00:00:00", "00:00:00", "00:05:00", "00:05:00"]
+    assert document.text.count("00:05:00") == 2
 
 
 def test_read_documents_irc_log_has_days_and_notices(tmp_path: Path) -> None:

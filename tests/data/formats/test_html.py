@@ -43,6 +43,7 @@ def test_html_text_page_gives_title_and_visible_text() -> None:
         ("<svg><title>icon</title></svg><h1> Real <em>one</em></h1>", ("Real one", "Real one")),
         ("<title></title><body>only < text & more", ("", "only < text & more")),
         ("<pre hidden>x</pre><p>a   b</p>", ("", "a b")),
+        ('<p style="display: none">x</p><p style="color:red; visibility : hidden">y</p><p>b</p>', ("", "b")),
     ],
 )
 def test_html_text_malformed_page_is_read(page: str, expected: tuple[str, str]) -> None:
@@ -146,3 +147,9 @@ def test_html_text_table_in_table_of_layout_gives_records() -> None:
     inner = "<table><tr><th>k<th>v<tr><td>a<td>1</table>"
     (record,) = html_text(f"<table><tr><td>Left<td>{inner}</table>").records
     assert [(field.name, field.text) for field in record.fields] == [("k", "a"), ("v", "1")]
+
+
+def test_html_text_row_of_a_title_is_the_type_of_its_table() -> None:
+    rows = "<tr><td>No</td><td>Depth</td></tr><tr><td>1</td><td>7 m</td></tr><tr><td>2</td><td>9 m</td></tr>"
+    page = html_text(f"<h1>Port</h1><table><tr><td colspan=2><b>Berths</b></td></tr>{rows}</table>")
+    assert [record.type for record in page.records] == ["Berths", "Berths"]

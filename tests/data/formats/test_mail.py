@@ -119,6 +119,13 @@ FORMS = {
     "japanese": "Thanks.\n\n2026年3月1日(日) 9:10 Anna Öller <anna@example.org>:\n\n> {}",
     "apple": "Thanks.\n\n> On 1 Mar 2026, at 09:10, Anna Öller <anna@example.org> wrote:\n> \n> {}",
     "thunderbird": "Thanks.\n\nAm 01.03.26 um 09:10 schrieb Anna Öller:\n> {}",
+    "proton": (
+        "Thanks.\n\n------- Original Message -------\nOn Sunday, March 1st, 2026 at 9:10 AM, Anna Öller "
+        "<anna@example.org> wrote:\n\n\n> {}"
+    ),
+    "yahoo": (
+        "Thanks.\n\n    Em domingo, 1 de março de 2026 09:10:00 BRT, Anna Öller <anna@example.org> escreveu:\n\n{}"
+    ),
     "forwarded": (
         "Thanks.\n\n---------- Forwarded message ---------\nFrom: Anna Öller <anna@example.org>\n"
         "Date: Sun, Mar 1, 2026 at 9:10 AM\nSubject: Pump\nTo: Dora Neu <dora@example.org>\n\n{0}"

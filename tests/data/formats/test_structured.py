@@ -98,3 +98,20 @@ def test_read_documents_xml_attributes_and_elements_are_fields(tmp_path: Path) -
         ],
     )
     assert "price: 1 290,00; price.currency: EUR" in document.text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '<r><row><field name="city">Graz</field><field name="pop">300</field></row></r>',  # of MySQL
+        '<r><row><str name="city">Graz</str><int name="pop">300</int></row></r>',  # of Solr
+        '<x:r xmlns:x="u:x"><x:row><x:c n="city">Graz</x:c><x:c n="pop">300</x:c></x:row></x:r>',
+    ],
+)
+def test_read_documents_xml_texts_with_a_name_are_fields_of_that_name(tmp_path: Path, content: str) -> None:
+    assert facts(read(tmp_path, "a.xml", content)) == [("row", [("city", "Graz"), ("pop", "300")])]
+
+
+def test_read_documents_xml_texts_with_a_unit_keep_their_name(tmp_path: Path) -> None:
+    [(_, fields)] = facts(read(tmp_path, "a.xml", '<r><p><sku>K</sku><price unit="EUR">12</price></p></r>'))
+    assert fields == [("sku", "K"), ("price", "12"), ("price.unit", "EUR")]

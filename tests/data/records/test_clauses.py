@@ -110,6 +110,19 @@ def test_read_documents_word_document_clauses_are_records(tmp_path: Path) -> Non
         ("1.1 One.\n1.2 A share of\n3.5 percent is due.\n1.3 Three.\n", ["1.1", "1.2", "1.3"]),
         ("1. Intro .... 3\n2. Data .... 5\n2.1 Rows .... 6\n\n1. Intro\n\nLong text.\n\n2. Data\n\nMore text.\n\n"
          "2.1 Rows\n\nWe count.\n", ["1", "2", "2.1"]),
+        ("Article 1er – Objet\nUn.\n\nArticle 2 – Prix\nDeux.\n2.1 Net.\n\nArticle 3 - Fin\nTrois.\n",
+         ["Article 1", "Article 2", "2.1", "Article 3"]),
+        ("Section 1. Scope\nOne.\n\nSection 2. Fees\n2(a) Two.\n2(b) Due.\n\nSection 3. End\nThree.\n",
+         ["Section 1", "Section 2", "2(a)", "2(b)", "Section 3"]),
+        ("Art. 1 - Oggetto\nUno.\n\nArt. 2 - Prezzo\n1. Netto.\n2. Mensile.\n\nArt. 3 - Fine\nTre.\n",
+         ["Art. 1", "Art. 2", "Art. 2(1)", "Art. 2(2)", "Art. 3"]),
+        ("I. Terms\n\nOne.\n\nII. Fees\n\nTwo.\n\nIII. End\n\nThree.\n", ["I", "II", "III"]),
+        ("Title IX Sport\nOne.\n\nTitle X Music\nTwo.\n\nTitle XI End\nThree.\n", ["Title IX", "Title X", "Title XI"]),
+        ("第九条 目的\n一。\n\n第十条 料金\n二。\n\n第十一条 期間\n三。\n", ["第九条", "第十条", "第十一条"]),
+        ("Clause 4A Rent\nA.\n\nClause 4B Cost\nB.\n\nClause 5 End\nC.\n", ["Clause 4A", "Clause 4B", "Clause 5"]),
+        ("1.1 Общее\nа) один;\nб) два;\n1.2 Цена\n1.3 Срок\n", ["1.1", "1.1(а)", "1.1(б)", "1.2", "1.3"]),
+        ("I. Oak\nII. Elm\nIII. Ash\n", []),
+        ("Figure 1. Rivers of the north\nFigure 2. Lakes\nFigure 3. Seas\n", []),
         ("Steps:\n1. Open the box.\n2. Take the pump.\n3. Close it.\n", []),
         ("In 2024 we sold.\n2024 was good.\n2025 was better.\n2026 was best.\n", []),
     ],
@@ -117,6 +130,16 @@ def test_read_documents_word_document_clauses_are_records(tmp_path: Path) -> Non
 def test_clause_records_numbers_are_as_cited(text: str, expected: list[str]) -> None:
     records, _ = clause_records(text, ())
     assert [record.fields[0].text for record in records] == expected
+
+
+def test_clause_records_headings_with_a_number_are_clauses(tmp_path: Path) -> None:
+    text = "# Rules\n\n## 1 Scope\n\nAll.\n\n### 1.1 Who\n\nStaff.\n\n### 1.2 What\n\nTools.\n\n## 2 Fees\n\n900.\n"
+    (tmp_path / "a.md").write_text(text)
+    [document] = read_documents([tmp_path], print)
+    fields = [{f.name: f.text for f in record.fields} for record in document.records if record.type == "clause"]
+    assert [(f["number"], f["text"]) for f in fields] == [
+        ("1", "All."), ("1.1", "Staff."), ("1.2", "Tools."), ("2", "900."),
+    ]  # fmt: skip
 
 
 def test_clause_records_below_headings_go_one_level_down(tmp_path: Path) -> None:

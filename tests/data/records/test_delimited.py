@@ -32,12 +32,29 @@ def rows(path: Path) -> list[tuple[int, TableRecord | Note | str]]:
         ("a.csv", "\n".join(f'"{line}"'.replace(";", '","') for line in LAMPS.split("\n")[:3]).encode(), 2),
         ("a.csv", ("Lampen 2025\nStand;01.02.2025\n\n" + LAMPS).encode(), 5),
         ("a.csv", ("Lampen 2025;;\n" + LAMPS).encode(), 3),
+        ("a.csv", LAMPS.replace(";", "^").encode(), 2),
+        ("a.csv", "\n".join(f"'{line}'".replace(";", "','") for line in LAMPS.split("\n")[:3]).encode(), 2),
     ],
 )
 def test_read_table_dialects_give_same_rows(tmp_path: Path, name: str, data: bytes, line: int) -> None:
     (tmp_path / name).write_bytes(data)
     records = [(number, row) for number, row in rows(tmp_path / name) if isinstance(row, TableRecord)]
     assert records[0] == (line, FIRST) and len(records) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('id,note\n1,"He said \\"no\\", twice"\n2,plain\n', 'He said "no", twice'),  # as MySQL writes it
+        ("id;note\n'1';'Graz; Austria'\n'2';'it''s'\n", "Graz; Austria"),
+        ('id,note\n1,"a ""b"", c"\n2,it\'s\n', 'a "b", c'),
+        ("id,note\n1,'tis late\n2,'twas early\n3,no\n", "'tis late"),
+    ],
+)
+def test_read_table_quotes_of_other_programs_are_read(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    records = [row for _, row in rows(tmp_path / "a.csv") if isinstance(row, TableRecord)]
+    assert records[0] == {"id": "1", "note": expected} and len(records) > 1
 
 
 def test_read_table_lines_above_are_a_note(tmp_path: Path) -> None:

@@ -59,6 +59,43 @@ def test_read_documents_rows_with_only_a_text_have_no_record(tmp_path: Path) -> 
     assert document.records == ()
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        [["pump", "litres"], ["Kettil", 45], ["Ostwerk", 60]],
+        {"columns": ["pump", "litres"], "index": [0, 1], "data": [["Kettil", 45], ["Ostwerk", 60]]},
+        {"meta": [{"name": "pump"}, {"name": "litres"}], "data": [["Kettil", 45], ["Ostwerk", 60]]},
+        {"pump": {"0": "Kettil", "1": "Ostwerk"}, "litres": {"0": 45, "1": 60}},
+        {"pump": ["Kettil", "Ostwerk"], "litres": [45, 60]},
+        '{\n "pump": "Kettil",\n "litres": 45\n}\n{\n "pump": "Ostwerk",\n "litres": 60\n}\n',
+    ],
+)
+def test_read_documents_table_of_json_has_a_record_for_each_row(tmp_path: Path, content: object) -> None:
+    documents = read(tmp_path, "pumps.json", content)
+    rows = [row for document in documents for row in facts(document, "pumps")]
+    assert rows == [[("pump", "Kettil"), ("litres", "45")], [("pump", "Ostwerk"), ("litres", "60")]]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"names": ["Kettil", "Ostwerk"], "marks": ["old", "red"]},
+        {"ring": [[15.4, 47.1], [14.3, 48.3]]},
+        [["Kettil", "Ostwerk"], ["old", "red"]],
+        {"0": {"a": 1}, "x": 2},
+    ],
+)
+def test_with_rows_other_value_stays(value: object) -> None:
+    assert objects.with_rows(value) == value
+
+
+def test_object_file_mapping_of_two_numbered_keys_is_a_list() -> None:
+    part = object_file({"cranes": {"c-1": {"name": "A", "t": 6}, "c-2": {"name": "B", "t": 9}}}, "port")
+    assert part is not None and [record.type for record in part.records] == ["cranes", "cranes"]
+    part = object_file({"box": {"min": {"x": 1, "y": 2}, "max": {"x": 3, "y": 4}}}, "port")
+    assert part is not None and [field.name for field in part.records[0].fields][:2] == ["box.min.x", "box.min.y"]
+
+
 def test_object_file_mapping_of_ids_gives_a_record_for_each() -> None:
     part = object_file({"users": {f"u{i}": {"name": f"N{i}", "age": i} for i in range(3)}}, "team")
     assert part is not None and part.text.splitlines()[0] == "users: id: u0; name: N0; age: 0."

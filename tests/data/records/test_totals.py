@@ -11,7 +11,8 @@ from graphwright.data.records.totals import Totals
 
 def totals(rows: list[CellRow]) -> list[int]:
     """The numbers of the rows that are totals."""
-    reader = Totals()
+    width = max(len(row.cells) for row in rows)
+    reader = Totals({column: [row.cell(column) for row in rows] for column in range(width)})
     return [row.number for row in rows if reader.read(row, is_last=row is rows[-1])]
 
 
@@ -26,6 +27,8 @@ def totals(rows: list[CellRow]) -> list[int]:
         (["A|1.000,50", "B|2.000,25", "C|10,00", "D|3.010,75"], [3]),
         (["A|1,000.50", "B|2,000.25", "C|10.00", "D|3,010.75"], [3]),
         (["A|€ 1.5", "B|€ 2", "C|€ 4", "D|€ 7.5"], [3]),
+        (["A|1.200", "B|800", "C|1.100", "D|3.100"], [3]),  # a point for thousands
+        (["A|1'200", "B|(800)", "C|1'100", "D|1'500"], [3]),  # a negative number in brackets
         (["A|33.3%|1", "B|33.3%|1", "C|33.4%|4", "D|100%|6"], [3]),
         (["a|x|1", "b|x|2", "||3", "c|x|4", "d|x|6", "||10", "||13"], [2, 5, 6]),  # sums of groups, and of all
         (["1|10", "2|20", "3|40"], []),

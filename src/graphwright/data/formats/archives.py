@@ -206,10 +206,10 @@ def _name(name: str) -> str:
     return "" if any(part.startswith((".", "__MACOSX")) for part in name.split("/")) else name
 
 
-def _is_tar(head: bytes, suffix: str) -> bool:
-    return head[257:262] == b"ustar" or (head.startswith((*_PACKED,)) and suffix in TAR.suffixes)
-
-
 ZIP = Format("zip archive", (".zip",), read_zip, binary=True)
-TAR = Format("tar archive", (".tar", ".tgz", ".tbz2", ".txz", ".bz2", ".xz"), read_tar, binary=True, by_content=_is_tar)
+_OF_TAR = (*_TAR_SUFFIXES, ".bz2", ".xz")
+TAR = Format(
+    "tar archive", _OF_TAR, read_tar, binary=True,
+    by_content=lambda head, suffix: head[257:262] == b"ustar" or (head.startswith((*_PACKED,)) and suffix in _OF_TAR),
+)  # fmt: skip
 FORMATS = (ZIP, TAR)

@@ -12,11 +12,17 @@ from graphwright.data.decoding import decode
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.records.turns import Turn, turns_text
 from graphwright.data.records.versions import name_parts
-from graphwright.text.date_search import date_text
+from graphwright.text.date_search import date_text, first_day
 from graphwright.text.dates import day_first_of
 
-_CLOCK = r"\d{1,2}[:.]\d\d(?:[:.]\d\d(?:[.,]\d{1,3})?)?(?:[ \u202f\xa0]?[APap]\.?[ ]?[Mm]\b\.?)?"
-_DATE = r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? (?:\d{4},? )?)"
+_CLOCK = (
+    r"(?:(?:[上下]午|午[前後]|오[전후]) ?)?\d{1,2}[:.]\d\d(?:[:.]\d\d(?:[.,]\d{1,3})?)?"
+    r"(?:[ \u202f\xa0]?[APap]\.?[ ]?[Mm]\b\.?)?"
+)
+_DATE = (
+    r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? (?:\d{4},? )?"
+    r"|\d{1,2}[- ][^\W\d_]{3,9}\.?[- ]\d{2,4}|\d{4}[年년] ?\d{1,2}[月월] ?\d{1,2}[日일])"
+)
 _TIME = rf"(?P<time>(?:{_DATE}(?:,|T|[ \u202f]at)?[ ]?)?{_CLOCK}|\d{{1,3}}:\d\d:\d\d)Z?"
 _DAY_TIME = rf"(?P<time>{_DATE}(?:,|T)?[ \u202f]?{_CLOCK})"
 _NAME = r"(?P<name>[^\W\d_][^:<>\[\]\t\n]{0,59}?)"
@@ -38,16 +44,17 @@ def _form(turn: str, notice: str = "", is_timed: bool = True) -> _Form:
 _FORMS = (
     _form(rf"\[{_TIME}\][ ]?(?:~\s?)?{_NAME}:(?:[ \u200e](?P<text>.*))?$", rf"\[{_TIME}\][ ]?(?P<text>.*)$"),
     _form(rf"\[?{_TIME}\]?\s+{_NICK}[ \t](?P<text>.*)$", rf"\[?{_TIME}\]?\s(?P<text>.*)$"),  # IRC
-    _form(rf"{_DAY_TIME} [-–] (?:~\s?)?{_NAME}:(?: (?P<text>.*))?$", rf"{_DAY_TIME} [-–] (?P<text>.*)$"),
-    _form(rf"{_DAY_TIME}\t[@+%~&]?(?P<name>[^\s<>]{{1,40}})\t(?P<text>.*)$", rf"{_DAY_TIME}\t(?P<text>.*)$"),  # WeeChat
+    _form(rf"{_DAY_TIME}(?: [-–]|,) (?:~\s?)?{_NAME} ?:(?: (?P<text>.*))?$", rf"{_DAY_TIME}(?: [-–]|,) (?P<text>.*)$"),
+    _form(rf"{_TIME}\t[@+%~&]?(?P<name>[^\t<>]{{1,40}})\t(?P<text>.*)$", rf"{_TIME}\t(?P<text>.*)$"),  # WeeChat, LINE
     _form(rf"{_NAME},? ?\[{_TIME}\]:?(?: (?P<text>.*))?$"),  # Telegram
     _form(rf"{_NAME} ?\({_TIME}\):?(?: (?P<text>.*))?$"),
     _form(rf"{_NAME}(?: [—–-] |[ \t]+){_TIME}:?(?P<text>)$"),  # Zoom, Otter, Discord: the text in the next line
     _form(rf"\[?{_TIME}\]?[ \t]+(?:[-–] )?{_NAME}(?P<text>)$"),
-    _form(rf"{_TIME} {_NAME}: (?P<text>.*)$"),
+    _form(rf"{_TIME}[ \t]+(?:[^\W\d_]+ {{2,}})?{_NAME}(?: {{2,}}[^:]*)? ?:(?:\s(?P<text>.*))?$"),  # Zoom
     _form(r"(?P<name>[^\W\d_a-z][\w.'’-]+(?: [^\W\d_][\w.'’-]*){0,3}): (?P<text>\S.*)$", is_timed=False),
 )
-_DAY_LINE = re.compile(r"(?:---|===|\*\*\*)\s")  # of IRC: "--- Day changed Thu May 14 2026"
+_DAY_MARK = re.compile(r"(?:---|===|\*\*\*)\s")  # of IRC: "--- Day changed Thu May 14 2026"
+_TIME_LINE, _DAY_TIME_LINE, _NAME_LINE = (re.compile(f"{pattern}$") for pattern in (_TIME, _DAY_TIME, _NAME))
 _LEVELS = frozenset(
     ["trace", "debug", "info", "notice", "warn", "warning", "error", "err", "critical", "fatal", "severe"]
 )
@@ -61,13 +68,13 @@ _MIN_UNTIMED, _MIN_UNTIMED_SHARE = 4, 0.5
 def is_chat(head: bytes, suffix: str) -> bool:
     """Return whether the first bytes of a text are turns of a chat."""
     text = decode(head)
-    return text is not None and _form_of(text.translate(_INVISIBLE).split("\n")) is not None
+    return text is not None and _form_of(_lines(text)) is not None
 
 
 def read(file: File) -> Iterator[Extracted]:
     """Yield the turns of a chat as text and records; lines before the first turn stay as they are."""
     text = file.text()
-    lines = text.translate(_INVISIBLE).split("\n")
+    lines = _lines(text)
     form = _form_of(lines)
     if form is None:
         yield Extracted(text)
@@ -75,6 +82,17 @@ def read(file: File) -> Iterator[Extracted]:
     day = name_parts(file.name).date
     turns = list(_turns(lines, form, day if len(day) == len("2024-05-01") else ""))
     yield turns_text(turns, "" if any(" " in turn.time for turn in turns) else "time")
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text; a time below a name, as Teams has it, stands behind it."""
+    lines: list[str] = []
+    for line in text.translate(_INVISIBLE).split("\n"):
+        if lines and _DAY_TIME_LINE.match(line.strip()) and _NAME_LINE.match(lines[-1].strip()):
+            lines[-1] = f"{lines[-1].strip()} {line.strip()}"
+        else:
+            lines.append(line)
+    return lines
 
 
 def _form_of(lines: Sequence[str]) -> _Form | None:
@@ -108,26 +126,33 @@ def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
     """Yield the turns; a line that begins none continues the last. `day`: the date of times without one."""
     matches = [(line, form.turn.match(line.strip())) for line in lines]
     first = day_first_of(match["time"] for _, match in matches if match and form.is_timed)
-    turn, texts = Turn("", "", ""), list[str]()
+    turn, texts, clock, is_first = Turn("", "", ""), list[str](), "", True
     for line, match in matches:
         notice = form.notice.match(line.strip()) if form.notice and not match else None
-        if match or notice:
+        if start := match or notice:
             yield turn._replace(text=" ".join(filter(None, texts)))
-            start = match or notice
-            assert start is not None
-            time = _time(start["time"], first, day) if form.is_timed else ""
-            turn, texts = Turn(_speaker(match["name"]) if match else "", time, ""), [(start["text"] or "").strip()]
-        elif _DAY_LINE.match(line) and (date := date_text(re.sub(r"\d{1,2}:\d\d(?::\d\d)? ", "", line))):
-            day = date[:10]
+            time = _time(start["time"], first, day) if form.is_timed else clock
+            name = " ".join(match["name"].split()).strip("~ ,-–—") if match else ""
+            turn, texts = Turn(name, time, ""), [(start["text"] or "").strip()]
+        elif date := _day_of(line, is_first):
+            day = date
+        elif not form.is_timed and (alone := _TIME_LINE.match(line.strip())):
+            clock = _time(alone["time"], first, day)
         elif not turn.speaker and not turn.time:
             yield turn._replace(text=line.strip())
         else:
             texts.append(line.strip())
+        is_first = not line.strip()
     yield turn._replace(text=" ".join(filter(None, texts)))
 
 
-def _speaker(name: str) -> str:
-    return " ".join(name.split()).strip("~ ,-–—")
+def _day_of(line: str, is_first: bool) -> str:
+    """Return the day that a line of the program names, "" for another line; `is_first`: no line stands above it."""
+    if _DAY_MARK.match(line):
+        return date_text(re.sub(r"\d{1,2}:\d\d(?::\d\d)? ", "", line))[:10]
+    day = first_day(line) if is_first else None
+    others = re.findall(r"\w+|[.!?]$", f"{line[: day.start()]} {line[day.end() :]}") if day else []
+    return date_text(day[0]) if day and len(others) < 2 else ""  # a day of the week
 
 
 def _time(written: str, days_first: bool | None, day: str) -> str:

@@ -195,10 +195,10 @@ class TextBuilder:
 
     def table(self, table: Table) -> None:
         """Add the rows of a table as sentences and records."""
-        title = table.title or self.table_title()
+        title = self.table_title()
         self.blank()
         for item in table.items():
-            self.row(item, title)
+            self.row(item, (item.head.title if isinstance(item, Row) else "") or title)
         self.blank()
 
     def table_title(self) -> str:

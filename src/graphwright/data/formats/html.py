@@ -12,7 +12,7 @@ from graphwright.data.decoding import SAMPLE, clean, decode
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
-from graphwright.data.formats.parsing.html_tables import data_table
+from graphwright.data.formats.parsing.html_tables import data_table, is_hidden
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Table, TableTypes
@@ -159,13 +159,13 @@ class _Page:
         return cell_text(cell.text)
 
     def _write_table(self, table: Table) -> None:
-        title = table.title or (self.headings[-1].title if self.headings else "")
+        title = self.headings[-1].title if self.headings else ""
         self.before = len(self.links)
         for item in chain([Note(0, [table.title])], table.items()):
             if isinstance(item, Note):
                 self._write(item.text)
             else:
-                text, record = item.sentence(self.types.of(item.head, title))
+                text, record = item.sentence(self.types.of(item.head, item.head.title or title))
                 self._write(text)
                 self.records.append(record.moved(self.size - len(text)))
             self.due = max(self.due, 1)
@@ -252,7 +252,7 @@ def _stands(heading: Heading, text: str) -> bool:
 def _hidden(node: LexborNode) -> bool:
     """Return whether an element is hidden, or a part of the page outside its content."""
     attributes = node.attributes
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+    if is_hidden(attributes) or attributes.get("aria-hidden") == "true":
         return True
     names = " ".join(filter(None, (attributes.get(name) for name in ("class", "role"))))
     return bool(names) and not _OUTSIDE.isdisjoint(names.lower().split())

@@ -131,7 +131,9 @@ def _message(data: bytes, name: str, place: str, known: KnownMails) -> Iterator[
     message = _parsed(data)
     headers = {field: text for field in _FIELDS if (text := _header(message, field))}
     text, links, attachments = _texts(message)
-    writer = MailWriter(headers, _ids(message, "message-id"), _answered(message), place, known)
+    references = [*_ids(message, "references"), *_ids(message, "in-reply-to")]
+    answered = list(dict.fromkeys(reversed(references)))  # the nearest first
+    writer = MailWriter(headers, _ids(message, "message-id"), answered, place, known)
     writer.write(text)
     metadata = {**headers, "date": _date(headers.get("date", ""))} if "date" in headers else headers
     yield writer.builder.extracted(headers.get("subject", ""), name=name, metadata=metadata, links=links)
@@ -164,12 +166,6 @@ def _texts(message: Message) -> tuple[str, list[str], list[tuple[str, bytes]]]:
 def _ids(message: Message, field: str) -> list[str]:
     """Return the ids in a header, without their brackets."""
     return re.findall(r"<([^<>\s]+)>", _header(message, field))
-
-
-def _answered(message: Message) -> list[str]:
-    """Return the ids of the mails that a mail answers, nearest first."""
-    references = [*_ids(message, "references"), *_ids(message, "in-reply-to")]
-    return list(dict.fromkeys(reversed(references)))
 
 
 def _header(message: Message, field: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -88,18 +88,21 @@ def xml_value(element: Element, depth: int = 0) -> Any:
     """Return an element as an object: attributes and elements by name, repeated ones as a list; a text as a text.
 
     An element with text between its elements is a text. Elements of the root that hold elements are always a list, so
-    that a list of one is one, too.
+    that a list of one is one, too. If all elements in it have one attribute, the same, that tells them apart, and a
+    text, this is their name: `<field name="city">Graz</field>`.
 
     >>> xml_value(parsed_xml(b'<c><p sku="K"><price unit="EUR">12</price><tag>a</tag><tag>b</tag></p></c>'))
     {'p': [{'sku': 'K', 'price': '12', 'price.unit': 'EUR', 'tag': ['a', 'b']}]}
     """
-    attributes = {local_name(name): value for name, value in element.attrib.items()}
+    attributes = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
     children = [child for child in element if local(child)]
     texts = (element.text, *(child.tail for child in children))
     if not children or any(text and text.strip() for text in texts):
         text = " ".join("".join(element.itertext()).split())
         return {**attributes, "": text} if attributes else text
     members: dict[str, list[Any]] = {name: [value] for name, value in attributes.items()}
+    if names := _names(children):
+        return {**attributes, **{name: xml_value(child, depth + 1)[""] for name, child in names.items()}}
     for child in children:
         value = xml_value(child, depth + 1)
         if isinstance(value, dict) and "" in value:  # a text with attributes
@@ -113,9 +116,12 @@ def xml_value(element: Element, depth: int = 0) -> Any:
     return dict(zip(members, listed, strict=True))
 
 
-def local_name(name: str) -> str:
-    """Return the name of an attribute without its namespace."""
-    return name.rpartition("}")[2]
+def _names(children: Sequence[Element]) -> dict[str, Element]:
+    """Return texts by the attribute that tells them apart, none for other elements."""
+    names = {value: child for child in children for value in child.attrib.values() if not len(child)}
+    attributes = {name for child in children for name in child.attrib}
+    one_each = all(len(child.attrib) == 1 for child in children)
+    return names if one_each and len(attributes) == 1 and len(names) == len(children) > 1 else {}
 
 
 FORMATS = (

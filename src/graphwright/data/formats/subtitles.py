@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT): their cues joined to sentences, with the times at which they begin as places."""
+"""Subtitles (SubRip, WebVTT, SubViewer, SubStation Alpha): cues joined to sentences, with their times as places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphwright.data.formats.format import Extracted, File, Format, UnreadableE
 from graphwright.data.records.turns import Turn, turns_text
 
 _CLOCK = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
-_TIMES = re.compile(rf"[ \t]*{_CLOCK}[ \t]*-->[ \t]*{_CLOCK}(?:[ \t].*)?")
+_TIMES = re.compile(rf"[ \t]*{_CLOCK}[ \t]*(?:-->|,)[ \t]*{_CLOCK}(?:[ \t].*)?")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]+)>")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
 # A name before a colon: as words that begin with capitals, or in brackets; a dash marks another speaker.
@@ -35,7 +35,8 @@ def read(file: File) -> Iterator[Extracted]:
 
     Numbers of cues, times and marks of style are not text. Raises UnreadableError for a file without any cue.
     """
-    cues = list(_cues(file.text()))
+    text = file.text()
+    cues = list(_events(text) if "[Events]" in text else _cues(text))
     if not cues:
         raise UnreadableError("no subtitles: no line with two times and an arrow")
     names = _names(cues)
@@ -61,6 +62,20 @@ def _cues(text: str) -> Iterator[_Cue]:
             lines = []
 
 
+def _events(text: str) -> Iterator[_Cue]:
+    """Yield the cues of SubStation Alpha, whose values are separated by commas, as a line of formats names them."""
+    names: list[str] = []
+    for line in text[text.index("[Events]") :].split("\n"):
+        kind, _, rest = line.partition(":")
+        if kind == "Format":
+            names = [name.strip() for name in rest.split(",")]
+        elif kind == "Dialogue" and names:
+            event = dict(zip(names, map(str.strip, rest.split(",", len(names) - 1)), strict=False))
+            if times := _TIMES.fullmatch(f"{event.get('Start', '')} --> {event.get('End', '')}"):
+                spoken = re.sub(r"\\[Nn]", "\n", event.get("Text", ""))
+                yield _Cue(*_span(times), event.get("Name", ""), spoken)
+
+
 def _span(times: re.Match[str]) -> tuple[float, float]:
     groups = [int(group or 0) for group in times.groups()]
     begin, end = (
@@ -71,16 +86,17 @@ def _span(times: re.Match[str]) -> tuple[float, float]:
 
 
 def _names(cues: list[_Cue]) -> set[str]:
-    """Return the names before a colon that are speakers: in capitals, or at the beginning of several cues."""
+    """Return the names before a colon that are speakers: in capitals, at the beginning of several cues, or of most."""
     lines = (_TAG.sub("", line) for cue in cues for line in cue.text.split("\n"))
     names = Counter(match[1] or match[2] for line in lines if (match := _SPEAKER.match(line)))
-    return {name for name, count in names.items() if count > 1 or name.isupper()}
+    all_named = max(names.values(), default=0) > 1 and 2 * names.total() > len(cues)
+    return {name for name, count in names.items() if count > 1 or all_named or name.isupper()}
 
 
 def _voices(cue: _Cue, names: set[str]) -> Iterator[_Cue]:
     """Yield the parts of a cue by speaker: of WebVTT's <v Name>, or one of the names before a colon."""
     pieces = _VOICE.split(cue.text)
-    for speaker, text in zip(["", *pieces[1::2]], pieces[::2], strict=True):
+    for speaker, text in zip([cue.speaker, *pieces[1::2]], pieces[::2], strict=True):
         name = " ".join(html.unescape(speaker).split())
         lines = [_TAG.sub("", line) for line in text.split("\n")]
         for line in lines if not name else [" ".join(lines)]:
@@ -136,4 +152,4 @@ def _clock(seconds: float) -> str:
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-FORMATS = (Format("subtitles", (".srt", ".vtt"), read),)
+FORMATS = (Format("subtitles", (".srt", ".vtt", ".sbv", ".ass", ".ssa"), read),)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from graphwright.data.decoding import lines
 from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
-from graphwright.data.records.delimited import split_row, table_rows
+from graphwright.data.records.delimited import Dialect, split_row, table_rows
 from graphwright.errors import DataError
 
 _COLUMN = re.compile(r"(?P<name>[^:]*)(?::(?P<type>\w+)(?P<list>\[\])?(?:\((?P<space>.*?)\))?(?:\{.*\})?)?")
@@ -81,7 +81,7 @@ def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
                 f"{path}: its first line has neither :ID nor :START_ID and :END_ID, and no file that is a header alone "
                 f"comes before it. Give the file with the header first."
             )
-        rows = table_rows(lines(path), header.delimiter, f"{path}, ")
+        rows = table_rows(lines(path), Dialect(header.delimiter), f"{path}, ")
         count = 0
         for number, (_, row) in enumerate(rows, 1):
             if row and (own is None or number > 1):

@@ -27,7 +27,7 @@ _TAG = re.compile(  # or a part without tags
     re.DOTALL,
 )
 _SCHEMA_ORG = re.compile(rb'("@context"\s*:\s*\[?\s*)"(https?)://(?:www\.)?schema\.org/?[^"]*"')
-_SIGNS = re.compile(rb'[\\"\[\]{}]')
+_SIGNS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # of JSON: a text, or a bracket
 
 
 def _checked(depth: int) -> int:
@@ -35,41 +35,6 @@ def _checked(depth: int) -> int:
     if depth > MAX_NESTING:
         raise DataError(f"it is nested more than {MAX_NESTING} levels deep")
     return depth
-
-
-@dataclass
-class ShallowJSON:
-    """A file of JSON that can be read; reading raises DataError where it is nested too deeply.
-
-    >>> import io
-    >>> ShallowJSON(io.BytesIO(b'{"a": "[[["}')).read(), ShallowJSON(io.BytesIO(b"[" * 501)).read()
-    Traceback (most recent call last):
-    ...
-    graphwright.errors.DataError: it is nested more than 500 levels deep
-    """
-
-    source: BinaryIO
-    _depth: int = 0
-    _in_text: bool = False
-    _escaped: int = 0  # bytes from the beginning of the next part that a backslash escapes
-
-    def read(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes, all by default."""
-        data = self.source.read(size)
-        after = self._escaped
-        for match in _SIGNS.finditer(data):
-            at = match.start()
-            if at < after:
-                continue
-            sign = match[0]
-            if sign == b"\\":
-                after = at + 2
-            elif sign == b'"':
-                self._in_text = not self._in_text
-            elif not self._in_text:
-                self._depth = _checked(self._depth + (1 if sign in b"[{" else -1))
-        self._escaped = max(after - len(data), 0)
-        return data
 
 
 @dataclass
@@ -155,7 +120,10 @@ class RDF(Dump):
 
 def _with_context(source: BinaryIO) -> BytesIO:
     """Return JSON-LD with the context of schema.org, which is its vocabulary, in the place of a reference to it."""
-    return BytesIO(_SCHEMA_ORG.sub(rb'\1{"@vocab": "\2://schema.org/"}', ShallowJSON(source).read()))
+    data, depth = source.read(), 0
+    for match in _SIGNS.finditer(data):
+        depth = _checked(depth + (match[0] in b"[{") - (match[0] in b"]}"))
+    return BytesIO(_SCHEMA_ORG.sub(rb'\1{"@vocab": "\2://schema.org/"}', data))
 
 
 def _pyoxigraph(path: Path) -> Any:

@@ -8,7 +8,7 @@ from itertools import islice
 
 from graphwright.data.decoding import lines
 from graphwright.data.graph_files.dump import BAD, MAX_LINE, NO_RELATION, SKIPPED, TRIPLE, Dump, sql_path, sql_text
-from graphwright.data.records.delimited import table_rows
+from graphwright.data.records.delimited import Dialect, table_rows
 
 _COLUMNS = ("head", "relation", "tail")
 
@@ -67,7 +67,7 @@ class Quoted(Delimited):
     delimiter: str = ","
 
     def _cells(self) -> Iterator[list[str]]:
-        return (cells for _, cells in table_rows(lines(self.path), self.delimiter, f"{self.path}, "))
+        return (cells for _, cells in table_rows(lines(self.path), Dialect(self.delimiter), f"{self.path}, "))
 
     def rows(self, rejects: int = 0) -> str:
         """Return the query of all rows."""
@@ -82,7 +82,9 @@ class Quoted(Delimited):
     def row_text(self, row: int) -> str:
         """Return the number of the record, and the record."""
         row += self.skipped
-        cells = next(islice(table_rows(lines(self.path), self.delimiter, f"{self.path}, "), row, row + 1), (0, []))[1]
+        cells = next(
+            islice(table_rows(lines(self.path), Dialect(self.delimiter), f"{self.path}, "), row, row + 1), (0, [])
+        )[1]
         return f"record {row + 1}: {self.delimiter.join(cells)!r}"
 
 

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from graphwright.data.document import Heading
 from graphwright.data.records.record import CLAUSE, Field, Record
+from graphwright.text.numerals import numeral_value, roman
 
 Number: TypeAlias = tuple[int, ...]
 
+_WORD, _LETTER = r"[^\W\d_]{2,12}\.?", "[a-zа-яα-ω]"
+_SUB = rf"\((?:\d{{1,2}}|{_LETTER}{{1,4}})\)"
 _CLAUSE = re.compile(
     r"^[ \t]*(?:[-*•] )?(?:"
-    r"(?:(?P<word>§|[^\W\d_]{2,12}\.?)[ \t\xa0]?(?=\d))?(?P<number>\d{1,4}(?:\.\d{1,3}){0,5}[a-z]?)"
-    r"(?P<subs>(?:\((?:\d{1,2}|[a-z]{1,4})\)){0,3})(?P<end>[.):]?)(?=[ \t\xa0]|$)"
-    r"|第(?P<article>\d{1,4})[条條]"
-    r"|(?:\((?P<sub>\d{1,2}|[a-z]{1,4})\)|(?P<letter>[a-z])\))(?=[ \t\xa0]))",
+    rf"(?:(?:(?P<word>§|{_WORD})[ \t\xa0]?)?(?P<number>\d{{1,4}}(?:\.\d{{1,3}}){{0,5}}[a-zA-Z]?)(?:(?<=\d)er|[ºª°])?"
+    rf"|(?:(?P<title>{_WORD})[ \t\xa0])?(?P<roman>[IVXLC]{{1,7}}))"
+    rf"(?P<subs>(?:{_SUB}){{0,3}})(?P<end>(?:[.):]-?)?)(?=[ \t\xa0]|$)(?:[ \t\xa0]+[-–—](?=[ \t\xa0]))?"
+    r"|第(?P<article>\d{1,4}|[一二三四五六七八九十百零〇]{1,7})[条條]"
+    rf"|(?:(?P<sub>{_SUB})|(?P<letter>{_LETTER})\))(?=[ \t\xa0]))",
     re.MULTILINE,
 )
-_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
 _MIN_CLAUSES = 3
+_MAX_LABEL = 15  # of Roman labels: l and c are letters
 _MAX_GAP = 3  # numbers that may be missing between two sections without a word
 _MAX_MARKS = 20_000
 _MAX_BACK = 50  # marks between two of a chain
@@ -33,7 +37,8 @@ _MAX_TITLE, _MAX_TEXT = 100, 4_000  # characters
 class _Mark(NamedTuple):
     """The beginning of a possible clause: where its number and its words begin, its kind, number and label.
 
-    `number` is empty for a label such as "(b)", which counts below a number. `clear`: no small letter follows.
+    `number` is empty for a label such as "(b)", which counts below a number. `clear`: no small letter follows. `apart`:
+    an empty line stands above it. `leads`: the line below it is not empty.
     """
 
     start: int
@@ -44,6 +49,8 @@ class _Mark(NamedTuple):
     subs: tuple[str, ...] = ()
     clear: bool = True
     depth: int = 0
+    apart: bool = False
+    leads: bool = False
 
 
 class Clause(NamedTuple):
@@ -56,17 +63,17 @@ class Clause(NamedTuple):
     is_sub: bool
 
 
-def clauses(text: str) -> list[Clause]:
+def clauses(text: str, headings: Collection[int] = ()) -> list[Clause]:
     r"""Return the clauses of a text in order, none for a text without at least three that follow one another.
 
     The numbers decide: each begins a line and is the first below the last, or follows it or one above it. Items of a
-    plain list are no clauses.
+    plain list are no clauses. `headings`: the characters at which headings begin.
 
     >>> text = "4.9 Term\nOne year.\n4.10 Notice\nIt is due\n(a) in writing, and\n(b) in time.\n5. Costs\n"
     >>> [(clause.number, clause.depth) for clause in clauses(text)]
     [('4.9', 2), ('4.10', 2), ('4.10(a)', 3), ('4.10(b)', 3), ('5', 1)]
     """
-    marks = list(islice(_marks(text), _MAX_MARKS + 1))
+    marks = list(islice(_marks(text, headings), _MAX_MARKS + 1))
     if len(marks) > _MAX_MARKS:  # a table of numbers
         return []
     kinds: dict[str, list[_Mark]] = {}
@@ -79,32 +86,37 @@ def clauses(text: str) -> list[Clause]:
     result: list[Clause] = []
     last: _Mark | None = None
     for mark in marks:
-        if mark.start in main:
+        if mark.start in main or (last is not None and _is_within(last, mark)):
             last, below = mark, [(_kind(label), label) for label in mark.subs]
-        elif last is None or mark.number or not _add_sub(below, mark.label):
+        elif last is None or not (not mark.number or (last.kind and not mark.kind)) or not _add_sub(below, mark.label):
             continue
         number = f"{last.label}{''.join(f'({label})' for _, label in below)}"
         result.append(Clause(mark.start, mark.body, number, last.depth + len(below), bool(below)))
     return result
 
 
-def _marks(text: str) -> Iterator[_Mark]:
+def _marks(text: str, headings: Collection[int]) -> Iterator[_Mark]:
     for match in _CLAUSE.finditer(text):
         start = match.start() + len(match[0]) - len(match[0].lstrip(" \t-*•"))
-        if label := match["sub"] or match["letter"]:
+        if label := (match["sub"] or match["letter"] or "").strip("()"):
             yield _Mark(start, match.end(), "", (), label)
             continue
-        word = "第" if match["article"] else match["word"] or ""
-        digits = match["article"] or match["number"]
-        letter = digits[-1] if digits[-1].isalpha() else ""
-        parts = tuple(map(int, digits.removesuffix(letter).split(".")))
-        if not word and len(parts) == 1 and (not match["end"] or letter or parts[0] > 999):
+        word = "第" if match["article"] else match["word"] or match["title"] or ""
+        digits = match["article"] or match["number"] or match["roman"]
+        letter = digits[-1] if match["number"] and digits[-1].isalpha() else ""
+        parts = tuple(map(numeral_value, digits.removesuffix(letter).split(".")))
+        is_bare = not word and len(parts) == 1 and start not in headings
+        if 0 in parts[:1] or (is_bare and (not (match["end"] or match["subs"]) or letter or parts[0] > 999)):
             continue  # a number in running text, or a year
         label = match[0].strip() if word == "第" else f"{word} {digits}".strip()
-        number = (*parts, ord(letter) - 96) if letter else parts
+        number = (*parts, ord(letter.lower()) - 96) if letter else parts
         subs = tuple(re.findall(r"\w+", match["subs"] or ""))
         following = text[match.end() : match.end() + 3].strip()[:1]
-        yield _Mark(start, match.end(), word.casefold(), number, label, subs, not following.islower(), len(parts))
+        kind = word.casefold() or "roman" * bool(match["roman"])
+        apart = text[max(match.start() - 2, 0) : match.start()] in ("", "\n", "\n\n")
+        below = text.find("\n", match.end())
+        leads = below >= 0 and not text[below + 1 : below + 2].isspace() and below + 1 < len(text)
+        yield _Mark(start, match.end(), kind, number, label, subs, not following.islower(), len(parts), apart, leads)
 
 
 def _chains(marks: Sequence[_Mark]) -> Iterator[list[_Mark]]:
@@ -153,8 +165,17 @@ def _stands(chain: Sequence[_Mark], subs: Sequence[int]) -> bool:
     kind, first, last = chain[0].kind, chain[0].start, chain[-1].start
     if kind in ("§", "第") or kind.startswith("art") or any(len(mark.number) > 1 or mark.subs for mark in chain):
         return True
+    if kind and 2 * sum(mark.apart and (mark.leads or kind == "roman") for mark in chain) > len(chain):
+        return True
     has_subs = bisect_left(subs, first) < bisect_left(subs, last)
     return has_subs or (last - first) / (len(chain) - 1) >= _MIN_SECTION
+
+
+def _is_within(last: _Mark, mark: _Mark) -> bool:
+    """Return whether a number without a word belongs to a clause: 4.1 or 4(a) to section 4, or follows such a one."""
+    first = last.number[:1]
+    goes_on = bool(last.kind) or len(last.number) > 1 or bool(last.subs)
+    return goes_on and not mark.kind and mark.number[:1] == first and (len(mark.number) > 1 or bool(mark.subs))
 
 
 def _add_sub(below: list[tuple[str, str]], label: str) -> bool:
@@ -164,14 +185,14 @@ def _add_sub(below: list[tuple[str, str]], label: str) -> bool:
         if label == _next(kind, last) or (kind == "1" and label.isdigit() and int(label) > int(last)):
             below[depth:] = [(kind, label)]
             return True
-    if label in ("a", "1", "i"):
+    if label in ("a", "1", "i", "а", "α"):
         below.append((_kind(label), label))
         return True
     return False
 
 
 def _kind(label: str) -> str:
-    return "1" if label.isdigit() else "i" if label in _ROMAN else "a"
+    return "1" if label.isdigit() else "i" if 0 < numeral_value(label.upper()) <= _MAX_LABEL else "a"
 
 
 def _next(kind: str, label: str) -> str:
@@ -179,9 +200,8 @@ def _next(kind: str, label: str) -> str:
     if kind == "1":
         return str(int(label) + 1)
     if kind == "i":
-        at = _ROMAN.index(label) + 1 if label in _ROMAN else len(_ROMAN)
-        return _ROMAN[at] if at < len(_ROMAN) else ""
-    return chr(ord(label) + 1) if len(label) == 1 and label < "z" else ""
+        return roman(numeral_value(label.upper()) + 1).lower()
+    return chr(ord(label) + 1) if len(label) == 1 and label not in "zяω" else ""
 
 
 def clause_records(text: str, headings: Sequence[Heading]) -> tuple[tuple[Record, ...], tuple[Heading, ...]]:
@@ -190,7 +210,7 @@ def clause_records(text: str, headings: Sequence[Heading]) -> tuple[tuple[Record
     A record spans the clause and those below it; its field "text" is its own words. A line of a table of contents,
     which repeats the number and the title of a clause, is neither.
     """
-    found = clauses(text)
+    found = clauses(text, {heading.start for heading in headings})
     if not found:
         return (), tuple(headings)
     ends = [clause.start for clause in found[1:]] + [len(text)]

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain, groupby, islice
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from graphwright.data.decoding import lines, suffix_of
 from graphwright.data.records.grid import CellRow, cell_text
@@ -28,11 +28,20 @@ TEXT_FIELDS = (
 _MAX_CELL = 128 * 2**20  # characters, as of a document; the csv module's own limit is 131,072
 _MAX_SAMPLE = 1_000_000  # characters of the lines by which a dialect is detected
 _MIN_TABLE = 2  # rows, without the header, of a table above a wider one
-_MARKS = ",;\t|"
+_MARKS = ",;\t|^~"
 _ONE_COLUMN = "\x1f"  # a delimiter that no file has
+_ESCAPED_QUOTE = re.compile(r'\\"(?=[^,;\t|\n])')
 _DECLARED = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # of Excel, before the header
 Item = TypeVar("Item")
 _cell_limit = threading.Lock()
+
+
+class Dialect(NamedTuple):
+    """A dialect of CSV: what divides cells, what stands around them, and what before a quote in a cell, "" for none."""
+
+    delimiter: str
+    quote: str = '"'
+    escape: str = ""
 
 
 class TableRecord(dict[str, Any]):
@@ -58,18 +67,20 @@ class TableRecord(dict[str, Any]):
 def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     """Yield the rows of a table with their lines, the lines around it as notes, and for a broken row its error text.
 
-    The delimiter is a tab in a `.tsv`, else that of a line `sep=;`, else the one of , ; tab | that divides most lines
-    into the same number of cells. What stands in the lines above the widest block of lines is no table. The first line
-    of the table names the columns, unless the values below say otherwise; columns without a name are "column 3".
+    The delimiter is a tab in a `.tsv`, else that of a line `sep=;`, else the one of , ; tab | ^ ~ that divides most
+    lines into the same number of cells. Cells may be in single quotes, and quotes in cells escaped by a backslash. What
+    stands in the lines above the widest block of lines is no table. The first line of the table names the columns,
+    unless the values below say otherwise; columns without a name are "column 3".
     """
     source = lines(path)
     sample = list(_first(source, len))
     declared = _DECLARED.fullmatch(sample[0]) if sample else None
     skipped = int(declared is not None)
-    mark = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else _delimiter(sample)
+    known = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else ""
+    dialect = _dialect(sample[skipped:], known)
     rows = (
         CellRow(number + skipped, [cell.strip("\ufeff") if cell.strip() else "" for cell in cells])
-        for number, cells in table_rows(chain(sample[skipped:], source), mark, f"{path}, ")
+        for number, cells in table_rows(chain(sample[skipped:], source), dialect, f"{path}, ")
     )
     head = list(_first(rows, lambda row: sum(map(len, row.cells))))
     above = _above(head)
@@ -114,28 +125,38 @@ def _above(rows: Sequence[CellRow]) -> int:
     return -max(widths, default=(0, 0))[1]
 
 
-def _delimiter(sample: Sequence[str]) -> str:
-    if sample and sample[0].strip("\ufeff \"'").lower() in TEXT_FIELDS:
-        return _ONE_COLUMN
-    return max(_MARKS, key=lambda mark: _regularity(sample, mark))
+def _dialect(sample: Sequence[str], delimiter: str) -> Dialect:
+    """Return the dialect that divides most lines into the same number of cells; `delimiter`: "" if it is not known."""
+    if not delimiter and sample and sample[0].strip("\ufeff \"'").lower() in TEXT_FIELDS:
+        return Dialect(_ONE_COLUMN)
+    marks, escapes, quotes = delimiter or _MARKS, [""], ['"']
+    if any(map(_ESCAPED_QUOTE.search, sample)):
+        escapes.insert(0, "\\")
+    if 2 * sum(line.startswith("'") for line in sample) > len(sample):
+        quotes.insert(0, "'")
+    dialects = (Dialect(mark, quote, escape) for quote in quotes for escape in escapes for mark in marks)
+    return max(dialects, key=lambda dialect: _regularity(sample, dialect))
 
 
-def _regularity(sample: Sequence[str], mark: str) -> tuple[float, int]:
+def _regularity(sample: Sequence[str], dialect: Dialect) -> tuple[float, int]:
     """Return the share of the rows that have the usual number of cells, and this number; 0 for a single cell."""
     widths: Counter[int] = Counter()
     with suppress(DataError):  # a quotation mark that is not closed: reported when the rows are read
-        widths.update(len(cells) for _, cells in table_rows(sample, mark) if any(cells))
+        widths.update(len(cells) for _, cells in table_rows(sample, dialect) if any(cells))
     width = max(widths, key=lambda width: widths[width] * (width > 1) * width, default=1)
     return (widths[width] / widths.total(), width) if width > 1 else (0.0, 1)
 
 
-def table_rows(source: Iterable[str], delimiter: str, place: str = "") -> Iterator[tuple[int, list[str]]]:
+def table_rows(source: Iterable[str], dialect: Dialect, place: str = "") -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a table in CSV with the numbers of their first lines.
 
     Raises DataError, which begins with `place`, for a cell of more than 128 million characters: a quotation mark that
     is not closed makes one cell of the rest of a file.
     """
-    reader = csv.reader((f"{line}\n" for line in source), delimiter=delimiter)
+    delimiter, quote, escape = dialect
+    reader = csv.reader(
+        (f"{line}\n" for line in source), delimiter=delimiter, quotechar=quote, escapechar=escape or None
+    )
     while True:
         number = reader.line_num + 1
         with _cell_limit:  # the csv module has one limit per process: it is raised for this row only
@@ -153,4 +174,4 @@ def table_rows(source: Iterable[str], delimiter: str, place: str = "") -> Iterat
 
 def split_row(line: str, delimiter: str) -> list[str]:
     """Return the cells of one line of CSV."""
-    return next(table_rows((line,), delimiter), (0, list[str]()))[1]
+    return next(table_rows((line,), Dialect(delimiter)), (0, list[str]()))[1]

@@ -138,14 +138,11 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
         return False
     if above.left:
         return header_evidence(rows[depth:]) >= 0
-    values, numbers = (_columns_of(body, len(row.cells), kind) for kind in (has_digit, _is_quantity))
+    values = _columns_of(body, len(row.cells), has_digit)
+    numbers = _columns_of(body, len(row.cells), lambda text: is_number(text) and period_of(text) is None)
     names = any(not above.cell(column) for column in filled) and any(column in values for column in filled)
     units = filled in (values, numbers) and not any(has_digit(row.cells[column]) for column in filled)
     return names or units
-
-
-def _is_quantity(text: str) -> bool:
-    return is_number(text) and period_of(text) is None
 
 
 def _columns_of(rows: Sequence[CellRow], width: int, is_kind: Callable[[str], bool]) -> list[int]:

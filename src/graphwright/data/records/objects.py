@@ -11,7 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 from graphwright.data.decoding import clean
 from graphwright.data.document import metadata_text
 from graphwright.data.formats.format import Extracted, TextBuilder, UnreadableError
+from graphwright.data.records.grid import CellRow
+from graphwright.data.records.header import header_evidence
 from graphwright.data.records.record import DOCUMENT, Field, Record
+from graphwright.data.records.table import SAMPLE
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -41,7 +44,8 @@ def object_parts(value: Object, path: str = "", depth: int = 0) -> Iterator[Cell
     """Yield the scalars and the lists of objects of an object, in order; nested keys are joined by dots.
 
     Each scalar of a list is a cell of its own. Null and empty values are left out, and so are lists of more than 64
-    numbers. A mapping of at least three objects with a key in common is a list of objects with their keys as "id".
+    numbers. A mapping of at least three objects with a key in common, or of two under keys with digits, is a list of
+    objects with their keys as "id"; a table is a list of objects, too.
 
     >>> list(object_parts({"city": {"name": "Graz", "tags": ["old", "green"]}, "rivers": [{"name": "Mur"}]}))
     [Cell(path='city.name', text='Graz'), Cell(path='city.tags', text='old'), Cell(path='city.tags', text='green'), \
@@ -55,6 +59,7 @@ Nested(path='rivers', objects=[{'name': 'Mur'}])]
 def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
     if depth >= _MAX_DEPTH and isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False, default=str)
+    value = with_rows(value)
     if isinstance(value, dict):
         entries = _entries(value)
         yield from [Nested(path, entries)] if entries else object_parts(value, path, depth + 1)
@@ -70,12 +75,62 @@ def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
         yield Cell(path, text)
 
 
+def with_rows(value: Any) -> Any:
+    """Return a table of JSON as a list of objects; any other value as it is.
+
+    A table may be lists below one of names, lists beside one of names, columns of numbered values, or columns of equal
+    length, some of texts and some of numbers.
+
+    >>> with_rows([["city", "pop"], ["Graz", 300]]), with_rows({"fields": [{"name": "city"}], "rows": [["Graz"]]})
+    ([{'city': 'Graz', 'pop': 300}], {'rows': [{'city': 'Graz'}]})
+    >>> with_rows({"city": {"0": "Graz", "1": "Linz"}}), with_rows({"city": ["Graz", "Linz"], "pop": [300, 210]})
+    ([{'city': 'Graz'}, {'city': 'Linz'}], [{'city': 'Graz', 'pop': 300}, {'city': 'Linz', 'pop': 210}])
+    """
+    if isinstance(value, list):
+        return (_named_rows(value[0], value[1:], is_found=True) if value else []) or value
+    if not isinstance(value, dict) or not value:
+        return value
+    grids = [key for key, part in value.items() if isinstance(part, list) and part and isinstance(part[0], list)]
+    for key, part in value.items() if len(grids) == 1 else ():
+        if rows := _named_rows(part, value[grids[0]]):
+            numbers = list(range(len(rows)))  # as pandas has them
+            return {name: own for name, own in value.items() if name != key and own != numbers} | {grids[0]: rows}
+    columns = list(value.values())
+    if all(isinstance(part, dict) and list(part) == list(map(str, range(len(part)))) for part in columns):
+        columns = [list(part.values()) for part in columns]
+    elif len({_type_of(part) for part in columns} - {None}) < 2 or None in map(_type_of, columns):
+        return value
+    are_equal = all(isinstance(part, list) and len(part) == len(columns[0]) for part in columns)
+    return (_named_rows(list(value), list(zip(*columns, strict=True))) if are_equal else []) or value
+
+
+def _type_of(values: Any) -> type | None:
+    """Return the type of all scalars of a list, None if they have several, or for another value."""
+    types = {*map(type, values)} if isinstance(values, list) else set()
+    return next(iter(types)) if len(types) == 1 and types <= {str, int, float} else None
+
+
+def _named_rows(names: Any, rows: Sequence[Any], is_found: bool = False) -> list[Object]:
+    """Return rows as objects, none if they are not; `is_found`: whether the names are so by what stands below."""
+    if not rows or not isinstance(names, list):
+        return []
+    names = [name.get("name") if isinstance(name, dict) else name for name in names]
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        return []
+    if any(not isinstance(row, list | tuple) or len(row) != len(names) for row in rows):
+        return []
+    cells = [CellRow(0, list(map(scalar_text, row))) for row in (names, *rows[:SAMPLE])] if is_found else []
+    return [dict(zip(names, row, strict=True)) for row in rows] if not cells or header_evidence(cells) > 0 else []
+
+
 def _entries(value: Object) -> list[Object]:
     """Return the objects of a mapping from ids to objects alike; none for any other object."""
     objects = list(value.values())
-    if len(objects) < _MIN_MAP or not all(isinstance(item, dict) for item in objects):
+    if len(objects) < 2 or not all(isinstance(item, dict) for item in objects):
         return []
-    if not set.intersection(*(set(item) for item in objects)):
+    common = set.intersection(*map(set, objects))
+    are_ids = len(common) > 1 and all(any(map(str.isdigit, str(key))) for key in value)
+    if not common or (len(objects) < _MIN_MAP and not are_ids):
         return []
     return [{("key" if "id" in item else "id"): key, **item} for key, item in value.items()]
 
@@ -183,10 +238,10 @@ def _lines(cells: Sequence[Cell], each: bool) -> list[list[Cell]]:
 def object_file(value: Any, kind: str) -> Extracted | None:
     """Return the text and the records of one object, or of a list of objects; None for neither.
 
-    An object of ids and objects alike is a list of these. An object around a list of its own name (a file "issues"
-    with a total and "issues") is the document of them.
+    An object of ids and objects alike is a list of these, and so is a table. An object around a list of its own name (a
+    file "issues" with a total and "issues") is the document of them.
     """
-    writer = ObjectWriter(TextBuilder())
+    writer, value = ObjectWriter(TextBuilder()), with_rows(value)
     if isinstance(value, dict) and not _entries(value):
         lists = {part.path.rpartition(".")[2].casefold() for part in object_parts(value) if isinstance(part, Nested)}
         writer.write(value, DOCUMENT if kind.casefold() in lists else kind, each=True)

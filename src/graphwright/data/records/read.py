@@ -85,11 +85,29 @@ def _json_records(path: Path, fields: Collection[str]) -> Records:
 
 
 def json_value(path: Path) -> Any:
-    """Return the value of a `.json` file, None for JSON lines under the wrong name, an error text for neither."""
+    """Return the value of a `.json` file, None for JSON lines under the wrong name, an error text for neither.
+
+    Several values after each other are a list.
+    """
     with open_bytes(path) as file:
         text = decode(file.read())
     value = "not text" if text is None else _parsed(text)
-    return None if isinstance(value, str) and "Extra data" in value else value
+    if text is None or not isinstance(value, str) or "Extra data" not in value:
+        return value
+    return None if isinstance(_parsed(text.strip().partition("\n")[0]), dict) else _values(text)
+
+
+def _values(text: str) -> list[Any] | None:
+    """Return the values that stand after each other in a text; None if there is anything else."""
+    values, at, decoder = list[Any](), 0, json.JSONDecoder()
+    try:
+        while text[at:].strip():
+            at += len(text[at:]) - len(text[at:].lstrip(", \t\r\n"))
+            value, at = decoder.raw_decode(text, at)
+            values.append(value)
+    except (ValueError, RecursionError):
+        return None
+    return values
 
 
 def json_objects(value: Any, fields: Collection[str]) -> Records:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
-from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object
-from graphwright.data.records.read import field_names, first_field, json_objects, json_value, links_of, read_records
+from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object, with_rows
+from graphwright.data.records.read import field_names, json_objects, json_value, links_of, read_records
 from graphwright.data.records.record import Field, Record, file_type
 from graphwright.data.records.table import Note, TableTypes
 from graphwright.errors import DataError
@@ -52,7 +52,7 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     broken.
     """
     options = options or ReadOptions()
-    value = json_value(path) if suffix_of(path) == ".json" else None
+    value = with_rows(json_value(path)) if suffix_of(path) == ".json" else None
     try:
         whole = _whole(value, name, options)
     except UnreadableError as error:
@@ -124,19 +124,18 @@ def _holds_rows(value: Object, names: Sequence[str]) -> bool:
     return len(value) == 1 or any(_field(arrays[0][0], (name,)) for name in (*names, *_OF_QUESTIONS, *_OF_EXTRACTIONS))
 
 
-def _with_record(document: Document, record: TableRecord, kind: str) -> Document:
-    """Return the document of a row of a table with its record, which has the places of its cells in the text.
+def _records_of(record: TableRecord, text: str, kind: str) -> tuple[Record, ...]:
+    """Return the record of a row of a table, with the places of its cells in the text of its document.
 
     A row with nothing but an id, a title and a text is a passage without one.
     """
     sentence, own = record.sentence
     fields = own.fields
-    if sentence != document.text:
-        fields = tuple(_said(field, document.text) for field in fields if len(field.text) <= _MAX_FIELD)
+    if sentence != text:
+        fields = tuple(_said(field, text) for field in fields if len(field.text) <= _MAX_FIELD)
         if all(name.lower() in (*_ID_FIELDS, *_TITLE_FIELDS, *TEXT_FIELDS) for name in record):
             fields = ()
-    own = Record(kind, fields, 0, len(document.text), own.is_copy)
-    return replace(document, records=(own,) if fields else ())
+    return (Record(kind, fields, 0, len(text), own.is_copy),) if fields else ()
 
 
 def _said(field: Field, text: str) -> Field:
@@ -161,17 +160,19 @@ class _Rows:
     nested: bool
     types: TableTypes = field(default_factory=TableTypes)
 
+    @cached_property
+    def kind(self) -> str:
+        """The type of records of rows without a title."""
+        return file_type(self.name)
+
     def read(self, number: int, record: dict[str, Any] | Note | str) -> Document | str:
         """Return the document of a record or note, or the reason why it is none; such a reason stays as it is."""
         if isinstance(record, Note):
             return Document(f"{self.name}#{number}", clean(record.text), whole=True)
         try:
-            row = self.document(number, record) if isinstance(record, dict) else record
+            return self.document(number, record) if isinstance(record, dict) else record
         except UnreadableError as error:  # of a row with millions of values
             return str(error)
-        if isinstance(row, Document) and isinstance(record, TableRecord):
-            return _with_record(row, record, self.types.of(record.row.head, file_type(self.name)))
-        return row
 
     def document(self, number: int, record: dict[str, Any]) -> Document | str:
         """Return the document of a record, or the reason why it is none."""
@@ -179,8 +180,7 @@ class _Rows:
             return f"no id in a column {self.options.id_column!r}; it has {field_names(record)}"
         if self.options.text_columns:
             return self._of_columns(number, record)
-        candidates = (_field(record, (name,)) for name in TEXT_FIELDS)
-        text_field = next((field for field in candidates if field and _is_text(record[field])), None)
+        text_field = next((key for key in _keys(tuple(record), TEXT_FIELDS) if _is_text(record[key])), None)
         if text_field is not None:
             return self._passage(number, record, text_field)
         if record.get("question") and not record.keys().isdisjoint(_OF_QUESTIONS):
@@ -212,7 +212,9 @@ class _Rows:
         records: tuple[Record, ...] = ()
         if self.nested and others:
             own = {key: value for key, value in record.items() if key not in (text_field, links_field)}
-            text, records = passage_with_object(text, own, file_type(self.name))
+            text, records = passage_with_object(text, own, self.kind)
+        elif isinstance(record, TableRecord):
+            records = _records_of(record, text, self.types.of(record.row.head, self.kind))
         return Document(
             id=identity,
             text=text,
@@ -228,8 +230,9 @@ class _Rows:
         records: tuple[Record, ...] = ()
         if isinstance(record, TableRecord):
             text = record.only(columns)
+            records = _records_of(record, text, self.types.of(record.row.head, self.kind))
         else:
-            part = object_row({column: record[column] for column in columns}, file_type(self.name))
+            part = object_row({column: record[column] for column in columns}, self.kind)
             text, records = part.text, part.records
         if not text and any(isinstance(value, dict | list) for value in record.values()):
             return f"no value that is a text or a number; it has {field_names(record)}"
@@ -244,7 +247,7 @@ class _Rows:
             records=records,
         )
 
-    def _id(self, number: int, record: Object, fields: Sequence[str]) -> tuple[str, str]:
+    def _id(self, number: int, record: Object, fields: tuple[str, ...]) -> tuple[str, str]:
         """Return the field of a row's own id, "" if it has none, and the id of its document."""
         named = self.options.id_column
         field = _field(record, (named,) if named else fields)
@@ -259,21 +262,20 @@ class _Rows:
         return f"{self.name}#{key}" if key.isdecimal() and not self.plain_ids and not self.options.id_column else key
 
 
-def _field(record: Object, names: Sequence[str]) -> str:
+def _field(record: Object, names: tuple[str, ...]) -> str:
     """Return the record's own key for the first of these names that it has, in any case; else an empty string."""
-    if name := first_field(record, names):
-        return name
-    lowered = _lowered(tuple(record))
-    return first_field(record, [lowered[name.lower()] for name in names if name.lower() in lowered])
+    return next((key for key in _keys(tuple(record), names) if record[key] is not None), "")
 
 
-@lru_cache(maxsize=64)
-def _lowered(keys: tuple[str, ...]) -> dict[str, str]:
-    """Return keys by their lower case; those of the rows of a file are mostly the same."""
-    return {str(key).strip().lower(): key for key in keys}
+@lru_cache(maxsize=256)
+def _keys(keys: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the keys for these names, in any case; the keys of the rows of a file are mostly the same."""
+    known = {str(key).strip().lower(): key for key in keys} | {key: key for key in keys}
+    found = (known.get(name, known.get(name.lower())) for name in names)
+    return tuple(key for key in found if key is not None)
 
 
-def _title(record: Object, names: Sequence[str]) -> str:
+def _title(record: Object, names: tuple[str, ...]) -> str:
     value = record.get(_field(record, names))
     return " ".join(clean(value).split()) if isinstance(value, str) else ""
 

@@ -153,7 +153,7 @@ class _Reader:
         self.values: set[int] = set()  # columns of values, by the first rows
         self.columns: set[int] = set()  # with a text in the first rows
         self.width = 0
-        self.totals = Totals()
+        self.totals = Totals({})
         self.unused: list[CellRow] = []  # a header without rows so far
 
     def block(self, block: Iterator[CellRow]) -> Iterator[Row | Note]:
@@ -207,8 +207,8 @@ class _Reader:
         self.header = list(islice(rows, depth))
         names = column_names(self.header) if self.header else ()
         self.head = Head(names, min(columns), title)
-        self.columns, self.width, self.totals = columns, max(columns) + 1, Totals()
         texts = {column: [text for row in sample[depth:] if (text := row.cell(column))] for column in columns}
+        self.columns, self.width, self.totals = columns, max(columns) + 1, Totals(texts)
         self.values = {
             column for column, cells in texts.items() if cells and sum(map(has_digit, cells)) >= _VALUES * len(cells)
         }
@@ -221,13 +221,14 @@ class _Reader:
         self.unused = []
 
     def _rows(self, rows: Iterator[CellRow]) -> Iterator[Row | Note]:
-        """Yield rows of the current table; a line across all of its columns is no row."""
+        """Yield rows of the current table; a line across all of its columns, or of one emphasised cell, is no row."""
         assert self.head is not None
         repeated = [row.cells for row in self.header]
         for row, following in pairwise(chain(rows, (None,))):
             if row is None or row.cells in repeated:
                 continue
-            if len(row.filled()) == 1 and len(row.left) + 1 >= self.width - self.head.start > 1:
+            is_line = len(row.left) + 1 >= self.width - self.head.start or (row.bold and not self.totals.is_bold)
+            if is_line and len(row.filled()) == 1 and self.width - self.head.start > 1:
                 yield _note(row)
             else:
                 self.unused = []

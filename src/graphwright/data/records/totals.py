@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 
-from graphwright.data.records.grid import CellRow, has_digit
+from graphwright.data.records.grid import CellRow
+from graphwright.text.numbers import amount_of, decimal_of
 
-_POINT = re.compile(r"[+-]?(?:\d{1,3}(?:[ ,'’\u00a0\u202f]\d{3})+|\d+)?(?:\.\d+)?")
-_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:[ .'’\u00a0\u202f]\d{3})+|\d+)?(?:,\d+)?")
-_AROUND = re.compile(r"^(?:[^\w+.,-]{1,3}|[^\W\d]{1,4}\s)\s*|(?<=\d)[^\d]{0,12}$")  # a currency or a unit
-_SEPARATORS = re.compile(r"[ '’\u00a0\u202f]")
-_SIGNS = str.maketrans("−–", "--")
-_MAX_DIGITS = 30
+_ROUNDING = 1e-9  # share of a sum
+_DIGITS = "0123456789"
 
 
 class _Sum:
@@ -23,25 +18,22 @@ class _Sum:
     __slots__ = ("base", "base_rows", "last", "rows", "step", "total")
 
     def __init__(self) -> None:
-        self.total = self.base = self.last = Decimal(0)
+        self.total = self.base = self.last = 0.0
         self.rows = self.base_rows = 0
-        self.step: Decimal | None = None
+        self.step: float | None = None
 
-    def add(self, number: Decimal) -> None:
+    def add(self, number: float) -> None:
         self.step = number - self.last if self.rows else None
         self.total, self.rows, self.last = self.total + number, self.rows + 1, number
 
-    def equals(self, number: Decimal, *, since_total: bool) -> bool:
+    def equals(self, number: float, decimals: int, *, since_total: bool) -> bool:
         """Return whether a number is the sum of all, or of those since the last total, up to rounded decimals."""
-        rows = self.rows - self.base_rows if since_total else self.rows
-        difference = abs(number - self.total + (self.base if since_total else 0))
-        if rows < 2 or not difference:
-            return rows > 1
-        digits = -int(number.as_tuple().exponent)
-        return digits > 0 and difference <= Decimal(rows) / 2 * Decimal(10) ** -digits
+        base, rows = (self.base, self.rows - self.base_rows) if since_total else (0.0, self.rows)
+        rounding = rows / 2 * 10.0**-decimals if decimals else 0.0
+        return rows > 1 and abs(number - self.total + base) <= rounding + _ROUNDING * abs(number)
 
-    def counts_up(self, number: Decimal) -> bool:
-        return self.step is not None and number - self.last == self.step
+    def counts_up(self, number: float) -> bool:
+        return self.step is not None and abs(number - self.last - self.step) <= _ROUNDING * abs(number)
 
 
 class Totals:
@@ -49,12 +41,14 @@ class Totals:
 
     A row is a total if the file says so, or if each of its numbers is the sum of the numbers above it (above it up to
     the last total), and this is no accident: two columns agree, the row is emphasised, or a cell is blank where the
-    rows above have one; for the last row, three rows above are enough. Numbers are read with a decimal point, and with
-    a decimal comma.
+    rows above have one; for the last row, three rows above are enough. `columns`: texts of each column, which decide
+    about decimal signs.
     """
 
-    def __init__(self) -> None:
-        self.sums: tuple[dict[int, _Sum], dict[int, _Sum]] = {}, {}  # with points, with commas; by column
+    def __init__(self, columns: Mapping[int, Sequence[str]]) -> None:
+        every = decimal_of([text for texts in columns.values() for text in texts])
+        self.decimal = {column: decimal_of(texts, every) for column, texts in columns.items()}
+        self.sums: dict[int, _Sum] = {}  # by column
         self.filled: set[int] | None = None  # columns with a text in each row
         self.others: set[int] = set()  # columns with texts that are no numbers
         self.is_bold = False  # whether a row that is no total is emphasised
@@ -62,42 +56,43 @@ class Totals:
     def read(self, row: CellRow, *, is_last: bool) -> bool:
         """Return whether a row is a total, and add one that is none to the sums."""
         columns = {column for column, text in enumerate(row.cells) if text}
-        readings = {column: _numbers(row.cells[column]) for column in columns - self.others}
-        numbers = [{column: n for column, both in readings.items() if (n := both[at]) is not None} for at in (0, 1)]
+        read = {c: _number(row.cells[c], self.decimal.get(c, ".")) for c in columns - self.others}
+        numbers = {column: number for column, number in read.items() if number is not None}
         is_marked = bool(self.filled and self.filled - columns) or (row.bold and not self.is_bold)
-        if row.is_sum or any(map(_agree, numbers, self.sums, (is_marked,) * 2, (is_last,) * 2)):
-            for column_sum in chain(self.sums[0].values(), self.sums[1].values()):
+        if row.is_sum or self._agree(numbers, is_marked, is_last):
+            for column_sum in self.sums.values():
                 column_sum.base, column_sum.base_rows = column_sum.total, column_sum.rows
             return True
-        for found, sums in zip(numbers, self.sums, strict=True):
-            for column, number in found.items():
-                sums.setdefault(column, _Sum()).add(number)
-        self.others |= {column for column, both in readings.items() if both == (None, None)}
+        for column, (number, _) in numbers.items():
+            if column not in self.sums:
+                self.sums[column] = _Sum()
+            self.sums[column].add(number)
+        if len(numbers) < len(read):
+            self.others |= read.keys() - numbers.keys()
         self.is_bold = self.is_bold or row.bold
         self.filled = columns if self.filled is None else self.filled & columns
         return False
 
+    def _agree(self, numbers: Mapping[int, tuple[float, int]], is_marked: bool, is_last: bool) -> bool:
+        """Return whether each number of a row is the sum of its column, and this is no accident."""
+        known = [(self.sums[column], *number) for column, number in numbers.items() if column in self.sums]
+        if not known or not any(
+            all(column.equals(number, decimals, since_total=since_total) for column, number, decimals in known)
+            for since_total in (True, False)
+        ):
+            return False
+        sums_up = [(column, number) for column, number, _ in known if number]
+        telling = sum(not column.counts_up(number) for column, number in sums_up)
+        rows = max(column.rows for column, *_ in known)
+        at_end = is_last and telling > 0 and (rows > 2 or len(sums_up) > 1)
+        return telling > 1 or (bool(sums_up) and is_marked) or at_end
 
-def _agree(numbers: dict[int, Decimal], sums: dict[int, _Sum], is_marked: bool, is_last: bool) -> bool:
-    """Return whether each number of a row is the sum of its column, and this is no accident."""
-    known = [(sums[column], number) for column, number in numbers.items() if column in sums]
-    if not known or not any(
-        all(column.equals(number, since_total=since_total) for column, number in known) for since_total in (True, False)
-    ):
-        return False
-    sums_up = [(column, number) for column, number in known if number]
-    telling = sum(not column.counts_up(number) for column, number in sums_up)
-    rows = max(column.rows for column, _ in known)
-    at_end = is_last and telling > 0 and (rows > 2 or len(sums_up) > 1)
-    return telling > 1 or (bool(sums_up) and is_marked) or at_end
 
-
-@lru_cache(maxsize=1 << 12)
-def _numbers(text: str) -> tuple[Decimal | None, Decimal | None]:
-    """Return a text as a number with a decimal point, and as one with a decimal comma; None if it is none."""
-    if len(text) > _MAX_DIGITS or not has_digit(text):
-        return None, None
-    text = _AROUND.sub("", text.translate(_SIGNS))
-    point = Decimal(_SEPARATORS.sub("", text.replace(",", ""))) if _POINT.fullmatch(text) else None
-    comma = text.replace(".", "").replace(",", ".")
-    return point, Decimal(_SEPARATORS.sub("", comma)) if _COMMA.fullmatch(text) else None
+@lru_cache(maxsize=1 << 14)
+def _number(text: str, decimal: str) -> tuple[float, int] | None:
+    """Return the number that a text is, and how many decimals it has; None for another text."""
+    amount = amount_of(text, decimal)
+    if amount is None:
+        return None
+    after = text.rpartition(decimal)[2] if decimal in text else ""
+    return amount.number, len(after) - len(after.lstrip(_DIGITS))

@@ -8,22 +8,29 @@ from typing import NamedTuple
 
 from graphwright.data.records.record import DOCUMENT, Field, Record
 from graphwright.text.date_search import date_text
+from graphwright.text.month_names import month_of
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0[1-9]|1[0-2])"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _IN_NAME = (
     re.compile(rf"(?<!\d)(?P<day>{_DAY})[-_.](?P<month>{_MONTH})[-_.]{_YEAR}(?!\d)"),
-    re.compile(rf"(?<!\d){_YEAR}(?:(?P<mark>[-_.]?)(?P<month>{_MONTH})(?:(?P=mark)(?P<day>{_DAY}))?)?(?!\d)"),
+    re.compile(rf"(?<!\d){_YEAR}(?:[-_.]?(?P<quarter>Q[1-4])|年(?P<month>\d{{1,2}})月)", re.IGNORECASE),
+    re.compile(rf"(?<!\d)(?P<month>{_MONTH})[-_.]{_YEAR}(?!\d)"),
+    re.compile(rf"(?P<name>[^\W\d_]{{3,}})[-_. ]?{_YEAR}(?!\d)"),
+    re.compile(
+        rf"(?<!\d){_YEAR}(?:(?P<mark>[-_.]?)(?P<month>{_MONTH})(?:(?P=mark)(?P<day>{_DAY})(?:T\d{{4,6}}Z?)?)?)?(?!\d)"
+    ),
 )
 _VERSION_IN_NAME = re.compile(
-    r"(?:(?<=[-_ .(/])|^)(?:v(?:er[^\W\d_]*)?|r(?:ev[^\W\d_]*)?)[-_. ]{0,2}(?P<marked>\d+(?:[._]\d+)*)(?![^\W_])"
-    r"|(?<=[-_ ])(?P<bare>\d{1,2}(?:\.\d{1,3}){1,3})(?![^\W_])",
+    r"(?:(?<=[-_ .(/])|^)(?:v(?:er[^\W\d_]*)?|r(?:ev[^\W\d_]*)?|ed(?:ition)?)[-_. ]{0,2}"
+    r"(?P<marked>\d+(?:[._]\d+)*|(?<=[-_. ])[A-Z])(?![^\W_])|第(?P<numbered>\d+)版"
+    r"|(?<=[-_ @])(?P<bare>\d{1,2}(?:\.\d{1,3}){1,3})(?![^\W_])",
     re.IGNORECASE,
 )
 _VERSION_IN_TEXT = re.compile(r"\bv(?:er[^\W\d_]{0,10})?\.?[ \t]*:?[ \t]*(?P<version>\d+(?:\.\d+)*)\b", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,5}(?:\.gz)?$")
-_SEPARATORS = re.compile(r"[-_\s.()\[\],]+")
+_SEPARATORS = re.compile(r"[-_\s.()\[\],@]+")
 _HEAD, _MAX_LINE, _MAX_WORDS = 1_000, 80, 8  # characters of a text, of its lines, and words of lines that may date it
 
 
@@ -46,15 +53,26 @@ NameParts(name='policy', date='2023', version='2.1'))
     parts = []
     for part in _SUFFIX.sub("", identity).split("/"):
         for pattern in _IN_NAME:
-            if match := pattern.search(part):
-                date = "-".join(filter(None, (match["year"], match["month"], match["day"])))
+            match = pattern.search(part)
+            if match and (found := _date_in(match.groupdict())):
+                date = found
                 part = part[: match.start()] + " " + part[match.end() :]
                 break
         if match := _VERSION_IN_NAME.search(part):
-            version = (match["marked"] or match["bare"]).replace("_", ".")
+            version = (match["marked"] or match["numbered"] or match["bare"]).replace("_", ".")
             part = part[: match.start()] + " " + part[match.end() :]
         parts.append(_SEPARATORS.sub(" ", part).strip())
     return NameParts("/".join(filter(None, parts)), date, version)
+
+
+def _date_in(parts: Mapping[str, str | None]) -> str:
+    """Return the date of a match in a name, "" if a word of it is no month."""
+    name = parts.get("name")
+    month = month_of(name) if name else int(parts.get("month") or 0)
+    if name and not month:
+        return ""
+    numbers = (f"{month:02}" if month else "", parts.get("quarter"), parts.get("day"))
+    return "-".join(filter(None, (parts["year"], *numbers))).upper()
 
 
 def document_record(

@@ -47,11 +47,18 @@ _EXPORTS = (
     Export(  # Google Chat
         ("creator", "created_date"), ("creator.name", "creator.email"), "created_date", "text", "message_id",
     ),
+    Export(  # Matrix, of Element
+        ("sender", "origin_server_ts", "content"), ("sender",), "origin_server_ts", "content.body", "event_id",
+        "content.m.relates_to.m.in_reply_to.event_id",
+    ),
+    Export(("u", "msg", "ts"), ("u.name", "u.username"), "ts", "msg", "_id", "tmid"),  # Rocket.Chat
+    Export(("sender_full_name", "timestamp", "content"), ("sender_full_name",), "timestamp", "content", "id"),  # Zulip
     Export(("role", "content"), ("name", "role"), "created_at", "content"),  # chats with language models
     Export(("speaker", "text"), ("speaker",), "start", "text"),  # transcripts of recordings
 )  # fmt: skip
 _TITLES = ("channel.name", "name", "title")
 _SLACK = re.compile(r"<(?P<mark>[@#!]?)(?P<target>[^<>|\s]+(?:\^[^<>|]*)?)(?:\|(?P<label>[^<>]*))?>")
+_SLACK_TIME = re.compile(r"\d{10}\.\d{1,6}")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
@@ -76,12 +83,9 @@ def _export_of(messages: Sequence[Any]) -> Export | None:
     for export in _EXPORTS:
         fitting = [m for m in sample if all(key in m for key in export.needed) and _first(m, export.speaker)]
         if len(fitting) * 2 > len(sample):
-            return None if export.time == "ts" and not all(_is_slack(m) for m in fitting) else export
+            times = [str(_at(message, export.time)) for message in fitting]
+            return export if export is not _EXPORTS[0] or all(map(_SLACK_TIME.fullmatch, times)) else None
     return None
-
-
-def _is_slack(message: Mapping[str, Any]) -> bool:
-    return bool(re.fullmatch(r"\d{10}\.\d{1,6}", str(message["ts"])))
 
 
 def _read(messages: Sequence[Any], export: Export, around: Mapping[str, Any]) -> Extracted:

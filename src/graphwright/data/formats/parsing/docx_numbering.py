@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from graphwright.text.numerals import roman
+
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 _MAX_LEVELS = 9
 
 
@@ -91,8 +91,5 @@ def _written(number: int, form: str) -> str:
     if form.endswith("Letter"):
         written = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
     elif form.endswith("Roman"):
-        written, rest = "", number
-        for value, letters in _ROMAN:
-            written += letters * (rest // value)
-            rest %= value
+        written = roman(number).lower()
     return written.upper() if form.startswith("upper") else written

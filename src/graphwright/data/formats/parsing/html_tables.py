@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from graphwright.data.formats.parsing.html_nesting import words_in
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _MAX_CELL = 200  # characters of a cell, on average
 _CELLS, _HEADINGS, _BOLD = words_in("td th"), "h1, h2, h3, h4, h5, h6", words_in("b strong")
+_IS_HIDDEN = re.compile(r"\b(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
 
 Text = Callable[["LexborNode"], str]
 """A function that returns the text of an element."""
@@ -28,7 +30,7 @@ def data_table(node: LexborNode, text_of: Text) -> Table | None:
     inner = any(table.mem_id != node.mem_id for table in node.css("table"))
     if inner or node.attributes.get("role") in ("presentation", "none") or node.css_first(f"td :is({_HEADINGS})"):
         return None
-    elements = [row for row in node.css("tr") if "hidden" not in row.attributes and next(_cells(row), None) is not None]
+    elements = [row for row in node.css("tr") if not is_hidden(row.attributes) and next(_cells(row), None) is not None]
     marked = [[cell.tag == "th" for cell in _cells(row)] for row in elements]
     rows = [[_cell(cell, text_of) for cell in _cells(row)] for row in elements]
     texts = [cell.text for row in rows for cell in row if cell.text]
@@ -59,10 +61,19 @@ def _summed(rows: list[list[Cell]], elements: list[LexborNode]) -> Iterator[Cell
         yield row._replace(bold=row.bold or footer)
 
 
+def is_hidden(attributes: Mapping[str, str | None]) -> bool:
+    """Return whether the attributes of an element hide it.
+
+    >>> is_hidden({"style": "color: red; display:none"}), is_hidden({"hidden": None}), is_hidden({"style": "top: 0"})
+    (True, True, False)
+    """
+    return "hidden" in attributes or _IS_HIDDEN.search(attributes.get("style") or "") is not None
+
+
 def _cells(row: LexborNode) -> Iterator[LexborNode]:
     cell = row.first_child
     while cell is not None:
-        if cell.tag in _CELLS:
+        if cell.tag in _CELLS and not is_hidden(cell.attributes):
             yield cell
         cell = cell.next
 

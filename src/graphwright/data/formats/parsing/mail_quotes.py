@@ -113,7 +113,7 @@ def _below_headers(lines: Sequence[_Line]) -> list[_Line]:
         depth = lines[at].depth
         while bases and depth < bases[-1]:
             bases.pop()
-        size = _header_block(lines, at)
+        size = _header_block(lines, at) or _lone_attribution(lines, at)
         bases += [depth] * bool(size)
         after = at + max(size, 1)
         result += [_Line(depth + len(bases), line.text, size > 0) for line in lines[at:after]]
@@ -125,7 +125,9 @@ def _header_block(lines: Sequence[_Line], at: int) -> int:
     """Return the number of lines of a block of headers that begins here, perhaps with a rule; 0 for none."""
     depth = lines[at].depth
     first = at
-    while first < min(len(lines), at + 3) and lines[first].depth == depth and _is_rule(lines[first].text, first == at):
+    while first < min(len(lines), at + 3) and lines[first].depth == depth:
+        if not _RULE.fullmatch(lines[first].text) and (first == at or lines[first].text.strip()):
+            break
         first += 1
     has_rule = first > at
     if has_rule and not _RULE.fullmatch(lines[at].text):
@@ -142,8 +144,13 @@ def _header_block(lines: Sequence[_Line], at: int) -> int:
     return end - at if named else 0
 
 
-def _is_rule(text: str, is_first: bool) -> bool:
-    return bool(_RULE.fullmatch(text)) or (not is_first and not text.strip())
+def _lone_attribution(lines: Sequence[_Line], at: int) -> int:
+    """Return 1 for a line that names author and time of what follows it without marks, as Yahoo quotes; else 0."""
+    following = next((line for line in lines[at + 1 :] if line.text.strip()), lines[at])
+    is_unmarked = following is not lines[at] and following.depth == lines[at].depth
+    text = lines[at].text
+    names = is_unmarked and _is_attribution(text) and _ADDRESS.search(text) and _CLOCK.search(text) and date_text(text)
+    return int(bool(names) and (at == 0 or not lines[at - 1].text.strip()))
 
 
 def _is_time(value: str) -> bool:
@@ -169,6 +176,8 @@ def _with_attributions(lines: Sequence[_Line]) -> list[_Line]:
             if lines[first].depth != lines[last].depth or not lines[first].text.strip():
                 break
             if _is_attribution(" ".join(part.text.strip() for part in lines[first : last + 1])):
+                above = next((n for n in range(first - 1, -1, -1) if lines[n].text.strip()), 0)
+                first = above if above and _RULE.fullmatch(lines[above].text) else first
                 result[first : last + 1] = [_Line(line.depth, part.text, True) for part in lines[first : last + 1]]
                 break
     return result

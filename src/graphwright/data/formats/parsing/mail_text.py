@@ -54,7 +54,8 @@ class MailWriter:
     def write(self, text: str) -> None:
         """Write the text of the mail. Quotations of known mails are left out, unless answers stand between them."""
         found = parts(text)
-        self.between = _is_between(found)
+        after = [first.depth > 0 and not last.depth for first, last in pairwise(found)]
+        self.between = sum(after) > 1  # own texts stand between at least two quotations
         start = self.builder.size
         own: list[str] = []
         end = start
@@ -108,9 +109,3 @@ def _span(intro: str, value: str, start: int) -> tuple[int, int]:
 
 def _text(text: str, start: int, end: int) -> list[Field]:
     return [Field("text", " ".join(text.split()), start, end)] if text and len(text) <= _MAX_TEXT else []
-
-
-def _is_between(found: Sequence[Part]) -> bool:
-    """Return whether a mail answers between the lines: at least two quotations have its own text after them."""
-    after = [first.depth > 0 and not last.depth for first, last in pairwise(found)]
-    return sum(after) > 1
