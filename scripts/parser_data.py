@@ -20,11 +20,16 @@ from graphwright.operators.query.graphs.forms import (
     ABOVE,
     BELOW,
     COUNT,
+    DIFFERENCE,
     EQUAL,
     EXISTS,
     LARGEST,
+    LEAST,
+    MEAN,
+    MOST,
     NEGATED,
     SMALLEST,
+    SUM,
     THINGS,
     Candidate,
 )  # fmt: skip
@@ -32,13 +37,18 @@ from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.parser import Reading
 from graphwright.operators.query.graphs.scorer import Heads
 from graphwright.operators.query.query import (
+    Aggregate,
     Both,
     Compare,
+    Condition,
     Count,
+    Difference,
+    Either,
     Except,
     Exists,
     Extreme,
     Follow,
+    Frequent,
     Has,
     Named,
     Query,
@@ -128,13 +138,27 @@ def form_of(query: Query) -> int:
     """Return the form of a query as a row of FORMS."""
     if isinstance(query, (Count, Exists)):
         return COUNT if isinstance(query, Count) else EXISTS
-    if isinstance(query, Extreme):
-        return LARGEST if query.largest else SMALLEST
+    if isinstance(query, Difference):
+        return DIFFERENCE
+    if isinstance(query, Aggregate):
+        return {"sum": SUM, "mean": MEAN, "max": LARGEST, "min": SMALLEST}[query.function]
+    if isinstance(query, (Extreme, Frequent)):
+        return ((SMALLEST, LARGEST), (LEAST, MOST))[isinstance(query, Frequent)][query.largest]
+    if isinstance(query, Follow):
+        return form_of(query.things)
     if isinstance(query, Except):
         return THINGS if isinstance(query.second, Named) else NEGATED
-    if isinstance(query, Where) and isinstance(query.condition, Compare):
-        return _COMPARISONS[query.condition.comparison]
-    return NEGATED if isinstance(query, Where) and isinstance(query.condition, Has) else THINGS
+    if isinstance(query, (Both, Either)):
+        return max(form_of(query.first), form_of(query.second))
+    if isinstance(query, Where):
+        return max(_form_of_condition(query.condition), form_of(query.things))
+    return THINGS
+
+
+def _form_of_condition(condition: Condition) -> int:
+    if isinstance(condition, Compare) and condition.path:
+        return _COMPARISONS[condition.comparison]
+    return NEGATED if isinstance(condition, Has) and condition.negated else THINGS
 
 
 def shape_of_query(query: Query) -> tuple[int, int, int, int, int]:
@@ -154,7 +178,7 @@ def _steps(query: Any) -> Iterator[Step]:
         if hasattr(query, name):
             yield from _steps(getattr(query, name))
     yield from getattr(query, "path", None) or ()
-    if isinstance(query, Follow):
+    if isinstance(query, (Follow, Frequent)):
         yield query.step
 
 
@@ -162,7 +186,9 @@ def _names(query: Any) -> Iterator[str]:
     """Yield the names in a query."""
     if isinstance(query, Named):
         yield query.name
-    for name in ("first", "second", "things"):
+    if isinstance(query, Compare) and isinstance(query.value, str):
+        yield query.value
+    for name in ("first", "second", "things", "condition"):
         if hasattr(query, name):
             yield from _names(getattr(query, name))
 
@@ -184,49 +210,44 @@ def right_by_answers(execution: Execution, candidates: Sequence[Candidate], answ
 
 
 def right_by_query(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
-    """Return 1 for each candidate that means the same as a query: same form, same sets, same relation of values."""
-    form, right = form_of(gold), np.zeros(len(candidates), np.float32)
+    """Return 1 for each candidate that means the same as a query: the same form, the same result and, where there is such a
+    candidate, the same names and steps.
+    """
+    form, result, right = form_of(gold), _result(execution, gold), np.zeros(len(candidates), np.float32)
     for row, candidate in enumerate(candidates):
-        if candidate.form == form:
-            right[row] = _is_same(execution, candidate.query, gold)
-    return right
+        if candidate.form == form or (form >= ABOVE and candidate.form >= ABOVE):
+            right[row] = result is not None and _is_same(result, _result(execution, candidate.query))
+    parts = _parts(gold)
+    same = np.array([is_right > 0 and _parts(c.query) == parts for c, is_right in zip(candidates, right, strict=True)])
+    return right if not same.any() and form != EXISTS else same.astype(np.float32)
 
 
-def _is_same(execution: Execution, query: Query, gold: Query) -> bool:
-    if isinstance(gold, Exists) or isinstance(query, Exists):
-        return _ends(query) == _ends(gold)
-    if type(query) is not type(gold) and isinstance(gold, (Count, Extreme)):
-        return False
-    if isinstance(gold, Extreme) and isinstance(query, Extreme):
-        same = query.path == gold.path and query.largest == gold.largest
-        return same and _give_same(execution, query.things, gold.things)
-    if isinstance(gold, Where) and isinstance(gold.condition, Compare):
-        same = isinstance(query, Where) and query.condition == gold.condition
-        return same and _give_same(execution, _things(query).things, gold.things)  # type: ignore[union-attr]
-    return _give_same(execution, _things(query), _things(gold))
+def gives_same(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
+    """Return 1 for each candidate that gives what a query gives."""
+    result = _result(execution, gold)
+    given = [result is not None and _is_same(result, _result(execution, c.query)) for c in candidates]
+    return np.array(given, np.float32)
 
 
-def _give_same(execution: Execution, one: Things, other: Things) -> bool:
-    given, wanted = execution.things(one), execution.things(other)
-    return len(wanted) > 0 and np.array_equal(given, wanted)
+def _result(execution: Execution, query: Query) -> Any:
+    result = execution.result(query)
+    return None if isinstance(result, np.ndarray) and not len(result) else result
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
+    return bool(one == other)
+
+
+def _parts(query: Query) -> tuple[Any, ...]:
+    """Return the steps, names and texts of a query in an order of their own; a fact from either end has the same."""
+    steps = sorted({step.relation for step in _steps(query)}) if isinstance(query, Exists) else sorted(_steps(query), key=repr)
+    return tuple(map(repr, steps)), tuple(sorted({normal_form(name) for name in _names(query)}))
 
 
 def _things(query: Query) -> Things:
     return query.things if isinstance(query, (Count, Exists)) else query  # type: ignore[return-value]
-
-
-def _ends(query: Query) -> object:
-    """Return the two ends of a fact whose truth is asked, with the step from each; the query for any other."""
-    both = query.things if isinstance(query, Exists) else None
-    sides = [both.first, both.second] if isinstance(both, Both) else []
-    steps = [side for side in sides if isinstance(side, Follow) and isinstance(side.things, Named)]
-    names = [side for side in sides if isinstance(side, Named)]
-    if len(steps) != 1 or len(names) != 1:
-        return query
-    (path,), (name,) = steps, names
-    start = normal_form(path.things.name) if isinstance(path.things, Named) else ""
-    relation, inverse = path.step
-    return frozenset([(start, relation, inverse), (normal_form(name.name), relation, not inverse)])
 
 
 def examples(

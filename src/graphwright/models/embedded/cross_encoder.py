@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphwright.errors import ModelError
 from graphwright.models.embedded.encoder import encoded, token_ids
 from graphwright.models.embedded.runtime import (
+    READING,
     REMEDY,
     checksum,
     loaded,
@@ -209,12 +210,16 @@ class MiniLMCrossEncoder:
     >>> latents = model.latents("When was the university of Graz founded?", texts)
     >>> latents.shape, int(model.head(latents).argmax())
     ((2, 398), 1)
+
+    `weights`: the folder of the weights: others rank queries over a graph.
     """
+
+    weights: str = READING
 
     @property
     def id(self) -> str:
         """Name of the model and checksum of its weights."""
-        return f"minilm-reading:{checksum()[:12]}"
+        return f"{self.weights}:{checksum(self.weights)[:12]}"
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one latent per text: float32, shape (len(texts), 398). Raises ModelError where the model fails."""
@@ -223,17 +228,18 @@ class MiniLMCrossEncoder:
     def latents_metered(self, query: str, texts: Sequence[str], usage: Usage) -> Floats:
         """Return the latents as `latents` does, and add the work to `usage`."""
         refuse_text(texts, "latents")
-        latents = list(_latents(query, texts, usage))
-        return np.array(latents, np.float32).reshape(len(texts), network().width)
+        read = network(self.weights)
+        latents = list(_latents(read, query, texts, usage))
+        return np.array(latents, np.float32).reshape(len(texts), read.width)
 
     def head(self, latents: Floats) -> Floats:
         """Return one score per latent: float32, shape (n,); higher answers the question better."""
-        return network().head(latents)
+        return network(self.weights).head(latents)
 
 
-def _latents(question: str, texts: Sequence[str], usage: Usage) -> Iterator[Floats]:
+def _latents(model: _Network, question: str, texts: Sequence[str], usage: Usage) -> Iterator[Floats]:
     """Yield the latent of each text, and add the work to `usage`."""
-    read, started = network().latent, time.perf_counter()
+    read, started = model.latent, time.perf_counter()
     query, *documents = tokens_of([question, *texts])
     query = query.cut(_MAX_QUESTION)
     for document, latent in side_by_side(partial(read, query), documents):
@@ -254,9 +260,9 @@ def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
 class _Network:
     """The loaded weights."""
 
-    def __init__(self) -> None:
-        self.join = open_graph(weights_file("join.onnx"))
-        with np.load(weights_file("head.npz"), allow_pickle=False) as file:
+    def __init__(self, weights: str) -> None:
+        self.join = open_graph(weights_file("join.onnx", weights))
+        with np.load(weights_file("head.npz", weights), allow_pickle=False) as file:
             self.weights = {name: file[name] for name in file.files}
         self.rarity = self.weights["rarity"].astype(np.float32) / 255
         self.width = len(self.weights["w1"])
@@ -278,14 +284,14 @@ class _Network:
         return scores.astype(np.float32)
 
 
-def network() -> _Network:
-    """Return the network of this process."""
-    return loaded(_load)
+def network(weights: str = READING) -> _Network:
+    """Return the network of this process with weights of a folder."""
+    return loaded(partial(_load, weights))
 
 
 @cache
-def _load() -> _Network:
+def _load(weights: str) -> _Network:
     try:
-        return _Network()
+        return _Network(weights)
     except (OSError, ValueError, KeyError) as exc:
         raise ModelError(f"MiniLMCrossEncoder: the weights cannot be read: {exc}. {REMEDY}") from exc

@@ -1,0 +1,121 @@
+"""Questions with candidate queries in words, which the ranking network learns from: a question, its candidates, the right ones.
+
+    python scripts/query_groups.py --data FOLDER --into groups.pkl [--worlds 40] [--simple 8000]
+
+Writes for each source a list of groups. A group has pairs of a question without names and a candidate in words, the
+likeliest candidates of the fitted trees among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import pickle
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from parser_data import KGQA, Asked, facts_of, read_kgqa, right_by_answers, right_by_query, worlds
+from parser_worlds import domains
+
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.protocols import Floats
+from graphwright.operators.query.execution import Execution
+from graphwright.operators.query.graphs.network import pair_of
+from graphwright.operators.query.graphs.parser import FEATURES, Reading
+from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, read_scorer
+from graphwright.search.facts import Facts
+from graphwright.search.relation_index import relation_phrase
+
+KEPT = 48  # candidates of a question
+
+
+class Group(NamedTuple):
+    """A question: pairs that the network reads, which candidates are right, and their features."""
+
+    text: str
+    pairs: list[tuple[str, str]]
+    right: Floats
+    features: Floats | None = None
+    scores: Floats | None = None
+
+
+def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: ParserScorer, every: bool) -> Iterator[Group]:
+    """Yield a group for each question; `every`: those without a right candidate, too."""
+    execution = Execution(facts)
+    for text, gold in asked:
+        reading = Reading.of(text, facts, encoder, scorer.likeness, scorer.heads)
+        if not (candidates := reading.candidates()):
+            if every:
+                yield Group(text, [], np.zeros(0, np.float32))
+            continue
+        if isinstance(gold, list):
+            right = right_by_answers(execution, candidates, gold)
+        else:
+            right = right_by_query(execution, candidates, gold) if gold is not None else np.zeros(len(candidates))
+        features = reading.features(candidates)
+        scores = scorer(features)
+        order = np.argsort(-scores, kind="stable")[:KEPT]
+        if not every:
+            if not right.any():
+                continue
+            order = np.unique(np.concatenate((order, np.flatnonzero(right)[:3])))
+        pairs = [pair_of(reading.words, candidates[row], facts) for row in order.tolist()]
+        yield Group(text, pairs, right[order].astype(np.float32), features[order], scores[order].astype(np.float32))
+        if len(execution.known) > 5_000:
+            execution = Execution(facts)
+
+
+def simple_groups(file: Path, count: int) -> Iterator[Group]:
+    """Yield questions about one relation: the relation among others that are like it, forwards and backwards."""
+    draw, encoder = random.Random(0), MiniLM()
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        rows = draw.sample(list(map(json.loads, lines)), count)
+    relations = sorted({row["relation"] for row in rows})
+    names = [relation_phrase(name) for name in relations]
+    vectors = encoder.encode(names)
+    at = {name: i for i, name in enumerate(relations)}
+    for row in rows:
+        own = at[row["relation"]]
+        near = np.argsort(-(vectors @ vectors[own]))[1:30].tolist()
+        others = [*draw.sample(near, 5), *draw.sample(range(len(names)), 4)]
+        others = [i for i in others if names[i] != names[own]]
+        texts = [f"the {names[own]} of it", f"those whose {names[own]} is it"]
+        texts += [f"the {names[i]} of it" if draw.random() < 0.7 else f"those whose {names[i]} is it" for i in others]
+        right = np.zeros(len(texts), np.float32)
+        right[0] = 1
+        yield Group(row["question"], [(row["question"], text) for text in texts], right)
+
+
+def main() -> None:
+    """Write the groups."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with kgqa")
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--weights", type=Path, default=WEIGHTS)
+    parser.add_argument("--worlds", type=int, default=40, help="of each domain")
+    parser.add_argument("--simple", type=int, default=8000)
+    parser.add_argument("--measured", type=int, default=150, help="questions of each set that are only measured")
+    options = parser.parse_args()
+    encoder, scorer = MiniLM(), read_scorer(options.weights, FEATURES)
+    found: dict[str, list[Group]] = {}
+    data = options.data / "kgqa"
+    for name, (folder, _, _) in KGQA.items():
+        facts = facts_of(data / folder / "kb.tsv")
+        asked = read_kgqa(data, name, options.measured, True)
+        found[name] = list(groups(facts, asked, encoder, scorer, True))
+        print(name, len(found[name]), flush=True)
+    for domain in domains():
+        made = worlds(domain.name, 300_000, options.worlds)
+        found[domain.name] = [g for facts, some in made for g in groups(facts, some, encoder, scorer, False)]
+        print(domain.name, len(found[domain.name]), flush=True)
+    found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
+    with options.into.open("wb") as file:
+        pickle.dump(found, file)
+
+
+if __name__ == "__main__":
+    main()
