@@ -14,14 +14,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tables import answer_texts
-
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
 from graphwright.operators.query.checks import check
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+from tables import answer_texts
 
 
 def read_graphs(folder: Path) -> Iterator[tuple[str, Facts, list[tuple[str, str | None]]]]:

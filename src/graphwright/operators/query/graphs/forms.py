@@ -112,8 +112,8 @@ class Forms:
 
     def strongest(self, valued: bool) -> list[int]:
         """Return the relations that the question asks for most."""
-        relations = np.argsort(-self.strength[: len(self.vocabulary.relations)], kind="stable")[: 4 * _WHOLE].tolist()
-        return [row for row in relations if not valued or self.has_values(row)][:_WHOLE]
+        relations = np.argsort(-self.strength[: len(self.vocabulary.relations)], kind="stable")[].tolist()
+        return [row for row in relations if not valued or self.has_values(row)][: _WHOLE + 2 * valued]
 
     def whole(self) -> Iterator[Candidate]:
         """Yield what has a relation, and all that a relation leads to, the most and the least often."""
