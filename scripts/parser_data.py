@@ -8,9 +8,11 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from parser_worlds import World, domains, questions
+from parser_written import read_graphs
 
 from graphwright import Graph
 from graphwright.graph.evidence import Ints
@@ -36,6 +38,7 @@ from graphwright.operators.query.graphs.forms import (
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.parser import Reading
 from graphwright.operators.query.graphs.scorer import Heads
+from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.query import (
     Aggregate,
     Both,
@@ -71,10 +74,10 @@ _COMPARISONS = {"=": EQUAL, ">": ABOVE, ">=": ABOVE, "<": BELOW, "<=": BELOW, "!
 
 
 class Asked(NamedTuple):
-    """A question and its answers, or its query."""
+    """A question and its answers, or its query; None where the graph does not say."""
 
     text: str
-    gold: list[str] | Query
+    gold: list[str] | Query | None
 
 
 class Example(NamedTuple):
@@ -82,6 +85,14 @@ class Example(NamedTuple):
 
     features: Floats
     right: Floats
+
+
+def written(part: int | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the written graphs with their questions: of one third (0, 1 or 2), or those that are only measured."""
+    folder = Path(__file__).parent / "parser" / ("closed_graphs" if part is None else "graphs")
+    for name, facts, asked in read_graphs(folder):
+        if part is None or crc32(name.encode()) % 3 == part:
+            yield name, facts, [Asked(text, parse_notation(query) if query else None) for text, query in asked]
 
 
 def facts_of(file: Path) -> Facts:
@@ -106,32 +117,6 @@ def worlds(domain: str, seed: int = 0, count: int = WORLDS) -> Iterator[tuple[Fa
     for number in range(count):
         world = World(found, seed + at * 1000 + number)
         yield world.facts, [Asked(*question) for question in questions(world, QUESTIONS)]
-
-
-def without_some(facts: Facts, seed: int, relations: bool) -> Facts:
-    """Return facts without a third of their relations, or without a third of their things."""
-    draw = random.Random(seed)
-    triples = [
-        (subject, name, object)
-        for name in facts.relations
-        for subject, object in zip(*map(facts.texts, _ends_of(facts, name)), strict=True)
-    ]
-    names = facts.relations if relations else sorted({name for s, _, o in triples for name in (s, o)})
-    gone = {name for name in names if draw.random() < 1 / 3}
-    at = (1,) if relations else (0, 2)
-    kept = [triple for triple in triples if not any(triple[place] in gone for place in at)]
-    return Facts(Graph.from_triples(kept or triples[:1]).columns)
-
-
-def _ends_of(facts: Facts, name: str) -> tuple[list[int], list[int]]:
-    relation = facts.relation(name)
-    return relation.subjects.tolist(), relation.objects.tolist()
-
-
-def is_known(query: Query, facts: Facts) -> bool:
-    """Return whether facts have all names and relations of a query."""
-    relations, names = {step.relation for step in _steps(query)}, set(_names(query))
-    return relations <= set(facts.relations) and all(len(facts.find(normal_form(name))) for name in names)
 
 
 def form_of(query: Query) -> int:
@@ -250,6 +235,15 @@ def _things(query: Query) -> Things:
     return query.things if isinstance(query, (Count, Exists)) else query  # type: ignore[return-value]
 
 
+def right_of(execution: Execution, candidates: Sequence[Candidate], gold: list[str] | Query | None) -> Floats:
+    """Return 1 for each candidate that is right, for training."""
+    if gold is None:
+        return np.zeros(len(candidates), np.float32)
+    if isinstance(gold, list):
+        return right_by_answers(execution, candidates, gold)
+    return right_by_query(execution, candidates, gold)
+
+
 def examples(
     facts: Facts, asked: Sequence[Asked], encoder: Encoder, learned: LearnedLikeness, heads: Heads
 ) -> Iterator[Example | None]:
@@ -260,10 +254,6 @@ def examples(
         if not (candidates := reading.candidates()):
             yield None
             continue
-        if isinstance(gold, list):
-            right = right_by_answers(execution, candidates, gold)
-        else:
-            right = right_by_query(execution, candidates, gold)
-        yield Example(reading.features(candidates), right)
+        yield Example(reading.features(candidates), right_of(execution, candidates, gold))
         if len(execution.known) > 5_000:
             execution = Execution(facts)

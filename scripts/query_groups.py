@@ -1,6 +1,6 @@
-"""Questions with candidate queries in words, which the ranking network learns from: a question, its candidates, the right ones.
+"""Questions with candidate queries in words: a question, its likeliest candidates, and which are right.
 
-    python scripts/query_groups.py --data FOLDER --into groups.pkl [--worlds 40] [--simple 8000]
+    python scripts/query_groups.py --data FOLDER --weights first.npz --into groups.pkl [--worlds 30] [--simple 8000]
 
 Writes for each source a list of groups. A group has pairs of a question without names and a candidate in words, the
 likeliest candidates of the fitted trees among them.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from parser_data import KGQA, Asked, facts_of, read_kgqa, right_by_answers, right_by_query, worlds
+from parser_data import KGQA, Asked, facts_of, gives_same, read_kgqa, right_of, worlds, written
 from parser_worlds import domains
 
 from graphwright.models.embedded.encoder import MiniLM
@@ -27,6 +27,7 @@ from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.network import pair_of
 from graphwright.operators.query.graphs.parser import FEATURES, Reading
 from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, read_scorer
+from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 from graphwright.search.relation_index import relation_phrase
 
@@ -39,32 +40,29 @@ class Group(NamedTuple):
     text: str
     pairs: list[tuple[str, str]]
     right: Floats
+    gives: Floats  # 1 for those that give the answer
     features: Floats | None = None
     scores: Floats | None = None
 
 
-def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: ParserScorer, every: bool) -> Iterator[Group]:
-    """Yield a group for each question; `every`: those without a right candidate, too."""
+def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: ParserScorer) -> Iterator[Group]:
+    """Yield a group for each question, the likeliest candidates first, then right ones that are not among them."""
     execution = Execution(facts)
     for text, gold in asked:
         reading = Reading.of(text, facts, encoder, scorer.likeness, scorer.heads)
         if not (candidates := reading.candidates()):
-            if every:
-                yield Group(text, [], np.zeros(0, np.float32))
+            yield Group(text, [], *(np.zeros(0, np.float32),) * 2)
             continue
-        if isinstance(gold, list):
-            right = right_by_answers(execution, candidates, gold)
-        else:
-            right = right_by_query(execution, candidates, gold) if gold is not None else np.zeros(len(candidates))
+        right = right_of(execution, candidates, gold)
         features = reading.features(candidates)
         scores = scorer(features)
         order = np.argsort(-scores, kind="stable")[:KEPT]
-        if not every:
-            if not right.any():
-                continue
-            order = np.unique(np.concatenate((order, np.flatnonzero(right)[:3])))
+        missing = np.setdiff1d(np.flatnonzero(right), order)
+        order = np.concatenate((order, missing[np.argsort(-scores[missing])][:2])).astype(int)
         pairs = [pair_of(reading.words, candidates[row], facts) for row in order.tolist()]
-        yield Group(text, pairs, right[order].astype(np.float32), features[order], scores[order].astype(np.float32))
+        kept = [candidates[row] for row in order.tolist()]
+        gives = right[order] if not isinstance(gold, Query) else gives_same(execution, kept, gold)
+        yield Group(text, pairs, right[order], gives, features[order], scores[order].astype(np.float32))
         if len(execution.known) > 5_000:
             execution = Execution(facts)
 
@@ -87,7 +85,7 @@ def simple_groups(file: Path, count: int) -> Iterator[Group]:
         texts += [f"the {names[i]} of it" if draw.random() < 0.7 else f"those whose {names[i]} is it" for i in others]
         right = np.zeros(len(texts), np.float32)
         right[0] = 1
-        yield Group(row["question"], [(row["question"], text) for text in texts], right)
+        yield Group(row["question"], [(row["question"], text) for text in texts], right, right)
 
 
 def main() -> None:
@@ -103,18 +101,30 @@ def main() -> None:
     encoder, scorer = MiniLM(), read_scorer(options.weights, FEATURES)
     found: dict[str, list[Group]] = {}
     data = options.data / "kgqa"
+    for part in (0, 1, 2, None):
+        for name, facts, asked in written(part):
+            found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
+        print("written", part, len(found), flush=True)
+    for domain in domains():
+        for first, seed in (("worlds", 300_000), ("others", 600_000)):
+            made = worlds(domain.name, seed, options.worlds if first == "worlds" else options.worlds // 3)
+            found[f"{first} {domain.name}"] = [g for facts, some in made for g in groups(facts, some, encoder, scorer)]
+        print(domain.name, len(found[f"worlds {domain.name}"]), flush=True)
+    found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
+    write(found, options.into)
     for name, (folder, _, _) in KGQA.items():
         facts = facts_of(data / folder / "kb.tsv")
-        asked = read_kgqa(data, name, options.measured, True)
-        found[name] = list(groups(facts, asked, encoder, scorer, True))
+        found[name] = list(groups(facts, read_kgqa(data, name, options.measured, True), encoder, scorer))
         print(name, len(found[name]), flush=True)
-    for domain in domains():
-        made = worlds(domain.name, 300_000, options.worlds)
-        found[domain.name] = [g for facts, some in made for g in groups(facts, some, encoder, scorer, False)]
-        print(domain.name, len(found[domain.name]), flush=True)
-    found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
-    with options.into.open("wb") as file:
-        pickle.dump(found, file)
+    write(found, options.into)
+
+
+def write(found: dict[str, list[Group]], file: Path) -> None:
+    """Write the groups of each source."""
+    part = file.with_suffix(".part")
+    with part.open("wb") as stream:
+        pickle.dump(found, stream)
+    part.replace(file)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 
 import numpy as np
 
@@ -47,7 +47,7 @@ THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL, SUM, MEA
 )
 _SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 5
 _FEW = 8  # different values of a relation, at most, that a condition may name though the question does not
-_WHOLE, _ONWARD, _COUNTED = 4, 24, 12
+_WHOLE, _ONWARD, _COUNTED, _LOOKED_AT = 4, 24, 12, 60
 _VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
 _COMPARISONS: tuple[tuple[Comparison, int], ...] = (
     ("=", EQUAL), (">", ABOVE), (">=", ABOVE), ("<", BELOW), ("<=", BELOW),
@@ -112,8 +112,8 @@ class Forms:
 
     def strongest(self, valued: bool) -> list[int]:
         """Return the relations that the question asks for most."""
-        relations = np.argsort(-self.strength[: len(self.vocabulary.relations)], kind="stable")[].tolist()
-        return [row for row in relations if not valued or self.has_values(row)][: _WHOLE + 2 * valued]
+        relations = np.argsort(-self.strength[: len(self.vocabulary.relations)], kind="stable")[:_LOOKED_AT].tolist()
+        return list(islice((row for row in relations if not valued or self.has_values(row)), _WHOLE + 2 * valued))
 
     def whole(self) -> Iterator[Candidate]:
         """Yield what has a relation, and all that a relation leads to, the most and the least often."""

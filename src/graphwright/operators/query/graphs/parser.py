@@ -32,7 +32,8 @@ from graphwright.operators.query.parser import ScoredQuery
 from graphwright.search.facts import Facts
 
 _ATOMS = 6
-_READ = 32  # candidates that the network reads
+READ_CANDIDATES = 32
+"""How many candidates, at most, the network reads."""
 KINDS = ("thing", "date", "number")
 FEATURES = (
     *NAMES,
@@ -77,7 +78,7 @@ class GraphQueryParser(Checked):
             return []
         features = reading.features(candidates)
         scores = scorer(features)
-        chosen = np.argsort(-scores, kind="stable")[:_READ]
+        chosen = np.argsort(-scores, kind="stable")[:READ_CANDIDATES]
         candidates = [candidates[row] for row in chosen.tolist()]
         read = read_candidates(reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)

@@ -109,7 +109,7 @@ class ParserScorer:
 
     def probability(self, features: Floats, scores: Scores) -> float:
         """Return the probability that the best candidate is right."""
-        logit = float(evidence(features, scores, self.names) @ self.sure[:-1] + self.sure[-1])
+        logit = float(evidence(features, scores, (*self.names, *READ)) @ self.sure[:-1] + self.sure[-1])
         return float(1 / (1 + np.exp(-logit)))
 
 
