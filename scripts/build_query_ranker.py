@@ -50,9 +50,11 @@ def main() -> None:
     np.savez_compressed(options.into / "head.npz", rarity=rounded, **{name: trained[name] for name in _HEAD})
     (options.into / "join.onnx").write_bytes(small.SerializeToString(deterministic=True))
     true, ours = (outputs(model.SerializeToString(), inputs) for model in (exact, small))
-    cosines = [float(a[0][0] @ b[0][0] / np.linalg.norm(a[0]) / np.linalg.norm(b[0])) for a, b in zip(true, ours, strict=True)]
+    latents = [(a[0][0], b[0][0]) for a, b in zip(true, ours, strict=True)]
+    cosines = [float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) for a, b in latents]
     print(f"cosine of latents to float32 over {PAIRS} pairs: mean {np.mean(cosines):.4f}, least {min(cosines):.4f}")
-    whole = hashlib.sha256(b"".join((options.into / name).read_bytes() for name in ("join.onnx", "head.npz"))).hexdigest()
+    parts = [(options.into / name).read_bytes() for name in ("join.onnx", "head.npz")]
+    whole = hashlib.sha256(b"".join(parts)).hexdigest()
     (options.into / "model.json").write_text(json.dumps({"sha256": whole}, indent=1) + "\n", "utf-8")
     for path in sorted(options.into.iterdir()):
         print(f"{path.name}: {path.stat().st_size:,} bytes")

@@ -195,8 +195,9 @@ def right_by_answers(execution: Execution, candidates: Sequence[Candidate], answ
 
 
 def right_by_query(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
-    """Return 1 for each candidate that means the same as a query: the same form, the same result and, where there is such a
-    candidate, the same names and steps.
+    """Return 1 for each candidate that means the same as a query.
+
+    It has the same form, the same result and, where there is such a candidate, the same names and steps.
     """
     form, result, right = form_of(gold), _result(execution, gold), np.zeros(len(candidates), np.float32)
     for row, candidate in enumerate(candidates):
@@ -227,8 +228,10 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _parts(query: Query) -> tuple[Any, ...]:
     """Return the steps, names and texts of a query in an order of their own; a fact from either end has the same."""
-    steps = sorted({step.relation for step in _steps(query)}) if isinstance(query, Exists) else sorted(_steps(query), key=repr)
-    return tuple(map(repr, steps)), tuple(sorted({normal_form(name) for name in _names(query)}))
+    steps = [repr(step) for step in _steps(query)]
+    if isinstance(query, Exists):
+        steps = list({step.relation for step in _steps(query)})
+    return tuple(sorted(steps)), tuple(sorted({normal_form(name) for name in _names(query)}))
 
 
 def _things(query: Query) -> Things:

@@ -67,15 +67,7 @@ def head_rows(data: Path) -> Iterator[HeadRow]:
                 form = form_of(question.gold)  # type: ignore[arg-type]
                 shape = shape_of_query(question.gold)  # type: ignore[arg-type]
                 yield HeadRow(words.without(mentions), (form, _kind(question, facts, form), *shape))
-    for part in (0, 1):
-        for _, facts, asked in written(part):
-            for question in asked:
-                if question.gold is not None:
-                    words = Words.of(question.text)
-                    form = form_of(question.gold)  # type: ignore[arg-type]
-                    shape = shape_of_query(question.gold)  # type: ignore[arg-type]
-                    row = (form, _kind(question, facts, form), *shape)
-                    yield HeadRow(words.without(mentions_of(words, facts)), row, 2.0)
+    yield from _written_rows()
     for row in _rows(data / "overnight" / "questions.jsonl.gz"):
         known = _overnight(row["logical_form"])
         if known is not None and draw.random() < 0.6:
@@ -83,6 +75,17 @@ def head_rows(data: Path) -> Iterator[HeadRow]:
     for row in draw.sample(list(_rows(data / "simplequestions_fb" / "questions.jsonl.gz")), 3000):
         kind = 1 if "date" in row["relation"] else -1 if "number" in row["relation"] else 0
         yield HeadRow(row["question"], (THINGS, kind, *unknown), 0.5)
+
+
+def _written_rows() -> Iterator[HeadRow]:
+    """Yield the questions over two thirds of the written graphs."""
+    for _, facts, asked in (*written(0), *written(1)):
+        for question in asked:
+            if question.gold is not None:
+                words = Words.of(question.text)
+                form = form_of(question.gold)  # type: ignore[arg-type]
+                row = (form, _kind(question, facts, form), *shape_of_query(question.gold))  # type: ignore[arg-type]
+                yield HeadRow(words.without(mentions_of(words, facts)), row, 2.0)
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:

@@ -42,8 +42,8 @@ FORMS = (
     "things", "count", "exists", "largest", "smallest", "negated", "above", "below", "equal", "sum", "mean", "most",
     "least", "difference",
 )  # fmt: skip
-THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL, SUM, MEAN, MOST, LEAST, DIFFERENCE = (
-    range(len(FORMS))
+THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL, SUM, MEAN, MOST, LEAST, DIFFERENCE = range(
+    len(FORMS)
 )
 _SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 5
 _FEW = 8  # different values of a relation, at most, that a condition may name though the question does not
@@ -141,9 +141,8 @@ class Forms:
         """Yield what the things of a set with a condition, or the largest of one, lead to."""
         for candidate in sorted(derived, key=lambda c: -self._strength(c))[:_ONWARD]:
             used = set(candidate.names)
-            steps = list(self.steps.expand(candidate.ends)) if len(candidate.ends) else []
-            chosen = sorted((step for step in steps if step[0] >> 1 not in used), key=lambda s: -self.strength[s[0] >> 1])
-            for key, ends, size in chosen[:_LACKING]:
+            steps = [step for step in self.steps.expand(candidate.ends) if step[0] >> 1 not in used]
+            for key, ends, size in sorted(steps, key=lambda s: -self.strength[s[0] >> 1])[:_LACKING]:
                 query = Follow(_things(candidate), self.steps.step(key))
                 names, keys = (*candidate.names, key >> 1), (*candidate.keys, key)
                 yield replace(candidate, query=query, names=names, keys=keys, ends=ends, size=size, last=key)
@@ -253,13 +252,13 @@ class Forms:
     def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set that lack a relation, in either direction."""
         if candidate.size > 1:
-            keys = sorted({key for key, _, _ in self.steps.expand(candidate.ends)}, key=lambda k: -self.strength[k >> 1])
-            for key in keys[:_LACKING]:
+            keys = {key for key, _, _ in self.steps.expand(candidate.ends)}
+            for key in sorted(keys, key=lambda key: (-self.strength[key >> 1], key))[:_LACKING]:
                 query = Where(_things(candidate), Has((self.steps.step(key),), True))
                 yield _with(candidate, query, NEGATED, key >> 1)
 
     def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield the things of a set, or of all with a relation, that are not at the end of a path from another mention."""
+        """Yield the things of a set, or of all with a relation, that a path from another mention does not lead to."""
         nearest = {id(c.mentions[0]): [o for o in short if o.mentions[0] is c.mentions[0]][:_PAIRS] for c in short}
         others = [candidate for own in nearest.values() for candidate in own]
         for a in sets:
@@ -280,8 +279,8 @@ class Forms:
             path = (Step(self.steps.relations[row]),)
             for literal in literals:
                 for comparison, form in _COMPARISONS:
-                    condition = Compare(path, comparison, literal.text)
-                    yield replace(_with(candidate, Where(_things(candidate), condition), form, row), literals=(literal,))
+                    query = Where(_things(candidate), Compare(path, comparison, literal.text))
+                    yield replace(_with(candidate, query, form, row), literals=(literal,))
             for low, high in combinations(literals, 2):
                 above = Where(_things(candidate), Compare(path, ">=", low.text))
                 query = Where(above, Compare(path, "<=", high.text))
