@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
-from parser_data import Example, examples, worlds, written
+from parser_data import Example, Group, examples, worlds, written
 from parser_heads import CLASSES, fit_heads
 from parser_likeness import fit_likeness
 from parser_worlds import domains
-from query_groups import Group
 from scorer_trees import in_preorder
 from sklearn.linear_model import LogisticRegression
 

@@ -87,6 +87,17 @@ class Example(NamedTuple):
     right: Floats
 
 
+class Group(NamedTuple):
+    """A question: pairs that the network reads, which candidates are right, and their features."""
+
+    text: str
+    pairs: list[tuple[str, str]]
+    right: Floats
+    gives: Floats  # 1 for those that give the answer
+    features: Floats | None = None
+    scores: Floats | None = None
+
+
 def written(part: int | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:
     """Yield the written graphs with their questions: of one third (0, 1 or 2), or those that are only measured."""
     folder = Path(__file__).parent / "parser" / ("closed_graphs" if part is None else "graphs")

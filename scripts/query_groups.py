@@ -15,14 +15,12 @@ import pickle
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from parser_data import KGQA, Asked, facts_of, gives_same, read_kgqa, right_of, worlds, written
+from parser_data import KGQA, Asked, Group, facts_of, gives_same, read_kgqa, right_of, worlds, written
 from parser_worlds import domains
 
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.protocols import Floats
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.network import pair_of
 from graphwright.operators.query.graphs.parser import FEATURES, Reading
@@ -31,18 +29,8 @@ from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 from graphwright.search.relation_index import relation_phrase
 
+SOURCES = ("written", "worlds", "simple", "kgqa")
 KEPT = 48  # candidates of a question
-
-
-class Group(NamedTuple):
-    """A question: pairs that the network reads, which candidates are right, and their features."""
-
-    text: str
-    pairs: list[tuple[str, str]]
-    right: Floats
-    gives: Floats  # 1 for those that give the answer
-    features: Floats | None = None
-    scores: Floats | None = None
 
 
 def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: ParserScorer) -> Iterator[Group]:
@@ -97,22 +85,23 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=40, help="of each domain")
     parser.add_argument("--simple", type=int, default=8000)
     parser.add_argument("--measured", type=int, default=150, help="questions of each set that are only measured")
+    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES)
     options = parser.parse_args()
     encoder, scorer = MiniLM(), read_scorer(options.weights, FEATURES)
     found: dict[str, list[Group]] = {}
     data = options.data / "kgqa"
-    for part in (0, 1, 2, None):
+    for part in (0, 1, 2, None) if "written" in options.sources else ():
         for name, facts, asked in written(part):
             found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
         print("written", part, len(found), flush=True)
-    for domain in domains():
+    for domain in domains() if "worlds" in options.sources else ():
         for first, seed in (("worlds", 300_000), ("others", 600_000)):
             made = worlds(domain.name, seed, options.worlds if first == "worlds" else options.worlds // 3)
             found[f"{first} {domain.name}"] = [g for facts, some in made for g in groups(facts, some, encoder, scorer)]
         print(domain.name, len(found[f"worlds {domain.name}"]), flush=True)
-    found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
-    write(found, options.into)
-    for name, (folder, _, _) in KGQA.items():
+    if "simple" in options.sources:
+        found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
+    for name, (folder, _, _) in KGQA.items() if "kgqa" in options.sources else ():
         facts = facts_of(data / folder / "kb.tsv")
         found[name] = list(groups(facts, read_kgqa(data, name, options.measured, True), encoder, scorer))
         print(name, len(found[name]), flush=True)

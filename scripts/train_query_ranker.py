@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from build_encoder import fetch
-from query_groups import Group
+from parser_data import Group
 from safetensors.numpy import load_file
 from torch import nn
 from train_reading import Joint
