@@ -1,60 +1,59 @@
-"""Fit the offline query parser over graphs, and measure it with whole sources left out.
+"""Fit the offline query parser over graphs.
 
-    python scripts/fit_parser.py --data FOLDER [--leave-out metaqa] [--into FILE] [--questions 350]
+    python scripts/fit_parser.py first --data FOLDER --into first.npz
+    python scripts/query_groups.py --data FOLDER --weights first.npz --into groups.pkl
+    python scripts/train_query_ranker.py groups.pkl --out joint.npz
+    python scripts/build_query_ranker.py joint.npz groups.pkl
+    python scripts/fit_parser.py last groups.pkl --weights first.npz
 
-FOLDER has `kgqa` (MetaQA, PathQuestion, PQL, SimpleQuestions, Overnight). Trains on these and on questions over made
-worlds (`parser/worlds.txt`); `--leave-out` names a source (metaqa, pq-2h, pql-2h, or the domain of worlds) that is only
-measured. Needs torch, lightgbm and scikit-learn; minutes to half an hour on one core. Writes the weights to `--into`.
+FOLDER has `kgqa` (SimpleQuestions, Overnight; MetaQA, PathQuestion and PQL are only measured). The first fit gives
+how words are like relations, the heads, and the trees that score all candidates; the last gives the trees over the
+candidates that the network has read, and the probability. The first two thirds of the written graphs are for all but
+these two, which see the last third, and made worlds that nothing else has seen. Prints the share of questions whose
+best candidate gives the answer. Needs torch, lightgbm and scikit-learn.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
-from parser_data import (
-    KGQA,
-    Asked,
-    Example,
-    examples,
-    facts_of,
-    is_known,
-    read_kgqa,
-    without_some,
-    worlds,
-)  # fmt: skip
+from parser_data import Example, Group, examples, worlds, written
 from parser_heads import CLASSES, fit_heads
 from parser_likeness import fit_likeness
 from parser_worlds import domains
 from scorer_trees import in_preorder
 from sklearn.linear_model import LogisticRegression
 
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
-from graphwright.operators.query.graphs.parser import FEATURES
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, evidence
+from graphwright.operators.query.graphs.network import WEIGHTS as NETWORK
+from graphwright.operators.query.graphs.parser import FEATURES, READ_CANDIDATES
+from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, evidence, with_read
 
 ROUNDS = 60
 SEEDS = 3
 FIRST = 25  # random candidates of a question, beside the right ones, that the first round sees
 HARD = 25  # candidates that the first round holds for the best, which the second round sees
-_MORE = ("spelling ", "meaning ", "learned ", "covered ", "gap ", "support ", "pair ", "asked ", "ends of ")
+_MORE = ("spelling ", "meaning ", "learned ", "covered ", "gap ", "support ", "pair ", "asked ", "ends of ", "read")
 _GOOD = ("words explained", "least explained", "certainty", "kind", "kind gap", "form", "form gap", "sentence",
-         "sentence gap", "strength", "share of mentions", "shape")  # fmt: skip
+         "sentence gap", "strength", "share of mentions", "shape", "trees", "trees gap")  # fmt: skip
 _BAD = ("names in excess", "names missing", "names off", "unused mentions", "unused capitals", "unused literals")
+_EITHER = ("read share of next",)
 
 
 def direction(feature: str) -> int:
     """Return whether the score may only rise with a feature (1), only fall (-1), or either (0)."""
     if "regret" in feature or feature in _BAD:
         return -1
-    return int(feature.startswith(_MORE) or feature in _GOOD)
+    return int(feature not in _EITHER and (feature.startswith(_MORE) or feature in _GOOD))
 
 
 OPTIONS = {
@@ -62,7 +61,6 @@ OPTIONS = {
     "lambdarank_truncation_level": 5,
     "num_leaves": 6,
     "learning_rate": 0.1,
-    "monotone_constraints": [direction(feature) for feature in FEATURES],
     "min_data_in_leaf": 60,
     "lambda_l2": 10.0,
     "feature_fraction": 0.3,
@@ -72,49 +70,22 @@ OPTIONS = {
     "seed": 1,
     "verbose": -1,
 }
-Examples = dict[str, list["Example | None"]]
+Examples = dict[str, list[Example]]
 
 
-def source(name: str) -> str:
-    """Return the source of a set: MetaQA has three sets."""
-    return name.split("-")[0] if name.startswith("metaqa") else name
-
-
-class Collected(NamedTuple):
-    """The examples of each source: for training, measured, and over facts that lack what the questions ask."""
-
-    training: Examples
-    measured: Examples
-    lacking: Examples
-
-
-def collect(data: Path, count: int, encoder: MiniLM, learned: LearnedLikeness, heads: Heads) -> Collected:
-    """Return the examples of each source."""
-    found = Collected({}, {}, {})
-    for name, (folder, _, _) in KGQA.items():
-        facts = facts_of(data / folder / "kb.tsv")
-        for part, into in ((False, found.training), (True, found.measured)):
-            into[name] = list(examples(facts, read_kgqa(data, name, count, part), encoder, learned, heads))
-        asked, half = read_kgqa(data, name, 120, seed=2), 60
-        for way, own in enumerate((asked[:half], asked[half:])):
-            there = examples(without_some(facts, way, way == 0), own, encoder, learned, heads)
-            found.lacking.setdefault(name, []).extend(e for e in there if e is None or not e.right.any())
-        print(name, len(found.training[name]), flush=True)
+def collect(encoder: MiniLM, learned: LearnedLikeness, heads: Heads) -> Examples:
+    """Return the examples of the made worlds of each domain and of two thirds of the written graphs."""
+    found: Examples = {"written": []}
+    for part in (0, 1):
+        for _, facts, asked in written(part):
+            found["written"] += filter(None, examples(facts, asked, encoder, learned, heads))
     for domain in domains():
         made = worlds(domain.name)
-        every = [e for facts, some in made for e in examples(facts, some, encoder, learned, heads)]
-        found.training[domain.name] = found.measured[domain.name] = every
-        found.lacking[domain.name] = list(lacking_worlds(domain.name, encoder, learned, heads))
-        print(domain.name, len(every), flush=True)
+        found[domain.name] = [
+            e for facts, some in made for e in examples(facts, some, encoder, learned, heads) if e is not None
+        ]
+        print(domain.name, len(found[domain.name]), flush=True)
     return found
-
-
-def lacking_worlds(domain: str, encoder: MiniLM, learned: LearnedLikeness, heads: Heads) -> Iterator[Example | None]:
-    """Yield the questions over made worlds without a relation or a name that they ask for."""
-    for way, (facts, asked) in enumerate(worlds(domain, 900_000, 4)):
-        there = without_some(facts, way, bool(way % 2))
-        lost = [q for q in asked if not is_known(q.gold, there)]  # type: ignore[arg-type]
-        yield from examples(there, [Asked(q.text, [""]) for q in lost], encoder, learned, heads)
 
 
 class Trees(NamedTuple):
@@ -145,9 +116,7 @@ def _divide(node: dict[str, Any], count: int) -> None:
 
 def fit_trees(training: Examples, seeds: int = SEEDS) -> Trees:
     """Fit the trees in two rounds: the second sees the candidates that the first holds for the best."""
-    usable = {
-        name: [e for e in own if e is not None and 0 < e.right.sum() < len(e.right)] for name, own in training.items()
-    }
+    usable = {name: [e for e in own if 0 < e.right.sum() < len(e.right)] for name, own in training.items()}
     draw = np.random.default_rng(1)
     some = {
         name: [_chosen(e, draw.random(len(e.right)).astype(np.float32), FIRST) for e in own]
@@ -168,82 +137,144 @@ def _chosen(example: Example, scores: Floats, count: int) -> Example:
 
 
 def _boosted(examples: dict[str, list[Example]], rounds: int, seed: int) -> lightgbm.Booster:
-    """Fit trees; each source has the same weight."""
+    """Fit trees; written questions together weigh as much as all the others."""
     every = [e for own in examples.values() for e in own]
-    weights = [np.full(len(e.right), 1000 / len(own)) for own in examples.values() for e in own]
+    shares = {name: len(examples) - 1 if name == "written" else 1 for name in examples}
+    weights = [np.full(len(e.right), 500 * shares[name] / len(own)) for name, own in examples.items() for e in own]
     table = lightgbm.Dataset(
         np.vstack([e.features for e in every]),
         np.concatenate([e.right for e in every]),
         group=[len(e.right) for e in every],
         weight=np.concatenate(weights),
     )
-    return lightgbm.train(OPTIONS | {"seed": seed}, table, rounds)
+    names = (*FEATURES, *READ)[: every[0].features.shape[1]]
+    return lightgbm.train(OPTIONS | {"seed": seed, "monotone_constraints": list(map(direction, names))}, table, rounds)
 
 
-def first_is_right(trees: Trees, measured: Sequence[Example | None]) -> float:
-    """Return the share of questions whose best candidate is right."""
-    hits = [e is not None and bool(e.right[np.argmax(trees.predict(e.features))]) for e in measured]
-    return float(np.mean(hits))
+def read_by_network(group: Group) -> Group:
+    """Return a question with its likeliest candidates, whose features now have what the network gives."""
+    model, pairs = MiniLMCrossEncoder(NETWORK), group.pairs[:READ_CANDIDATES]
+    read = np.zeros(len(pairs), np.float32)
+    for asked in dict.fromkeys(pair[0] for pair in pairs):
+        rows = [row for row, pair in enumerate(pairs) if pair[0] == asked]
+        read[rows] = model.head(model.latents(asked, [pairs[row][1] for row in rows]))
+    assert group.features is not None
+    assert group.scores is not None
+    order = np.argsort(-group.scores[: len(pairs)], kind="stable")
+    features = with_read(group.features[order], group.scores[order].astype(np.float64), read[order])
+    return Group(group.text, [pairs[row] for row in order], group.right[order], group.gives[order], features)
 
 
-def fit_probability(found: Collected) -> Floats:
-    """Fit the probability on sources that the trees have not seen, each left out once; print their figures.
+class LastFit(NamedTuple):
+    """The trees over what the network has read, and the weights of the probability."""
 
-    A question over facts that lack what it asks counts half: its best candidate is wrong.
+    trees: Trees
+    sure: Floats
+
+
+def fit_last(training: dict[str, list[Group]], lacking: Sequence[Group]) -> LastFit:
+    """Fit the last trees, and the probability on questions that the trees have not seen: two halves by turns.
+
+    A question that the graph does not answer counts half: its best candidate is wrong.
     """
+    halves = [{name: own[half::2] for name, own in training.items()} for half in (0, 1)]
     rows, right, weights = [], [], []
-    groups: dict[str, list[str]] = {}
-    for number, name in enumerate(found.training):
-        family = "PathQuestion" if name.startswith(("pq", "pql")) else source(name)
-        groups.setdefault(family if name in KGQA else f"worlds {number % 2}", []).append(name)
-    for names in groups.values():
-        trees = fit_trees({name: own for name, own in found.training.items() if name not in names}, 1)
-        for name in names:
-            print(f"left out {name}: {first_is_right(trees, found.measured[name]):.3f}", flush=True)
-            for own, weight in ((found.measured[name], 1.0), (found.lacking[name], 0.5)):
-                for example in filter(None, own):
-                    scores = trees.predict(example.features)
-                    rows.append(evidence(example.features, scores.astype(np.float64), FEATURES))
-                    right.append(bool(example.right[scores.argmax()]))
-                    weights.append(weight / len(own))
+    for own, other in (halves, halves[::-1]):
+        trees = fit_trees({n: [Example(g.features, g.right) for g in part] for n, part in own.items()}, 1)
+        for name, part in other.items():
+            print(f"{name}: {np.mean([_gives(trees, g) for g in part]):.3f}", flush=True)
+            for group in part:
+                scores = trees.predict(group.features)
+                rows.append(evidence(group.features, scores.astype(np.float64), (*FEATURES, *READ)))
+                right.append(bool(group.gives[scores.argmax()]))
+                weights.append((10.0 if name == "written" else 1.0) / len(part))
+        for group in lacking[len(rows) % 2 :: 2]:
+            scores = trees.predict(group.features)
+            rows.append(evidence(group.features, scores.astype(np.float64), (*FEATURES, *READ)))
+            right.append(False)
+            weights.append(10.0 / max(1, len(lacking)))
     table = np.array(rows)
     spread = table.std(axis=0) + 1e-6
-    model = LogisticRegression(C=1.0, max_iter=1000).fit(table / spread, right, sample_weight=np.array(weights) * 300)
-    return np.append(model.coef_[0] / spread, model.intercept_)
+    model = LogisticRegression(C=1.0, max_iter=2000).fit(table / spread, right, sample_weight=np.array(weights) * 100)
+    sure = np.append(model.coef_[0] / spread, model.intercept_)
+    return LastFit(fit_trees({n: [Example(g.features, g.right) for g in o] for n, o in training.items()}), sure)
 
 
-def save(file: Path, learned: LearnedLikeness, heads: Heads, fitted: Trees, sure: Floats) -> None:
-    """Write the weights, those of matrices in half precision."""
-    trees = in_preorder(fitted.dumped())
+def _gives(trees: Trees, group: Group) -> bool:
+    return bool(group.gives[int(np.argmax(trees.predict(group.features)))])
+
+
+def arrays_of(learned: LearnedLikeness, heads: Heads, fitted: Trees) -> dict[str, Any]:
+    """Return the weights of the first fit, those of matrices in half precision."""
     half = np.float16
-    arrays: dict[str, Any] = {
-        f"trees.{name}": np.array(own, np.float32 if name == "value" else np.int32) for name, own in trees.items()
-    }
+    arrays: dict[str, Any] = trees_of("trees", fitted)
     arrays |= {f"heads.{name}": getattr(heads, name).astype(half) for name in CLASSES}
     arrays |= {f"likeness.{name}": getattr(learned, name).astype(half) for name in ("asked", "named", "weight")}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    arrays |= {"likeness.scale": np.float64(learned.scale), "sure": sure, "names": np.array(FEATURES)}
-    np.savez_compressed(file, **arrays)
+    return arrays | {"likeness.scale": np.float64(learned.scale), "names": np.array(FEATURES)}
+
+
+def trees_of(name: str, fitted: Trees) -> dict[str, Any]:
+    """Return trees as arrays."""
+    trees = in_preorder(fitted.dumped())
+    return {f"{name}.{part}": np.array(own, np.float32 if part == "value" else np.int32) for part, own in trees.items()}
+
+
+def first(options: argparse.Namespace) -> None:
+    """Fit the likeness, the heads and the first trees."""
+    data, encoder = options.data / "kgqa", MiniLM()
+    learned = fit_likeness(data / "simplequestions_fb" / "questions.jsonl.gz")
+    heads = fit_heads(data, encoder)
+    print("likeness and heads are fitted", flush=True)
+    arrays = arrays_of(learned, heads, trees := fit_trees(collect(encoder, learned, heads)))
+    empty = {name.replace("trees.", "last."): value for name, value in arrays.items() if name.startswith("trees.")}
+    np.savez_compressed(options.into, **arrays, **empty, sure=np.zeros(1))
+    print(f"{len(trees.boosters)} seeds, {options.into}", flush=True)
+
+
+def last(options: argparse.Namespace) -> None:
+    """Fit the last trees and the probability, measure, and write all weights."""
+    with options.groups.open("rb") as stream:
+        found: dict[str, list[Group]] = pickle.load(stream)
+    training: dict[str, list[Group]] = {}
+    lacking: list[Group] = []
+    measured: dict[str, list[Group]] = {}
+    for name, own in found.items():
+        kind, *rest = name.split()
+        if name == "simple" or kind == "worlds" or (kind == "written" and rest[0] in "01"):
+            continue
+        read = [read_by_network(g) if g.pairs else g for g in own]
+        if kind == "others":
+            training[rest[0]] = [g for g in read if g.pairs]
+        elif kind == "written" and rest[0] == "2":
+            training.setdefault("written", []).extend(g for g in read if g.pairs and g.gives.any())
+            lacking += [g for g in read if g.pairs and not g.gives.any()]
+        else:
+            measured.setdefault("written, closed" if kind == "written" else name, []).extend(read)
+    fitted = fit_last(training, lacking)
+    for name, own in measured.items():
+        asked = own if name != "written, closed" else [g for g in own if g.gives.any()]
+        print(f"only measured: {name}: {np.mean([bool(g.pairs) and _gives(fitted.trees, g) for g in asked]):.3f}")
+    with np.load(options.weights) as stored:
+        arrays = {name: stored[name] for name in stored.files if not name.startswith("last.") and name != "sure"}
+    options.into.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(options.into, **arrays, **trees_of("last", fitted.trees), sure=fitted.sure)
 
 
 def main() -> None:
-    """Fit, measure and write."""
+    """Fit a part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder with kgqa")
-    parser.add_argument("--leave-out", nargs="*", default=[], help="sources that are measured only")
-    parser.add_argument("--into", type=Path, default=WEIGHTS, help="file of the weights")
-    parser.add_argument("--questions", type=int, default=350, help="questions of each set")
+    parts = parser.add_subparsers(required=True)
+    one = parts.add_parser("first")
+    one.add_argument("--data", type=Path, required=True, help="folder with kgqa")
+    one.add_argument("--into", type=Path, required=True)
+    one.set_defaults(run=first)
+    two = parts.add_parser("last")
+    two.add_argument("groups", type=Path)
+    two.add_argument("--weights", type=Path, required=True, help="of the first fit")
+    two.add_argument("--into", type=Path, default=WEIGHTS)
+    two.set_defaults(run=last)
     options = parser.parse_args()
-    data, encoder = options.data / "kgqa", MiniLM()
-    learned = fit_likeness(data / "simplequestions_fb" / "questions.jsonl.gz")
-    heads = fit_heads(data, options.leave_out, encoder)
-    found = collect(data, options.questions, encoder, learned, heads)
-    training = {name: own for name, own in found.training.items() if source(name) not in options.leave_out}
-    sure = fit_probability(found._replace(training=training))
-    trees = fit_trees(training)
-    for name in found.measured.keys() - training.keys():
-        print(f"left out {name}, with its heads: {first_is_right(trees, found.measured[name]):.3f}", file=sys.stderr)
-    save(options.into, learned, heads, trees, sure)
+    options.run(options)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from parser_worlds import World, domains, questions
+from parser_written import read_graphs
 
 from graphwright import Graph
 from graphwright.graph.evidence import Ints
@@ -20,25 +22,36 @@ from graphwright.operators.query.graphs.forms import (
     ABOVE,
     BELOW,
     COUNT,
+    DIFFERENCE,
     EQUAL,
     EXISTS,
     LARGEST,
+    LEAST,
+    MEAN,
+    MOST,
     NEGATED,
     SMALLEST,
+    SUM,
     THINGS,
     Candidate,
 )  # fmt: skip
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.parser import Reading
 from graphwright.operators.query.graphs.scorer import Heads
+from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.query import (
+    Aggregate,
     Both,
     Compare,
+    Condition,
     Count,
+    Difference,
+    Either,
     Except,
     Exists,
     Extreme,
     Follow,
+    Frequent,
     Has,
     Named,
     Query,
@@ -61,10 +74,10 @@ _COMPARISONS = {"=": EQUAL, ">": ABOVE, ">=": ABOVE, "<": BELOW, "<=": BELOW, "!
 
 
 class Asked(NamedTuple):
-    """A question and its answers, or its query."""
+    """A question and its answers, or its query; None where the graph does not say."""
 
     text: str
-    gold: list[str] | Query
+    gold: list[str] | Query | None
 
 
 class Example(NamedTuple):
@@ -72,6 +85,25 @@ class Example(NamedTuple):
 
     features: Floats
     right: Floats
+
+
+class Group(NamedTuple):
+    """A question: pairs that the network reads, which candidates are right, and their features."""
+
+    text: str
+    pairs: list[tuple[str, str]]
+    right: Floats
+    gives: Floats  # 1 for those that give the answer
+    features: Floats | None = None
+    scores: Floats | None = None
+
+
+def written(part: int | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the written graphs with their questions: of one third (0, 1 or 2), or those that are only measured."""
+    folder = Path(__file__).parent / "parser" / ("closed_graphs" if part is None else "graphs")
+    for name, facts, asked in read_graphs(folder):
+        if part is None or crc32(name.encode()) % 3 == part:
+            yield name, facts, [Asked(text, parse_notation(query) if query else None) for text, query in asked]
 
 
 def facts_of(file: Path) -> Facts:
@@ -98,43 +130,31 @@ def worlds(domain: str, seed: int = 0, count: int = WORLDS) -> Iterator[tuple[Fa
         yield world.facts, [Asked(*question) for question in questions(world, QUESTIONS)]
 
 
-def without_some(facts: Facts, seed: int, relations: bool) -> Facts:
-    """Return facts without a third of their relations, or without a third of their things."""
-    draw = random.Random(seed)
-    triples = [
-        (subject, name, object)
-        for name in facts.relations
-        for subject, object in zip(*map(facts.texts, _ends_of(facts, name)), strict=True)
-    ]
-    names = facts.relations if relations else sorted({name for s, _, o in triples for name in (s, o)})
-    gone = {name for name in names if draw.random() < 1 / 3}
-    at = (1,) if relations else (0, 2)
-    kept = [triple for triple in triples if not any(triple[place] in gone for place in at)]
-    return Facts(Graph.from_triples(kept or triples[:1]).columns)
-
-
-def _ends_of(facts: Facts, name: str) -> tuple[list[int], list[int]]:
-    relation = facts.relation(name)
-    return relation.subjects.tolist(), relation.objects.tolist()
-
-
-def is_known(query: Query, facts: Facts) -> bool:
-    """Return whether facts have all names and relations of a query."""
-    relations, names = {step.relation for step in _steps(query)}, set(_names(query))
-    return relations <= set(facts.relations) and all(len(facts.find(normal_form(name))) for name in names)
-
-
 def form_of(query: Query) -> int:
     """Return the form of a query as a row of FORMS."""
     if isinstance(query, (Count, Exists)):
         return COUNT if isinstance(query, Count) else EXISTS
-    if isinstance(query, Extreme):
-        return LARGEST if query.largest else SMALLEST
+    if isinstance(query, Difference):
+        return DIFFERENCE
+    if isinstance(query, Aggregate):
+        return {"sum": SUM, "mean": MEAN, "max": LARGEST, "min": SMALLEST}[query.function]
+    if isinstance(query, (Extreme, Frequent)):
+        return ((SMALLEST, LARGEST), (LEAST, MOST))[isinstance(query, Frequent)][query.largest]
+    if isinstance(query, Follow):
+        return form_of(query.things)
     if isinstance(query, Except):
         return THINGS if isinstance(query.second, Named) else NEGATED
-    if isinstance(query, Where) and isinstance(query.condition, Compare):
-        return _COMPARISONS[query.condition.comparison]
-    return NEGATED if isinstance(query, Where) and isinstance(query.condition, Has) else THINGS
+    if isinstance(query, (Both, Either)):
+        return max(form_of(query.first), form_of(query.second))
+    if isinstance(query, Where):
+        return max(_form_of_condition(query.condition), form_of(query.things))
+    return THINGS
+
+
+def _form_of_condition(condition: Condition) -> int:
+    if isinstance(condition, Compare) and condition.path:
+        return _COMPARISONS[condition.comparison]
+    return NEGATED if isinstance(condition, Has) and condition.negated else THINGS
 
 
 def shape_of_query(query: Query) -> tuple[int, int, int, int, int]:
@@ -154,7 +174,7 @@ def _steps(query: Any) -> Iterator[Step]:
         if hasattr(query, name):
             yield from _steps(getattr(query, name))
     yield from getattr(query, "path", None) or ()
-    if isinstance(query, Follow):
+    if isinstance(query, (Follow, Frequent)):
         yield query.step
 
 
@@ -162,7 +182,9 @@ def _names(query: Any) -> Iterator[str]:
     """Yield the names in a query."""
     if isinstance(query, Named):
         yield query.name
-    for name in ("first", "second", "things"):
+    if isinstance(query, Compare) and isinstance(query.value, str):
+        yield query.value
+    for name in ("first", "second", "things", "condition"):
         if hasattr(query, name):
             yield from _names(getattr(query, name))
 
@@ -184,49 +206,56 @@ def right_by_answers(execution: Execution, candidates: Sequence[Candidate], answ
 
 
 def right_by_query(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
-    """Return 1 for each candidate that means the same as a query: same form, same sets, same relation of values."""
-    form, right = form_of(gold), np.zeros(len(candidates), np.float32)
+    """Return 1 for each candidate that means the same as a query.
+
+    It has the same form, the same result and, where there is such a candidate, the same names and steps.
+    """
+    form, result, right = form_of(gold), _result(execution, gold), np.zeros(len(candidates), np.float32)
     for row, candidate in enumerate(candidates):
-        if candidate.form == form:
-            right[row] = _is_same(execution, candidate.query, gold)
-    return right
+        if candidate.form == form or (form >= ABOVE and candidate.form >= ABOVE):
+            right[row] = result is not None and _is_same(result, _result(execution, candidate.query))
+    parts = _parts(gold)
+    same = np.array([is_right > 0 and _parts(c.query) == parts for c, is_right in zip(candidates, right, strict=True)])
+    return right if not same.any() and form != EXISTS else same.astype(np.float32)
 
 
-def _is_same(execution: Execution, query: Query, gold: Query) -> bool:
-    if isinstance(gold, Exists) or isinstance(query, Exists):
-        return _ends(query) == _ends(gold)
-    if type(query) is not type(gold) and isinstance(gold, (Count, Extreme)):
-        return False
-    if isinstance(gold, Extreme) and isinstance(query, Extreme):
-        same = query.path == gold.path and query.largest == gold.largest
-        return same and _give_same(execution, query.things, gold.things)
-    if isinstance(gold, Where) and isinstance(gold.condition, Compare):
-        same = isinstance(query, Where) and query.condition == gold.condition
-        return same and _give_same(execution, _things(query).things, gold.things)  # type: ignore[union-attr]
-    return _give_same(execution, _things(query), _things(gold))
+def gives_same(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
+    """Return 1 for each candidate that gives what a query gives."""
+    result = _result(execution, gold)
+    given = [result is not None and _is_same(result, _result(execution, c.query)) for c in candidates]
+    return np.array(given, np.float32)
 
 
-def _give_same(execution: Execution, one: Things, other: Things) -> bool:
-    given, wanted = execution.things(one), execution.things(other)
-    return len(wanted) > 0 and np.array_equal(given, wanted)
+def _result(execution: Execution, query: Query) -> Any:
+    result = execution.result(query)
+    return None if isinstance(result, np.ndarray) and not len(result) else result
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
+    return bool(one == other)
+
+
+def _parts(query: Query) -> tuple[Any, ...]:
+    """Return the steps, names and texts of a query in an order of their own; a fact from either end has the same."""
+    steps = [repr(step) for step in _steps(query)]
+    if isinstance(query, Exists):
+        steps = list({step.relation for step in _steps(query)})
+    return tuple(sorted(steps)), tuple(sorted({normal_form(name) for name in _names(query)}))
 
 
 def _things(query: Query) -> Things:
     return query.things if isinstance(query, (Count, Exists)) else query  # type: ignore[return-value]
 
 
-def _ends(query: Query) -> object:
-    """Return the two ends of a fact whose truth is asked, with the step from each; the query for any other."""
-    both = query.things if isinstance(query, Exists) else None
-    sides = [both.first, both.second] if isinstance(both, Both) else []
-    steps = [side for side in sides if isinstance(side, Follow) and isinstance(side.things, Named)]
-    names = [side for side in sides if isinstance(side, Named)]
-    if len(steps) != 1 or len(names) != 1:
-        return query
-    (path,), (name,) = steps, names
-    start = normal_form(path.things.name) if isinstance(path.things, Named) else ""
-    relation, inverse = path.step
-    return frozenset([(start, relation, inverse), (normal_form(name.name), relation, not inverse)])
+def right_of(execution: Execution, candidates: Sequence[Candidate], gold: list[str] | Query | None) -> Floats:
+    """Return 1 for each candidate that is right, for training."""
+    if gold is None:
+        return np.zeros(len(candidates), np.float32)
+    if isinstance(gold, list):
+        return right_by_answers(execution, candidates, gold)
+    return right_by_query(execution, candidates, gold)
 
 
 def examples(
@@ -239,10 +268,6 @@ def examples(
         if not (candidates := reading.candidates()):
             yield None
             continue
-        if isinstance(gold, list):
-            right = right_by_answers(execution, candidates, gold)
-        else:
-            right = right_by_query(execution, candidates, gold)
-        yield Example(reading.features(candidates), right)
+        yield Example(reading.features(candidates), right_of(execution, candidates, gold))
         if len(execution.known) > 5_000:
             execution = Execution(facts)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from parser_data import Asked, form_of, shape_of_query, worlds
+from parser_data import Asked, form_of, shape_of_query, worlds, written
 from parser_worlds import domains
 from sklearn.linear_model import LogisticRegression
 
@@ -21,11 +21,14 @@ from graphwright.operators.query.graphs.forms import (
     ABOVE,
     BELOW,
     COUNT,
+    DIFFERENCE,
     EQUAL,
     FORMS,
     LARGEST,
+    MEAN,
     NEGATED,
     SMALLEST,
+    SUM,
     THINGS,
 )  # fmt: skip
 from graphwright.operators.query.graphs.matching import Words, mentions_of
@@ -53,17 +56,18 @@ class HeadRow(NamedTuple):
     weight: float = 1.0
 
 
-def head_rows(data: Path, left: Sequence[str]) -> Iterator[HeadRow]:
+def head_rows(data: Path) -> Iterator[HeadRow]:
     """Yield questions with their form, the kind of the answer, and the shape of the query."""
     draw, unknown = random.Random(0), (-1,) * (len(CLASSES) - 2)
     for domain in domains():
-        for facts, asked in worlds(domain.name, 500_000, HEAD_WORLDS) if domain.name not in left else ():
+        for facts, asked in worlds(domain.name, 500_000, HEAD_WORLDS):
             for question in asked:
                 words = Words.of(question.text)
                 mentions = mentions_of(words, facts) if draw.random() < 0.85 else []
                 form = form_of(question.gold)  # type: ignore[arg-type]
                 shape = shape_of_query(question.gold)  # type: ignore[arg-type]
                 yield HeadRow(words.without(mentions), (form, _kind(question, facts, form), *shape))
+    yield from _written_rows()
     for row in _rows(data / "overnight" / "questions.jsonl.gz"):
         known = _overnight(row["logical_form"])
         if known is not None and draw.random() < 0.6:
@@ -73,13 +77,24 @@ def head_rows(data: Path, left: Sequence[str]) -> Iterator[HeadRow]:
         yield HeadRow(row["question"], (THINGS, kind, *unknown), 0.5)
 
 
+def _written_rows() -> Iterator[HeadRow]:
+    """Yield the questions over two thirds of the written graphs."""
+    for _, facts, asked in (*written(0), *written(1)):
+        for question in asked:
+            if question.gold is not None:
+                words = Words.of(question.text)
+                form = form_of(question.gold)  # type: ignore[arg-type]
+                row = (form, _kind(question, facts, form), *shape_of_query(question.gold))  # type: ignore[arg-type]
+                yield HeadRow(words.without(mentions_of(words, facts)), row, 2.0)
+
+
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
 def _kind(question: Asked, facts: Facts, form: int) -> int:
-    if form == COUNT:
+    if form in (COUNT, SUM, MEAN, DIFFERENCE):
         return KINDS.index("number")
     result = execute(question.gold, facts)  # type: ignore[arg-type]
     return kind_of(facts.texts(result[:1].tolist())) if isinstance(result, np.ndarray) and len(result) else -1
@@ -97,9 +112,9 @@ def _overnight(program: str) -> int | None:
     return next((form for mark, form in marks.items() if mark in program), THINGS)
 
 
-def fit_heads(data: Path, left: Sequence[str], encoder: MiniLM) -> Heads:
+def fit_heads(data: Path, encoder: MiniLM) -> Heads:
     """Fit the logistic regressions of forms, kinds and shapes."""
-    rows = list(head_rows(data, left))
+    rows = list(head_rows(data))
     vectors, weight = encoder.encode([row.text for row in rows]), np.array([row.weight for row in rows])
     heads = {}
     for at, (name, count) in enumerate(CLASSES.items()):

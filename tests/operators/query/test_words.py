@@ -16,7 +16,7 @@ _NAMES = st.text(min_size=1, max_size=4)
     ("text", "phrase"),
     [
         ('"Heat".directed_by.born_in', "the born in of the directed by of Heat"),
-        ('"Tom Hanks".~starred_actors', "the subject of starred actors of Tom Hanks"),
+        ('"Tom Hanks".~starred_actors', "those whose starred actors is Tom Hanks"),
         ('films where director.birthPlace = "Graz"', "films whose birth place of director is Graz"),
         ("count(tickets where has no owner)", "the number of tickets that have no value of owner"),
         ("tickets where count(tag) >= 2", "tickets whose number of tag is at least 2"),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphwright.errors import ModelError
 from graphwright.models.embedded.encoder import add_work, encoded, token_ids
 from graphwright.models.embedded.runtime import (
+    READING,
     REMEDY,
     checksum,
     loaded,
@@ -209,12 +210,16 @@ class MiniLMCrossEncoder:
     >>> latents = model.latents("When was the university of Graz founded?", texts)
     >>> latents.shape, int(model.head(latents).argmax())
     ((2, 398), 1)
+
+    `weights`: the folder of the weights: others rank queries over a graph.
     """
+
+    weights: str = READING
 
     @property
     def id(self) -> str:
         """Name of the model and checksum of its weights."""
-        return f"minilm-reading:{checksum()[:12]}"
+        return f"{self.weights}:{checksum(self.weights)[:12]}"
 
     def latents(self, query: str, texts: Sequence[str], usage: Usage | None = None) -> Floats:
         """Return one latent per text: float32, shape (len(texts), 398); add the work to `usage`.
@@ -222,18 +227,18 @@ class MiniLMCrossEncoder:
         Raises ModelError where the model fails.
         """
         refuse_text(texts, "latents")
-        read, started = network().latent, time.perf_counter()
+        model, started = network(self.weights), time.perf_counter()
         question, *documents = tokens_of([query, *texts])
         question, latents = question.cut(_MAX_QUESTION), list[Floats]()
-        for document, latent in side_by_side(partial(read, question), documents):
+        for document, latent in side_by_side(partial(model.latent, question), documents):
             if usage is not None:
                 started = add_work(usage, [(*question.ids, *document.ids)], started)
             latents.append(latent)
-        return np.array(latents, np.float32).reshape(len(texts), network().width)
+        return np.array(latents, np.float32).reshape(len(texts), model.width)
 
     def head(self, latents: Floats) -> Floats:
         """Return one score per latent: float32, shape (n,); higher answers the question better."""
-        return network().head(latents)
+        return network(self.weights).head(latents)
 
 
 def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
@@ -247,9 +252,9 @@ def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
 class _Network:
     """The loaded weights."""
 
-    def __init__(self) -> None:
-        self.join = open_graph(weights_file("join.onnx"))
-        with np.load(weights_file("head.npz"), allow_pickle=False) as file:
+    def __init__(self, weights: str) -> None:
+        self.join = open_graph(weights_file("join.onnx", weights))
+        with np.load(weights_file("head.npz", weights), allow_pickle=False) as file:
             self.weights = {name: file[name] for name in file.files}
         self.rarity = self.weights["rarity"].astype(np.float32) / 255
         self.width = len(self.weights["w1"])
@@ -270,14 +275,14 @@ class _Network:
         return scores.astype(np.float32)
 
 
-def network() -> _Network:
-    """Return the network of this process."""
-    return loaded(_load)
+def network(weights: str = READING) -> _Network:
+    """Return the network of this process with weights of a folder."""
+    return loaded(partial(_load, weights))
 
 
 @cache
-def _load() -> _Network:
+def _load(weights: str) -> _Network:
     try:
-        return _Network()
+        return _Network(weights)
     except (OSError, ValueError, KeyError) as exc:
         raise ModelError(f"MiniLMCrossEncoder: the weights cannot be read: {exc}. {REMEDY}") from exc

@@ -86,7 +86,8 @@ def _(query: Everything) -> str:
 
 @words.register
 def _(query: Follow) -> str:
-    return f"the {_reached((query.step,), _set(query.things))}"
+    reached = _reached((query.step,), _set(query.things))
+    return reached if query.step.inverse else f"the {reached}"
 
 
 @words.register
@@ -161,7 +162,8 @@ def _set(query: Things) -> str:
 def _reached(path: Path, start: str) -> str:
     """Return what a path leads to from `start`: the last step first."""
     for step in path:
-        start = f"{_relation(step)} of {start}"
+        name = _relation(Step(step.relation))
+        start = f"those whose {name} is {start}" if step.inverse else f"{name} of {start}"
     return start
 
 

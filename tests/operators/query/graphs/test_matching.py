@@ -55,3 +55,16 @@ def test_mentions_of_any_text_lie_within_its_words(question):
     for mention in mentions_of(words, FACTS):
         assert 0 <= mention.first <= mention.last < len(words)
         assert len(mention.things) and 0 < mention.certainty <= 1
+
+
+def test_mentions_of_a_part_of_a_name_have_the_share_of_its_letters():
+    (mention,) = mentions_of(Words.of("when was the harbour opened"), FACTS)
+    assert mention.name == "The Iron Harbour"
+    assert mention.certainty == 0.5
+
+
+def test_mentions_of_a_word_that_many_names_have_are_none():
+    lines = [(f"{name} Line", "opened", "1990") for name in ("Heath", "Coast", "Moor", "Lake")]
+    facts = Facts(Graph.from_triples(lines).columns)
+    assert [m.name for m in mentions_of(Words.of("when did the heath line open"), facts)] == ["Heath Line"]
+    assert mentions_of(Words.of("which line is the oldest"), facts) == []

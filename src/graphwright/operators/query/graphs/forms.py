@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 
 import numpy as np
 
@@ -15,14 +15,19 @@ from graphwright.operators.query.graphs.likeness import Vocabulary
 from graphwright.operators.query.graphs.matching import Literal, Mention
 from graphwright.operators.query.graphs.steps import StepIndex
 from graphwright.operators.query.query import (
+    Aggregate,
     Both,
     Compare,
     Comparison,
     Count,
+    Difference,
     Either,
+    Everything,
     Except,
     Exists,
     Extreme,
+    Follow,
+    Frequent,
     Has,
     Named,
     OfType,
@@ -33,11 +38,20 @@ from graphwright.operators.query.query import (
 )
 from graphwright.search.facts import Facts
 
-FORMS = ("things", "count", "exists", "largest", "smallest", "negated", "above", "below", "equal")
-THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL = range(len(FORMS))
-_SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 3
+FORMS = (
+    "things", "count", "exists", "largest", "smallest", "negated", "above", "below", "equal", "sum", "mean", "most",
+    "least", "difference",
+)  # fmt: skip
+THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL, SUM, MEAN, MOST, LEAST, DIFFERENCE = range(
+    len(FORMS)
+)
+_SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 5
+_FEW = 8  # different values of a relation, at most, that a condition may name though the question does not
+_WHOLE, _ONWARD, _COUNTED, _LOOKED_AT = 4, 24, 12, 60
 _VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
-_COMPARISONS: tuple[tuple[Comparison, int], ...] = (("=", EQUAL), (">", ABOVE), ("<", BELOW))
+_COMPARISONS: tuple[tuple[Comparison, int], ...] = (
+    ("=", EQUAL), (">", ABOVE), (">=", ABOVE), ("<", BELOW), ("<=", BELOW),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +91,64 @@ class Forms:
         """Return the paths as candidates, and the candidates that are made of the strongest sets."""
         single = [self.of_path(path) for path in paths]
         short = [candidate for candidate in single if len(candidate.keys) <= 2]
-        pairs = list(self.pairs(short))
-        types = list(self.types())
-        sets = [*types, *short[:_SETS], *pairs[:3], *self.of_both_types(short[:_PAIRS], types)]
-        made = [*sets[len(types) + _SETS :], *pairs[3:]]
-        made += [replace(c, query=Count(_things(c)), form=COUNT) for c in sets]
-        made += self.truths(short, pairs)
-        for candidate in sets[: _SETS + len(types)]:
-            made += [*self.extremes(candidate), *self.lacking(candidate), *self.conditions(candidate)]
-        made += [*self.comparisons(short), *self.without(sets, short)]
-        return [*single, *types, *made]
+        pairs, types, whole = list(self.pairs(short)), list(self.types()), list(self.whole())
+        both = [*pairs, *self.of_both_types(short[:_PAIRS], types)]
+        sets = [*types, *short[:_SETS], *both[:_SETS]]
+        made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short), *self.without(sets, short)]
+        derived = []
+        for candidate in [self.everything, *sets]:
+            derived += [*self.extremes(candidate), *self.conditions(candidate)]
+            made += self.amounts(candidate)
+        for candidate in [*whole, *sets]:
+            made += self.lacking(candidate)
+        conditions = [c for c in derived if c.literals][:_COUNTED]
+        made += [replace(c, query=Count(_things(c)), form=COUNT) for c in [*whole, *sets, *conditions]]
+        return [*single, *types, *made, *derived, *self.onward(derived)]
+
+    @property
+    def everything(self) -> Candidate:
+        """All things."""
+        return Candidate(Everything(), THINGS, (), (), (), np.empty(0, np.int64), len(self.facts), 0.0)
+
+    def strongest(self, valued: bool) -> list[int]:
+        """Return the relations that the question asks for most."""
+        relations = np.argsort(-self.strength[: len(self.vocabulary.relations)], kind="stable")[:_LOOKED_AT].tolist()
+        return list(islice((row for row in relations if not valued or self.has_values(row)), _WHOLE + 2 * valued))
+
+    def whole(self) -> Iterator[Candidate]:
+        """Yield what has a relation, and all that a relation leads to, the most and the least often."""
+        for row in self.strongest(False):
+            step, strength = Step(self.steps.relations[row]), float(self.strength[row])
+            relation = self.facts.relation(step.relation)
+            for ends, query, last in (
+                (np.unique(relation.subjects), Where(Everything(), Has((step,))), 2 * row + 1),
+                (np.unique(relation.objects), Follow(Everything(), step), 2 * row),
+            ):
+                sample = ends[:: -(-len(ends) // 60) or 1]
+                yield Candidate(query, THINGS, (row,), (last,), (), sample, len(ends), strength, last=last)
+            for form, most in ((MOST, True), (LEAST, False)):
+                query = Frequent(Everything(), step, most)
+                yield Candidate(query, form, (row,), (2 * row,), (), sample, len(ends), strength, last=2 * row)
+
+    def amounts(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield the sum and the mean of a value of the things of a set."""
+        for row in self.ahead(candidate, True) if candidate.size > 1 else ():
+            path = (Step(self.steps.relations[row]),)
+            yield _with(candidate, Aggregate("sum", _things(candidate), path), SUM, row)
+            yield _with(candidate, Aggregate("mean", _things(candidate), path), MEAN, row)
+
+    def onward(self, derived: Sequence[Candidate]) -> Iterator[Candidate]:
+        """Yield what the things of a set with a condition, or the largest of one, lead to."""
+        for candidate in sorted(derived, key=lambda c: -self._strength(c))[:_ONWARD]:
+            used = set(candidate.names)
+            steps = [step for step in self.steps.expand(candidate.ends) if step[0] >> 1 not in used]
+            for key, ends, size in sorted(steps, key=lambda s: -self.strength[s[0] >> 1])[:_LACKING]:
+                query = Follow(_things(candidate), self.steps.step(key))
+                names, keys = (*candidate.names, key >> 1), (*candidate.keys, key)
+                yield replace(candidate, query=query, names=names, keys=keys, ends=ends, size=size, last=key)
+
+    def _strength(self, candidate: Candidate) -> float:
+        return float(np.mean([self.strength[row] for row in candidate.names])) if candidate.names else -1.0
 
     def of_path(self, path: PathCandidate) -> Candidate:
         """Return a path as a candidate."""
@@ -132,7 +194,14 @@ class Forms:
                     yield _joined(a, b, Both(_things(a), _things(b)), THINGS, common)
 
     def truths(self, short: Sequence[Candidate], pairs: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield whether a path leads to another mention, and whether two paths meet."""
+        """Yield whether a path leads to something, to another mention, and whether two paths meet."""
+        for candidate in short[:_SETS]:
+            yield replace(candidate, query=Exists(_things(candidate)), form=EXISTS)
+        for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
+            for row in self.strongest(False):  # what the thing may lack
+                if not any(c.mentions[0] is mention and c.keys == (2 * row,) for c in short[:_SETS]):
+                    query = Exists(Follow(Named(mention.name), Step(self.steps.relations[row])))
+                    yield Candidate(query, EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
         for pair in pairs[:_PAIRS]:
             yield replace(pair, query=Exists(_things(pair)), form=EXISTS)
         mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
@@ -148,6 +217,8 @@ class Forms:
 
     def ahead(self, candidate: Candidate, valued: bool) -> list[int]:
         """Return the relations of a set's things, those that the question asks for most first."""
+        if isinstance(candidate.query, Everything):
+            return self.strongest(valued)
         keys = [key for key, _, _ in self.steps.expand(candidate.ends) if not key & 1]
         rows = [key >> 1 for key in keys if not valued or self.has_values(key >> 1)]
         return sorted(rows, key=lambda row: -float(self.strength[row]))[: _ORDERS if valued else _LACKING]
@@ -171,31 +242,61 @@ class Forms:
         for a, b in combinations(mentions, 2):
             if not a.words & b.words:
                 things, query = np.union1d(a.things, b.things), Either(Named(a.name), Named(b.name))
-                yield from self.extremes(Candidate(query, THINGS, (), (), (a, b), things, 2, 0.0))
+                both = Candidate(query, THINGS, (), (), (a, b), things, 2, 0.0)
+                yield from self.extremes(both)
+                for row in self.ahead(both, True):
+                    step = Step(self.steps.relations[row])
+                    difference = Difference(Follow(Named(a.name), step), Follow(Named(b.name), step))
+                    yield _with(both, difference, DIFFERENCE, row)
 
     def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the things of a set that lack a relation."""
-        for row in self.ahead(candidate, False) if candidate.size > 1 else ():
-            query = Where(_things(candidate), Has((Step(self.steps.relations[row]),), True))
-            yield _with(candidate, query, NEGATED, row)
+        """Yield the things of a set that lack a relation, in either direction."""
+        if candidate.size > 1:
+            keys = {key for key, _, _ in self.steps.expand(candidate.ends)}
+            for key in sorted(keys, key=lambda key: (-self.strength[key >> 1], key))[:_LACKING]:
+                query = Where(_things(candidate), Has((self.steps.step(key),), True))
+                yield _with(candidate, query, NEGATED, key >> 1)
 
     def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield the things of a set that are not at the end of a path from another mention."""
+        """Yield the things of a set, or of all with a relation, that a path from another mention does not lead to."""
+        nearest = {id(c.mentions[0]): [o for o in short if o.mentions[0] is c.mentions[0]][:_PAIRS] for c in short}
+        others = [candidate for own in nearest.values() for candidate in own]
         for a in sets:
-            for b in short[:_PAIRS]:
+            for b in others:
                 if not _overlap(a, b) and a.size > 1 and np.isin(b.ends, a.ends).any():
                     yield _joined(a, b, Except(_things(a), _things(b)), NEGATED, np.setdiff1d(a.ends, b.ends))
+        for b in others:
+            if len(b.keys) == 1 and b.keys[0] & 1:
+                a = Where(Everything(), Has((Step(self.steps.relations[b.keys[0] >> 1]),)))
+                yield replace(b, query=Except(a, _things(b)), form=NEGATED)
 
     def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the things of a set whose value is equal to, above or below a literal of the question."""
-        for literal in self.literals if candidate.size > 1 else ():
-            if any(literal.first in mention.words for mention in candidate.mentions):
-                continue
-            for row in self.ahead(candidate, True):
+        """Yield the things of a set whose value compares so with literals of the question, or is one of a few."""
+        literals = [x for x in self.literals if not any(x.first in mention.words for mention in candidate.mentions)]
+        if candidate.size <= 1:
+            return
+        for row in self.ahead(candidate, True) if literals else ():
+            path = (Step(self.steps.relations[row]),)
+            for literal in literals:
                 for comparison, form in _COMPARISONS:
-                    condition = Compare((Step(self.steps.relations[row]),), comparison, literal.text)
-                    made = _with(candidate, Where(_things(candidate), condition), form, row)
-                    yield replace(made, literals=(literal,))
+                    query = Where(_things(candidate), Compare(path, comparison, literal.text))
+                    yield replace(_with(candidate, query, form, row), literals=(literal,))
+            for low, high in combinations(literals, 2):
+                above = Where(_things(candidate), Compare(path, ">=", low.text))
+                query = Where(above, Compare(path, "<=", high.text))
+                yield replace(_with(candidate, query, BELOW, row), literals=(low, high))
+        for row in self.ahead(candidate, False):
+            for value in self.few_values(row):
+                query = Where(_things(candidate), Compare((Step(self.steps.relations[row]),), "=", value))
+                yield _with(candidate, query, EQUAL, row)
+
+    def few_values(self, row: int) -> list[str]:
+        """Return the values of a relation where they are few and lead nowhere, as a status does."""
+        objects = np.unique(self.facts.relation(self.steps.relations[row]).objects)
+        ahead = self.steps.key[self.steps.start[objects[0]] : self.steps.start[objects[0] + 1]]
+        if len(objects) > _FEW or (ahead % 2 == 0).any():
+            return []
+        return list(self.facts.texts(objects.tolist()))
 
 
 def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:
@@ -206,7 +307,7 @@ def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:
 
 
 def _things(candidate: Candidate) -> Things:
-    assert not isinstance(candidate.query, (Count, Exists))
+    assert not isinstance(candidate.query, (Count, Exists, Aggregate, Difference))
     return candidate.query  # type: ignore[return-value]
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.search.facts import Facts
 from graphwright.search.name_index import name_index_of
-from graphwright.text.names import normal_form
+from graphwright.text.names import name_words, normal_form
 from graphwright.text.values import Value, value_of
 from graphwright.text.words import STOP_WORDS, word_spans
 
 _NAME_WORDS = 10  # maximum words of a name
 _MENTIONS = 6  # maximum mentions of a question
 _SIMILARITY = 0.84  # minimum likeness of a name that is spelled differently
+_NEAR, _SHARED = 40, 3  # names that are like the question; maximum names that the same words are a part of
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +94,8 @@ class Words:
 def mentions_of(words: Words, facts: Facts) -> list[Mention]:
     """Return the mentions of things, the most informative first; none lies within another.
 
-    Names are found by their normal forms, then by further names, then capitalised runs of words by spelling. Without a
-    name of two letters or a capital that makes it one, a word may still name a thing: what is meant is decided later.
+    Names are found by their normal forms, then by further names, then runs of words by spelling, then words that only
+    a few names have. Which of them are meant is decided later.
     """
     found: list[Mention] = []
     for first in range(len(words)):
@@ -101,6 +104,7 @@ def mentions_of(words: Words, facts: Facts) -> list[Mention]:
             found.append(mention)
     taken = {at for mention in found for at in mention.words}
     found += _misspelt(words, facts, taken)
+    found += _in_part(words, facts, taken)
     found.sort(key=lambda m: _informative(words, m))
     return found[:_MENTIONS]
 
@@ -150,6 +154,39 @@ def _misspelt(words: Words, facts: Facts, taken: set[int]) -> Iterator[Mention]:
             if len(nodes):
                 taken.update(run)
                 yield Mention(first, first + size - 1, facts.text(int(nodes[0])), nodes, certainty)
+
+
+def _in_part(words: Words, facts: Facts, taken: set[int]) -> list[Mention]:
+    """Return the things whose names have a run of words without another mention, the longest runs first.
+
+    The certainty is the share of the name's letters that the run has.
+    """
+    pieces = [name_words(text) for text in words.texts]
+    places = [at for at, own in enumerate(pieces) for _ in own]
+    found: list[Mention] = []
+    for like in facts.near(words.question, _NEAR):
+        if like.thing < 0 or any(at >= len(places) for at in like.words):
+            continue
+        parts = set(name_words(like.name))
+        own = {at for at in (places[at] for at in like.words) if set(pieces[at]) <= parts and at not in taken}
+        for first, last in _runs(sorted(own)):
+            if not STOP_WORDS.issuperset(words.folded[first : last + 1]):
+                share = sum(map(len, words.folded[first : last + 1])) / max(len(like.name.replace(" ", "")), 1)
+                found.append(Mention(first, last, like.name, np.array([like.thing]), min(0.99, share)))
+    kept: list[Mention] = []
+    for mention in sorted(found, key=lambda m: (m.first - m.last, -m.certainty)):
+        covering = [other for other in kept if other.words & mention.words]
+        if len(covering) < _SHARED and all(other.words == mention.words for other in covering):
+            kept.append(mention)
+    common = Counter(mention.words for mention in found)
+    return [mention for mention in kept if common[mention.words] <= _SHARED]
+
+
+def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last of each run of adjacent numbers."""
+    for _, run in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]):
+        own = [place for _, place in run]
+        yield own[0], own[-1]
 
 
 def literals_of(words: Words) -> list[Literal]:

@@ -23,15 +23,18 @@ from graphwright.operators.query.graphs.features import (
     start_of,
     strengths,
 )
-from graphwright.operators.query.graphs.forms import COUNT, FORMS, Candidate, Forms, shape_of
+from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, Candidate, Forms, shape_of
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Asked, Heads, read_scorer
+from graphwright.operators.query.graphs.network import read_candidates
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Asked, Heads, read_scorer, with_read
 from graphwright.operators.query.graphs.steps import step_index_of
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.search.facts import Facts
 
 _ATOMS = 6
+READ_CANDIDATES = 32
+"""How many candidates, at most, the network reads."""
 KINDS = ("thing", "date", "number")
 FEATURES = (
     *NAMES,
@@ -79,6 +82,11 @@ class GraphQueryParser(Checked):
             return []
         features = reading.features(candidates)
         scores = scorer(features)
+        chosen = np.argsort(-scores, kind="stable")[:READ_CANDIDATES]
+        candidates = [candidates[row] for row in chosen.tolist()]
+        read = read_candidates(reading.words, candidates, facts)
+        features = with_read(features[chosen], scores[chosen], read)
+        scores = scorer.last(features)
         best = scorer.probability(features, scores)
         order = np.argsort(-scores, kind="stable")[: self.limit]
         shares = np.exp(scores[order] - scores[order[0]])
@@ -204,7 +212,7 @@ class Reading:
 
     def kinds_of(self, candidate: Candidate) -> Floats:
         """Return the shares of what a candidate gives that are things, dates and numbers."""
-        if candidate.form == COUNT:
+        if candidate.form in (COUNT, SUM, MEAN, DIFFERENCE):
             return np.array([0.0, 0.0, 1.0], np.float32)
         if candidate.last < 0:
             return np.array([1.0, 0.0, 0.0], np.float32)

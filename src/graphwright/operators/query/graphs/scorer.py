@@ -21,7 +21,10 @@ _PARTS = {
     "likeness": ("asked", "named", "weight"),
     "heads": ("forms", "kinds", "steps", "turns", "firsts", "lasts", "named"),
     "trees": ("roots", "feature", "value", "other"),
+    "last": ("roots", "feature", "value", "other"),
 }
+READ = ("trees", "trees gap", "read", "read gap", "read share", "read share of next", "rank of trees")
+"""The features of a candidate that the network has read, after those of all candidates."""
 
 
 class Asked(NamedTuple):
@@ -68,6 +71,7 @@ def _log_softmax(weights: Floats, vector: Floats) -> Floats:
 class ParserScorer:
     """Score candidate queries by regression trees over their features (LambdaMART; Burges, 2010).
 
+    `trees` scores all candidates, `last` those that the network has read besides, whose features are `read` longer.
     The probability that the best candidate is right is a logistic regression on its score, its distance from the next
     and some of its features (`sure: float64[s + 1]`; see `evidence`). `names`: of the features that the trees test.
     """
@@ -75,6 +79,7 @@ class ParserScorer:
     likeness: LearnedLikeness
     heads: Heads
     trees: RegressionTrees
+    last: RegressionTrees
     sure: Floats
     names: tuple[str, ...]
 
@@ -94,7 +99,8 @@ class ParserScorer:
             raise DataError(f"{file}: its features differ from those of this version: {differ}. Fit it again.")
         learned = LearnedLikeness(**{k: v.astype(np.float32) for k, v in parts["likeness"].items()}, scale=scale)
         heads = Heads(**{k: v.astype(np.float32) for k, v in parts["heads"].items()})
-        return cls(learned, heads, RegressionTrees(**parts["trees"]), sure, names)
+        trees, last = (RegressionTrees(**parts[part]) for part in ("trees", "last"))
+        return cls(learned, heads, trees, last, sure, names)
 
     def __call__(self, features: Floats) -> Scores:
         """Return the score of each candidate."""
@@ -103,14 +109,27 @@ class ParserScorer:
 
     def probability(self, features: Floats, scores: Scores) -> float:
         """Return the probability that the best candidate is right."""
-        logit = float(evidence(features, scores, self.names) @ self.sure[:-1] + self.sure[-1])
+        logit = float(evidence(features, scores, (*self.names, *READ)) @ self.sure[:-1] + self.sure[-1])
         return float(1 / (1 + np.exp(-logit)))
+
+
+def with_read(features: Floats, scores: Scores, read: Floats) -> Floats:
+    """Return the features of candidates, by descending scores of the trees, with those that the network adds.
+
+    `features: float32[c, f]`, `scores: float64[c]`, `read: float32[c]`: what the network gives each; float32[c, f + 7].
+    """
+    shares = np.exp(read - read.max())
+    shares /= shares.sum()
+    next_share = np.sort(shares)[-2] if len(shares) > 1 else 0.0
+    columns = [scores, scores - scores.max(), read, read - read.max(), shares, np.full(len(read), next_share)]
+    return np.column_stack((features, *columns, np.arange(len(read)))).astype(np.float32)
 
 
 _EVIDENCE = (
     "certainty", "unused mentions", "unused capitals", "form gap", "kind gap", "support least", "words explained",
     "least explained", "covered mean", "meaning mean", "learned mean", "spelling mean", "capitals", "names off",
     "learned least", "meaning least", "gap mean", "kind", "form", "asked steps gap", "shape", "ends of question",
+    "read", "read gap", "read share", "read share of next", "trees", "trees gap",
 )  # fmt: skip
 
 

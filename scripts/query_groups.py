@@ -1,0 +1,120 @@
+"""Questions with candidate queries in words: a question, its likeliest candidates, and which are right.
+
+    python scripts/query_groups.py --data FOLDER --weights first.npz --into groups.pkl [--worlds 30] [--simple 8000]
+
+Writes for each source a list of groups. A group has pairs of a question without names and a candidate in words, the
+likeliest candidates of the fitted trees among them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import pickle
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from graphwright.search.relation_index import relation_phrase
+from parser_data import KGQA, Asked, Group, facts_of, gives_same, read_kgqa, right_of, worlds, written
+from parser_worlds import domains
+
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.query.execution import Execution
+from graphwright.operators.query.graphs.network import pair_of
+from graphwright.operators.query.graphs.parser import FEATURES, Reading
+from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, read_scorer
+from graphwright.operators.query.query import Query
+from graphwright.search.facts import Facts
+
+SOURCES = ("written", "worlds", "simple", "kgqa")
+KEPT = 48  # candidates of a question
+
+
+def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: ParserScorer) -> Iterator[Group]:
+    """Yield a group for each question, the likeliest candidates first, then right ones that are not among them."""
+    execution = Execution(facts)
+    for text, gold in asked:
+        reading = Reading.of(text, facts, encoder, scorer.likeness, scorer.heads)
+        if not (candidates := reading.candidates()):
+            yield Group(text, [], *(np.zeros(0, np.float32),) * 2)
+            continue
+        right = right_of(execution, candidates, gold)
+        features = reading.features(candidates)
+        scores = scorer(features)
+        order = np.argsort(-scores, kind="stable")[:KEPT]
+        missing = np.setdiff1d(np.flatnonzero(right), order)
+        order = np.concatenate((order, missing[np.argsort(-scores[missing])][:2])).astype(int)
+        pairs = [pair_of(reading.words, candidates[row], facts) for row in order.tolist()]
+        kept = [candidates[row] for row in order.tolist()]
+        gives = right[order] if not isinstance(gold, Query) else gives_same(execution, kept, gold)
+        yield Group(text, pairs, right[order], gives, features[order], scores[order].astype(np.float32))
+        if len(execution.known) > 5_000:
+            execution = Execution(facts)
+
+
+def simple_groups(file: Path, count: int) -> Iterator[Group]:
+    """Yield questions about one relation: the relation among others that are like it, forwards and backwards."""
+    draw, encoder = random.Random(0), MiniLM()
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        rows = draw.sample(list(map(json.loads, lines)), count)
+    relations = sorted({row["relation"] for row in rows})
+    names = [relation_phrase(name) for name in relations]
+    vectors = encoder.encode(names)
+    at = {name: i for i, name in enumerate(relations)}
+    for row in rows:
+        own = at[row["relation"]]
+        near = np.argsort(-(vectors @ vectors[own]))[1:30].tolist()
+        others = [*draw.sample(near, 5), *draw.sample(range(len(names)), 4)]
+        others = [i for i in others if names[i] != names[own]]
+        texts = [f"the {names[own]} of it", f"those whose {names[own]} is it"]
+        texts += [f"the {names[i]} of it" if draw.random() < 0.7 else f"those whose {names[i]} is it" for i in others]
+        right = np.zeros(len(texts), np.float32)
+        right[0] = 1
+        yield Group(row["question"], [(row["question"], text) for text in texts], right, right)
+
+
+def main() -> None:
+    """Write the groups."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder with kgqa")
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--weights", type=Path, default=WEIGHTS)
+    parser.add_argument("--worlds", type=int, default=40, help="of each domain")
+    parser.add_argument("--simple", type=int, default=8000)
+    parser.add_argument("--measured", type=int, default=150, help="questions of each set that are only measured")
+    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES)
+    options = parser.parse_args()
+    encoder, scorer = MiniLM(), read_scorer(options.weights, FEATURES)
+    found: dict[str, list[Group]] = {}
+    data = options.data / "kgqa"
+    for part in (0, 1, 2, None) if "written" in options.sources else ():
+        for name, facts, asked in written(part):
+            found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
+        print("written", part, len(found), flush=True)
+    for domain in domains() if "worlds" in options.sources else ():
+        for first, seed in (("worlds", 300_000), ("others", 600_000)):
+            made = worlds(domain.name, seed, options.worlds if first == "worlds" else options.worlds // 3)
+            found[f"{first} {domain.name}"] = [g for facts, some in made for g in groups(facts, some, encoder, scorer)]
+        print(domain.name, len(found[f"worlds {domain.name}"]), flush=True)
+    if "simple" in options.sources:
+        found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
+    for name, (folder, _, _) in KGQA.items() if "kgqa" in options.sources else ():
+        facts = facts_of(data / folder / "kb.tsv")
+        found[name] = list(groups(facts, read_kgqa(data, name, options.measured, True), encoder, scorer))
+        print(name, len(found[name]), flush=True)
+    write(found, options.into)
+
+
+def write(found: dict[str, list[Group]], file: Path) -> None:
+    """Write the groups of each source."""
+    part = file.with_suffix(".part")
+    with part.open("wb") as stream:
+        pickle.dump(found, stream)
+    part.replace(file)
+
+
+if __name__ == "__main__":
+    main()

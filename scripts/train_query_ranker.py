@@ -1,0 +1,199 @@
+"""Train the network that reads a question with a candidate query in words (see scripts/query_groups.py).
+
+    python scripts/train_query_ranker.py groups.pkl --out joint.npz [--steps 1500] [--start joint.pt]
+
+Needs torch. As in scripts/train_reading.py the first four layers of the encoder read both apart, and its last two,
+trained, read both together. The loss is the likelihood of the right candidates of a question among its candidates.
+Left out are the written graphs of the last third and those that are only measured, the made worlds of the last fit,
+MetaQA, PathQuestion and PQL; for each is printed the share of questions whose best candidate is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from build_encoder import fetch
+from parser_data import Group
+from safetensors.numpy import load_file
+from torch import nn
+from train_reading import Joint
+
+from graphwright.models.embedded.cross_encoder import Match, Tokens, network, tokens_of
+
+LAYER, LONGEST = 4, 64
+OTHERS, PER_STEP = 11, 6  # wrong candidates of a question, questions of a step
+RATE, HEAD_RATE = 2e-4, 1e-3
+LEFT_OUT = ("metaqa", "pq-2h", "pql-2h", "written 2", "written None", "others")
+
+
+class Ranker(Joint):
+    """The joint layers and the head, for pairs of several questions."""
+
+    def forward(self, group: dict[str, torch.Tensor]) -> torch.Tensor:  # type: ignore[override]
+        """Return the score of each pair: float[n]."""
+        asked = group["asked"] + self.parts[0] + group["asked_marks"] @ self.asked
+        held = group["held"] + self.parts[1] + group["held_marks"] @ self.held
+        x = self.dropout(torch.cat((asked, held), 1))
+        mask = torch.cat((group["asked_mask"], group["held_mask"]), 1)
+        for layer in self.layers:
+            x = layer(x, mask)
+        matched = (group["numbers"] - self.mean) / self.deviation
+        latent = torch.cat((x[:, 0], matched), 1)
+        return self.second(torch.tanh(self.first(latent)))[:, 0] + matched @ self.past
+
+
+class States:
+    """The tokens of texts, kept in half precision."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Tokens] = {}
+
+    def of(self, texts: Sequence[str]) -> list[Tokens]:
+        """Return the tokens of texts."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known |= dict(zip(new, (tokens.cut(LONGEST) for tokens in tokens_of(new)), strict=True))
+        if len(self.known) > 60_000:
+            self.known = {text: self.known[text] for text in texts}
+        return [self.known[text] for text in texts]
+
+
+def batch(pairs: Sequence[tuple[str, str]], states: States, rarity: Any) -> dict[str, torch.Tensor]:
+    """Return what the network is given of pairs, padded to the longest."""
+    asked, held = states.of([pair[0] for pair in pairs]), states.of([pair[1] for pair in pairs])
+    matches = [Match.of(a, b, rarity) for a, b in zip(asked, held, strict=True)]
+    arrays: dict[str, Any] = {"numbers": np.stack([match.features() for match in matches])}
+    marks = [match.marks() for match in matches]
+    for side, (name, tokens) in enumerate((("asked", asked), ("held", held))):
+        longest = max(len(t.ids) for t in tokens)
+        arrays[name] = np.zeros((len(pairs), longest, 384), np.float32)
+        arrays[f"{name}_marks"] = np.zeros((len(pairs), longest, 3), np.float32)
+        arrays[f"{name}_mask"] = np.zeros((len(pairs), longest), bool)
+        for row, t in enumerate(tokens):
+            size = len(t.ids)
+            arrays[name][row, :size] = t.states
+            arrays[f"{name}_marks"][row, :size] = marks[row][side]
+            arrays[f"{name}_mask"][row, :size] = True
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def chosen(group: Group, draw: random.Random) -> tuple[list[tuple[str, str]], int]:
+    """Return right pairs, then wrong ones, the likeliest among them; and how many are right."""
+    right, wrong = np.flatnonzero(group.right).tolist(), np.flatnonzero(group.right == 0).tolist()
+    best = draw.sample(right, min(2, len(right)))
+    near = wrong[: OTHERS // 2]
+    rest = wrong[OTHERS // 2 :]
+    rows = [*best, *near, *draw.sample(rest, min(len(rest), OTHERS - len(near)))]
+    return [group.pairs[row] for row in rows], len(best)
+
+
+def loss_of(net: Ranker, some: Sequence[Group], states: States, rarity: Any, draw: random.Random) -> torch.Tensor:
+    """Return the mean loss of questions."""
+    parts = [chosen(group, draw) for group in some]
+    scores = net(batch([pair for pairs, _ in parts for pair in pairs], states, rarity))
+    losses, start = [], 0
+    for pairs, right in parts:
+        own = scores[start : start + len(pairs)]
+        losses.append(torch.logsumexp(own, 0) - torch.logsumexp(own[:right], 0))
+        start += len(pairs)
+    return torch.stack(losses).mean()
+
+
+@torch.no_grad()
+def scored(net: Ranker, group: Group, states: States, rarity: Any) -> np.ndarray[Any, Any]:
+    """Return the score of each pair of a question."""
+    parts = [group.pairs[at : at + 24] for at in range(0, len(group.pairs), 24)]
+    return np.concatenate([net(batch(part, states, rarity)).numpy() for part in parts])
+
+
+def first_right(net: Ranker, some: Sequence[Group], states: States, rarity: Any) -> float:
+    """Return the share of questions whose best candidate is right."""
+    net.eval()
+    hits = [bool(g.pairs) and bool(g.right[scored(net, g, states, rarity).argmax()]) for g in some]
+    net.train()
+    return float(np.mean(hits))
+
+
+def endless(items: list[Any], draw: random.Random) -> Iterator[Any]:
+    """Yield the items in rounds, each in an order of its own."""
+    while True:
+        draw.shuffle(items)
+        yield from items
+
+
+def main() -> None:
+    """Train and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("groups", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--leave-out", nargs="*", default=LEFT_OUT, help="sources, by how their names begin")
+    parser.add_argument("--start", type=Path, help="state to go on from (torch)")
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--minutes", type=float, default=600)
+    parser.add_argument("--rate", type=float, default=1.0)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--show", type=int, default=60, help="questions of each left-out set that are asked on the way")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    found: dict[str, list[Group]] = {}
+    for file in options.groups:
+        with file.open("rb") as stream:
+            for name, own in pickle.load(stream).items():
+                found.setdefault(name, []).extend(own)
+    draw, states = random.Random(0), States()
+    rarity = network().rarity
+    with tempfile.TemporaryDirectory() as folder:
+        net = Ranker(load_file(str(fetch(Path(folder)))), LAYER)
+    usable = {name: [g for g in own if g.right.any() and not g.right.all()] for name, own in found.items()}
+    sources = {name: own for name, own in usable.items() if own and not name.startswith(tuple(options.leave_out))}
+    left = {
+        source: [g for n, own in found.items() if n.startswith(source) for g in own] for source in options.leave_out
+    }
+    shown = {name: draw.sample(own, min(options.show, len(own))) for name, own in left.items()}
+    sample = [g for own in sources.values() for g in draw.sample(own, min(20, len(own)))]
+    numbers = torch.cat([batch(g.pairs[:8], states, rarity)["numbers"] for g in sample])
+    net.mean.copy_(numbers.mean(0))
+    net.deviation.copy_(numbers.std(0) + 1e-3)
+    if options.start:
+        net.load_state_dict(torch.load(options.start))
+    layers = [p for name, p in net.named_parameters() if name.startswith("layers")]
+    others = [p for name, p in net.named_parameters() if not name.startswith("layers")]
+    optimiser = torch.optim.AdamW([{"params": layers}, {"params": others}], weight_decay=0.01)
+    every = {name: endless(own, draw) for name, own in sources.items()}
+    names, weights = list(sources), [len(own) ** 0.75 for own in sources.values()]
+    begun, losses = time.time(), []
+    print({name: len(own) for name, own in sources.items()}, flush=True)
+    for step in range(options.steps):
+        passed = max(step / options.steps, (time.time() - begun) / 60 / options.minutes)
+        if passed >= 1:
+            break
+        share = min(1, (step + 1) / 100) * max(0.02, 1 - passed) * options.rate
+        for group, rate in zip(optimiser.param_groups, (RATE, HEAD_RATE), strict=True):
+            group["lr"] = rate * share
+        optimiser.zero_grad()
+        loss = loss_of(net, [next(every[n]) for n in draw.choices(names, weights, k=PER_STEP)], states, rarity, draw)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimiser.step()
+        losses.append(loss.item())
+        if step % 100 == 99:
+            print(f"step {step + 1}: loss {np.mean(losses[-100:]):.3f}, {time.time() - begun:.0f} s", flush=True)
+        if step % 500 == 499 or step == options.steps - 1:
+            torch.save(net.state_dict(), options.out.with_suffix(".pt"))
+            figures = {name: first_right(net, own, states, rarity) for name, own in shown.items()}
+            print({name: round(figure, 3) for name, figure in figures.items()}, flush=True)
+    torch.save(net.state_dict(), options.out.with_suffix(".pt"))
+    np.savez(options.out, **net.saved(LAYER, rarity))
+
+
+if __name__ == "__main__":
+    main()

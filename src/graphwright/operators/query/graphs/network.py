@@ -1,0 +1,51 @@
+"""A network reads the question beside each candidate in words, both without the names of things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.protocols import Floats
+from graphwright.operators.query.graphs.forms import Candidate
+from graphwright.operators.query.graphs.matching import Words
+from graphwright.operators.query.query import Named
+from graphwright.operators.query.words import words
+from graphwright.search.facts import Facts
+
+WEIGHTS = "minilm-query"
+"""Folder of the weights."""
+_SHOWN = 2  # names of what a candidate gives
+_LETTERS = 40  # of each
+
+
+def read_candidates(question: Words, candidates: Sequence[Candidate], facts: Facts) -> Floats:
+    """Return how well each candidate says what the question asks, as the network reads them: float32[c]."""
+    pairs = [pair_of(question, candidate, facts) for candidate in candidates]
+    model, scores = MiniLMCrossEncoder(WEIGHTS), np.zeros(len(pairs), np.float32)
+    for asked in dict.fromkeys(pair[0] for pair in pairs):
+        rows = [row for row, pair in enumerate(pairs) if pair[0] == asked]
+        scores[rows] = model.head(model.latents(asked, [pairs[row][1] for row in rows]))
+    return scores
+
+
+def pair_of(question: Words, candidate: Candidate, facts: Facts) -> tuple[str, str]:
+    """Return a question and a candidate in words, "it" in place of each name that the candidate uses.
+
+    The name of a type stays, and so does a number or a date. An example or two of what the candidate gives follow it.
+    """
+    named = [mention for mention in candidate.mentions if mention.name not in facts.types]
+    text = words(_unnamed(candidate.query, {mention.name for mention in named}))
+    shown = [name[:_LETTERS] for name in facts.texts(candidate.ends[:_SHOWN].tolist())]
+    return question.without(named), f"{text} ({'; '.join(shown)})" if shown else text
+
+
+def _unnamed(query: Any, names: set[str]) -> Any:
+    """Return a query, or a part of one, with "it" in place of each of some names."""
+    if isinstance(query, Named):
+        return Named("it") if query.name in names else query
+    parts = {field.name: getattr(query, field.name) for field in fields(query)}
+    return replace(query, **{name: _unnamed(part, names) for name, part in parts.items() if is_dataclass(part)})
