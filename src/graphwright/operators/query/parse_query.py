@@ -11,7 +11,8 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, tree_item
 from graphwright.graph.walks import walk_text
-from graphwright.operators.operator import Operator, source_of
+from graphwright.constraints import Checked
+from graphwright.operators.operator import Operator
 from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
@@ -33,9 +34,6 @@ class MostProbable:
     """
 
     parsers: tuple[QueryParser, ...] = ()
-
-    def __repr__(self) -> str:
-        return source_of(self)
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries of all parsers."""

@@ -267,8 +267,8 @@ class Forms:
                     yield _joined(a, b, Except(_things(a), _things(b)), NEGATED, np.setdiff1d(a.ends, b.ends))
         for b in others:
             if len(b.keys) == 1 and b.keys[0] & 1:
-                a = Where(Everything(), Has((Step(self.steps.relations[b.keys[0] >> 1]),)))
-                yield replace(b, query=Except(a, _things(b)), form=NEGATED)
+                whole = Where(Everything(), Has((Step(self.steps.relations[b.keys[0] >> 1]),)))
+                yield replace(b, query=Except(whole, _things(b)), form=NEGATED)
 
     def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set whose value compares so with literals of the question, or is one of a few."""
@@ -308,7 +308,7 @@ def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:
 
 def _things(candidate: Candidate) -> Things:
     assert not isinstance(candidate.query, (Count, Exists, Aggregate, Difference))
-    return candidate.query  # type: ignore[return-value]
+    return candidate.query
 
 
 def _overlap(a: Candidate, b: Candidate) -> bool:

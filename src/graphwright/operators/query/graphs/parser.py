@@ -13,7 +13,6 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import Encoder, Floats
-from graphwright.operators.operator import source_of
 from graphwright.operators.query.graphs.candidates import paths_of
 from graphwright.operators.query.graphs.ends import end_vectors_of
 from graphwright.operators.query.graphs.features import (
@@ -69,9 +68,6 @@ class GraphQueryParser(Checked):
     weights: Path = WEIGHTS
     length: Annotated[int, Between(1, 4)] = 3
     limit: Annotated[int, AtLeast(1)] = 20
-
-    def __repr__(self) -> str:
-        return source_of(self)
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries that a question may ask, best first; none where it names nothing of the facts."""
