@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from graphwright.constraints import AtLeast, Between, Has
+from graphwright.constraints import AtLeast, Between, Checked, Has
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, tree_item
 from graphwright.graph.walks import walk_text
-from graphwright.constraints import Checked
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
 from graphwright.operators.query.execution import Execution
@@ -26,7 +25,7 @@ from graphwright.search.facts import Facts
 
 
 @dataclass(frozen=True, repr=False)
-class MostProbable:
+class MostProbable(Checked):
     """Several parsers as one: the queries of all, the most probable first; none by default.
 
     >>> MostProbable()
