@@ -127,8 +127,8 @@ class Forms:
                 sample = ends[:: -(-len(ends) // 60) or 1]
                 yield Candidate(query, THINGS, (row,), (last,), (), sample, len(ends), strength, last=last)
             for form, most in ((MOST, True), (LEAST, False)):
-                query = Frequent(Everything(), step, most)
-                yield Candidate(query, form, (row,), (2 * row,), (), sample, len(ends), strength, last=2 * row)
+                frequent = Frequent(Everything(), step, most)
+                yield Candidate(frequent, form, (row,), (2 * row,), (), sample, len(ends), strength, last=2 * row)
 
     def amounts(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the sum and the mean of a value of the things of a set."""
