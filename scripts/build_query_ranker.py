@@ -42,7 +42,8 @@ def main() -> None:
     rarity = trained["rarity"].astype(np.float32)
     inputs = []
     for question, text in random.Random(0).sample(every, PAIRS):
-        inputs.append(joint_input(Match.of(*tokens_of([question, text]), rarity), trained))
+        asked, held = tokens_of([question, text])
+        inputs.append(joint_input(Match.of(asked, held, rarity), trained))
     exact, _ = joint(trained, count, None)
     small, _ = joint(trained, count, calibrate(trained, count, inputs))
     options.into.mkdir(parents=True, exist_ok=True)

@@ -158,8 +158,6 @@ def read_by_network(group: Group) -> Group:
     for asked in dict.fromkeys(pair[0] for pair in pairs):
         rows = [row for row, pair in enumerate(pairs) if pair[0] == asked]
         read[rows] = model.head(model.latents(asked, [pairs[row][1] for row in rows]))
-    assert group.features is not None
-    assert group.scores is not None
     order = np.argsort(-group.scores[: len(pairs)], kind="stable")
     features = with_read(group.features[order], group.scores[order].astype(np.float64), read[order])
     return Group(group.text, [pairs[row] for row in order], group.right[order], group.gives[order], features)

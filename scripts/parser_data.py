@@ -94,8 +94,8 @@ class Group(NamedTuple):
     pairs: list[tuple[str, str]]
     right: Floats
     gives: Floats  # 1 for those that give the answer
-    features: Floats | None = None
-    scores: Floats | None = None
+    features: Floats = np.zeros((0, 0), np.float32)
+    scores: Floats = np.zeros(0, np.float32)
 
 
 def written(part: int | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:

@@ -38,7 +38,7 @@ LEFT_OUT = ("metaqa", "pq-2h", "pql-2h", "written 2", "written None", "others")
 class Ranker(Joint):
     """The joint layers and the head, for pairs of several questions."""
 
-    def forward(self, group: dict[str, torch.Tensor]) -> torch.Tensor:  # type: ignore[override]
+    def forward(self, group: dict[str, torch.Tensor]) -> torch.Tensor:  # type: ignore[override, unused-ignore]
         """Return the score of each pair: float[n]."""
         asked = group["asked"] + self.parts[0] + group["asked_marks"] @ self.asked
         held = group["held"] + self.parts[1] + group["held_marks"] @ self.held
@@ -107,7 +107,7 @@ def loss_of(net: Ranker, some: Sequence[Group], states: States, rarity: Any, dra
     return torch.stack(losses).mean()
 
 
-@torch.no_grad()
+@torch.no_grad()  # type: ignore[untyped-decorator, unused-ignore]
 def scored(net: Ranker, group: Group, states: States, rarity: Any) -> np.ndarray[Any, Any]:
     """Return the score of each pair of a question."""
     parts = [group.pairs[at : at + 24] for at in range(0, len(group.pairs), 24)]
@@ -192,7 +192,8 @@ def main() -> None:
             figures = {name: first_right(net, own, states, rarity) for name, own in shown.items()}
             print({name: round(figure, 3) for name, figure in figures.items()}, flush=True)
     torch.save(net.state_dict(), options.out.with_suffix(".pt"))
-    np.savez(options.out, **net.saved(LAYER, rarity))
+    arrays: dict[str, Any] = net.saved(LAYER, rarity)
+    np.savez(options.out, **arrays)
 
 
 if __name__ == "__main__":
