@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from graphwright import Graph, start
 from graphwright.operators import ExecuteQuery, LikelyQueries, ParseQuery, QueryEvidence, Run
 from graphwright.operators.query.parse_notation import parse_notation
@@ -59,3 +61,24 @@ def test_query_evidence_has_the_statements_of_as_many_things_as_asked() -> None:
 
 def test_query_evidence_without_a_result_is_empty() -> None:
     assert len(QueryEvidence()(start("?", LAKES)).evidence) == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ('exists(("Lake 3" . [lies in]) intersect "Tyrol")', True),
+        ('exists(("Lake 3" . [lies in]) intersect "Austria")', False),
+        ('exists(("Austria" . [lies in]) intersect "Tyrol")', None),
+        ('exists("Austria" . [lies in])', None),
+    ],
+)
+def test_no_is_given_below_certain_only_where_something_else_is_recorded(query: str, value: bool | None) -> None:
+    asked = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery())(start("?", LAKES)).query
+    assert (None if asked is None else asked.result.value) is value
+
+
+def test_no_is_supported_by_what_is_recorded_instead() -> None:
+    query = 'exists(("Lake 3" . [lies in]) intersect "Austria")'
+    state = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery() >> QueryEvidence())(start("?", LAKES))
+    assert state.evidence.texts(LAKES) == ["Lake 3 → [lies in] → Tyrol"]
+    assert [citation.path for citation in state.query.result.citations] == [("Lake 3", "lies in", "Tyrol")]
