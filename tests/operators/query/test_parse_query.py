@@ -15,12 +15,12 @@ from graphwright.search.facts import Facts
 LAKES = Graph.from_triples([(f"Lake {n}", "lies in", "Tyrol") for n in range(30)] + [("Tyrol", "part of", "Austria")])
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fixed:
     """A parser that gives these queries with their probabilities, and counts how often it parses."""
 
     queries: tuple[tuple[str, float], ...]
-    calls: list[str] = field(default_factory=list, hash=False)
+    calls: list[str] = field(default_factory=list)
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         self.calls.append(question)

@@ -68,7 +68,7 @@ class ParseQuery(Operator):
 
 def _parsed(parser: QueryParser, state: State, run: Run) -> list[ScoredQuery]:
     """Return the queries that the question of a state may ask; parsed once in a run."""
-    key = "queries", parser, state.graph.place, state.question.text
+    key = "queries", id(parser), state.graph.place, state.question.text
     return run.once(key, lambda: parser.parse(state.question.text, Facts.of(state.graph)))
 
 
