@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from graphwright import Graph, start
 from graphwright.operators import ExecuteQuery, LikelyQueries, ParseQuery, QueryEvidence, Run
 from graphwright.operators.query.parse_notation import parse_notation
@@ -13,12 +15,12 @@ from graphwright.search.facts import Facts
 LAKES = Graph.from_triples([(f"Lake {n}", "lies in", "Tyrol") for n in range(30)] + [("Tyrol", "part of", "Austria")])
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fixed:
     """A parser that gives these queries with their probabilities, and counts how often it parses."""
 
     queries: tuple[tuple[str, float], ...]
-    calls: list[str] = field(default_factory=list, hash=False)
+    calls: list[str] = field(default_factory=list)
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         self.calls.append(question)
@@ -59,3 +61,24 @@ def test_query_evidence_has_the_statements_of_as_many_things_as_asked() -> None:
 
 def test_query_evidence_without_a_result_is_empty() -> None:
     assert len(QueryEvidence()(start("?", LAKES)).evidence) == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ('exists(("Lake 3" . [lies in]) intersect "Tyrol")', True),
+        ('exists(("Lake 3" . [lies in]) intersect "Austria")', False),
+        ('exists(("Austria" . [lies in]) intersect "Tyrol")', None),
+        ('exists("Austria" . [lies in])', None),
+    ],
+)
+def test_no_is_given_below_certain_only_where_something_else_is_recorded(query: str, value: bool | None) -> None:
+    asked = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery())(start("?", LAKES)).query
+    assert (None if asked is None else asked.result.value) is value
+
+
+def test_no_is_supported_by_what_is_recorded_instead() -> None:
+    query = 'exists(("Lake 3" . [lies in]) intersect "Austria")'
+    state = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery() >> QueryEvidence())(start("?", LAKES))
+    assert state.evidence.texts(LAKES) == ["Lake 3 → [lies in] → Tyrol"]
+    assert [citation.path for citation in state.query.result.citations] == [("Lake 3", "lies in", "Tyrol")]

@@ -65,7 +65,7 @@ class ParseQuery(Operator):
 
 def _parsed(parser: QueryParser, state: State, run: Run) -> list[ScoredQuery]:
     """Return the queries that the question of a state may ask; parsed once in a run."""
-    key = "queries", parser, state.graph.place, state.question.text
+    key = "queries", id(parser), state.graph.place, state.question.text
     return run.once(key, lambda: parser.parse(state.question.text, Facts.of(state.graph)))
 
 
@@ -74,7 +74,7 @@ class ExecuteQuery(Operator):
     """Execute the query of the state over all facts of its graph, and set its result; nothing without a query.
 
     A query that finds nothing is removed, unless its probability is at least `certain`: the answer is then that there
-    is none.
+    is none. A "no" with something else that is recorded, such as another place of birth, finds something.
     """
 
     certain: Annotated[float, Between(0, 1)] = CERTAIN
@@ -88,7 +88,7 @@ class ExecuteQuery(Operator):
         result = result_of(asked.query, Facts.of(state.graph))
         for note in result.notes:
             run.note(note)
-        is_nothing = result.is_empty or not (len(result.things) or isinstance(asked.query, Difference))
+        is_nothing = result.is_empty or not (result.support or isinstance(asked.query, Difference))
         if is_nothing and asked.probability < self.certain:
             run.note(f"nothing is found for {asked.words}")
             return state.with_(query=None)

@@ -63,10 +63,17 @@ class Support:
         return self.execution.things(query.things if isinstance(query, Count | Exists) else query)
 
     def of_first(self, query: Query, limit: int) -> tuple[Supported, ...]:
-        """Return the support of the first `limit` things that a query gives or computes from."""
+        """Return the support of the first `limit` things that a query gives or computes from.
+
+        Of a "no", whether two sets have something in common, it is what holds for the things of each.
+        """
         if isinstance(query, Difference):
             return (*self.of_first(query.first, limit), *self.of_first(query.second, limit))
-        return tuple(self._of_thing(query, thing) for thing in self.things(query)[:limit].tolist())
+        found = tuple(self._of_thing(query, thing) for thing in self.things(query)[:limit].tolist())
+        if found or not (isinstance(query, Exists) and isinstance(query.things, Both)):
+            return found
+        parts = (self.of_first(part, limit) for part in (query.things.first, query.things.second))
+        return tuple(supported for part in parts for supported in part if supported.facts)
 
     def _of_thing(self, query: Query, thing: int) -> Supported:
         things = np.array([thing])

@@ -202,9 +202,16 @@ def test_plain_question_is_answered_with_citations(graph: str, question: str, sh
     assert sorted(answer.short) == sorted(short) and answer.found and answer.citations
 
 
-def test_question_of_yes_or_no_is_answered_with_its_statement() -> None:
-    answer = ask("people", "Was Ada born in Graz?")
-    assert answer.short == ("yes",) and answer.citations[0].path == ("Ada", "born in", "Graz")
+@pytest.mark.parametrize(
+    ("question", "short", "path"),
+    [
+        ("Was Ada born in Graz?", "yes", ("Ada", "born in", "Graz")),
+        ("Was Otto born in Graz?", "no", ("Otto", "born in", "Linz")),
+    ],
+)
+def test_question_of_yes_or_no_is_answered_with_its_statement(question: str, short: str, path: tuple[str, ...]) -> None:
+    answer = ask("people", question)
+    assert answer.short == (short,) and answer.citations[0].path == path
 
 
 @pytest.mark.parametrize(
