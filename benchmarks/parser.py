@@ -23,7 +23,9 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from parser_data import KGQA, Asked, facts_of, read_kgqa, written
 
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.runtime import QUERIES
 from graphwright.operators.query.asked import RECORDED
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.parser import GraphQueryParser
@@ -97,7 +99,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=300, help="questions of each set of KGQA")
     parser.add_argument("--show", action="store_true", help="print the questions that go wrong")
     options = parser.parse_args()
-    asker = GraphQueryParser(MiniLM(), options.weights)
+    asker = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), options.weights)
     for name in options.set:
         if name == "written":
             graphs = [rows_of(facts, asked, asker, options.show) for _, facts, asked in written()]

@@ -20,9 +20,9 @@ from build_encoder import ROOT
 from build_reading import calibrate, joint, outputs
 
 from graphwright.models.embedded.cross_encoder import Match, joint_input, tokens_of
-from graphwright.operators.query.graphs.network import WEIGHTS
+from graphwright.models.embedded.runtime import QUERIES
 
-TARGET = ROOT / "src/graphwright/models/weights" / WEIGHTS
+TARGET = ROOT / "src/graphwright/models/weights" / QUERIES
 PAIRS = 200
 _HEAD = ("parts", "asked", "held", "w1", "b1", "w2", "b2", "past", "mean", "deviation")
 

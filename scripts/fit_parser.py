@@ -32,9 +32,10 @@ from sklearn.linear_model import LogisticRegression
 
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.runtime import QUERIES
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
-from graphwright.operators.query.graphs.network import WEIGHTS as NETWORK
+from graphwright.operators.query.graphs.network import read_pairs
 from graphwright.operators.query.graphs.parser import FEATURES, READ_CANDIDATES
 from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, evidence, with_read
 
@@ -153,11 +154,8 @@ def _boosted(examples: dict[str, list[Example]], rounds: int, seed: int) -> ligh
 
 def read_by_network(group: Group) -> Group:
     """Return a question with its likeliest candidates, whose features now have what the network gives."""
-    model, pairs = MiniLMCrossEncoder(NETWORK), group.pairs[:READ_CANDIDATES]
-    read = np.zeros(len(pairs), np.float32)
-    for asked in dict.fromkeys(pair[0] for pair in pairs):
-        rows = [row for row, pair in enumerate(pairs) if pair[0] == asked]
-        read[rows] = model.head(model.latents(asked, [pairs[row][1] for row in rows]))
+    pairs = group.pairs[:READ_CANDIDATES]
+    read = read_pairs(MiniLMCrossEncoder(QUERIES), pairs)
     order = np.argsort(-group.scores[: len(pairs)], kind="stable")
     features = with_read(group.features[order], group.scores[order].astype(np.float64), read[order])
     return Group(group.text, [pairs[row] for row in order], group.right[order], group.gives[order], features)

@@ -11,7 +11,9 @@ from graphwright.data.records.record import CLAUSE, DOCUMENT
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.methods.answering import either
 from graphwright.methods.options import Help
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.runtime import QUERIES
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import If
 from graphwright.operators.operator import Operator
@@ -44,7 +46,7 @@ def has_records(ix: Snapshot) -> bool:
 
 def graph_parser(ix: Snapshot, hops: int = 3) -> QueryParser:
     """Return the parsers of questions over a graph, with paths of at most `hops` relations, and over its records."""
-    over_graph = GraphQueryParser(MiniLM(), length=hops)
+    over_graph = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), length=hops)
     return MostProbable((over_graph, TableQueryParser(MiniLM())) if has_records(ix) else (over_graph,))
 
 

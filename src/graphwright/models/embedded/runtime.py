@@ -19,8 +19,8 @@ from graphwright.models.protocols import Floats
 REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py and scripts/build_reading.py."
 WEIGHTS = Path(__file__).parents[1] / "weights"
 """The folder of all weights."""
-ENCODER, READING = "all-minilm-l6-v2", "minilm-reading"
-"""Folders of weights: of the encoder; of the cross-encoder and the states of tokens."""
+ENCODER, READING, QUERIES = "all-minilm-l6-v2", "minilm-reading", "minilm-query"
+"""Folders of weights: of the encoder; of the cross-encoder and the states of tokens; of that for queries."""
 
 _T = TypeVar("_T")
 _U = TypeVar("_U")

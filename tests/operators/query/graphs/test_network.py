@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from graphwright import Graph
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.runtime import QUERIES
 from graphwright.operators.query.graphs.forms import THINGS, Candidate
 from graphwright.operators.query.graphs.matching import Words, mentions_of
 from graphwright.operators.query.graphs.network import pair_of, read_candidates
@@ -43,7 +45,7 @@ def test_pair_of_keeps_names_of_types():
 def test_read_candidates_prefers_what_is_asked():
     question = Words.of("Where was Mira Solberg born?")
     asked, other = (candidate(question, f'"Mira Solberg".{step}') for step in ("[place of birth]", "~[designed by]"))
-    scores = read_candidates(question, [other, asked, other], FACTS)
+    scores = read_candidates(MiniLMCrossEncoder(QUERIES), question, [other, asked, other], FACTS)
     assert scores.argmax() == 1
     assert scores[0] == pytest.approx(scores[2])
 

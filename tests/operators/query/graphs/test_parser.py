@@ -1,15 +1,20 @@
 """The parser of questions over graphs."""
 
+from dataclasses import replace
+
 import pytest
 
 from graphwright import Graph
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.runtime import QUERIES
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.graphs.forms import COUNT, EXISTS, LARGEST
 from graphwright.operators.query.graphs.parser import FEATURES, GraphQueryParser, Reading
 from graphwright.operators.query.graphs.scorer import WEIGHTS, read_scorer
 from graphwright.search.facts import Facts
 
+PARSER = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES))
 BRIDGES = [
     ("Norsund Bridge", "designed by", "Mira Solberg"),
     ("Norsund Bridge", "crosses", "Ulva"),
@@ -42,12 +47,12 @@ def facts() -> Facts:
     ],
 )
 def test_parse_a_question_of_one_or_two_steps_gives_its_answers(facts, question, answers):
-    best = GraphQueryParser(MiniLM()).parse(question, facts)[0]
+    best = PARSER.parse(question, facts)[0]
     assert sorted(facts.texts(execute(best.query, facts).tolist())) == answers
 
 
 def test_parse_orders_queries_by_score_and_bounds_probabilities(facts):
-    queries = GraphQueryParser(MiniLM(), limit=7).parse("How long is the Halvik Bridge?", facts)
+    queries = replace(PARSER, limit=7).parse("How long is the Halvik Bridge?", facts)
     assert len(queries) == 7
     assert [q.score for q in queries] == sorted((q.score for q in queries), reverse=True)
     assert all(0 <= q.probability <= 1 for q in queries)
@@ -55,11 +60,11 @@ def test_parse_orders_queries_by_score_and_bounds_probabilities(facts):
 
 
 def test_parse_over_no_facts_gives_none():
-    assert GraphQueryParser(MiniLM()).parse("Who designed it?", Facts(Graph.from_triples([]).columns)) == []
+    assert PARSER.parse("Who designed it?", Facts(Graph.from_triples([]).columns)) == []
 
 
 def test_parse_an_empty_question_gives_none(facts):
-    assert GraphQueryParser(MiniLM()).parse("", facts) == []
+    assert PARSER.parse("", facts) == []
 
 
 def test_candidates_have_each_form_that_the_facts_bear(facts):

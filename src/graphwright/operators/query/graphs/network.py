@@ -8,27 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.protocols import Floats
+from graphwright.models.protocols import CrossEncoder, Floats
 from graphwright.operators.query.graphs.forms import Candidate
 from graphwright.operators.query.graphs.matching import Words
 from graphwright.operators.query.query import Named
 from graphwright.operators.query.words import words
 from graphwright.search.facts import Facts
 
-WEIGHTS = "minilm-query"
-"""Folder of the weights."""
 _SHOWN = 2  # names of what a candidate gives
 _LETTERS = 40  # of each
 
 
-def read_candidates(question: Words, candidates: Sequence[Candidate], facts: Facts) -> Floats:
+def read_candidates(network: CrossEncoder, question: Words, candidates: Sequence[Candidate], facts: Facts) -> Floats:
     """Return how well each candidate says what the question asks, as the network reads them: float32[c]."""
-    pairs = [pair_of(question, candidate, facts) for candidate in candidates]
-    model, scores = MiniLMCrossEncoder(WEIGHTS), np.zeros(len(pairs), np.float32)
+    return read_pairs(network, [pair_of(question, candidate, facts) for candidate in candidates])
+
+
+def read_pairs(network: CrossEncoder, pairs: Sequence[tuple[str, str]]) -> Floats:
+    """Return the score of each pair of a question and a candidate in words: float32[n]."""
+    scores = np.zeros(len(pairs), np.float32)
     for asked in dict.fromkeys(pair[0] for pair in pairs):
         rows = [row for row, pair in enumerate(pairs) if pair[0] == asked]
-        scores[rows] = model.head(model.latents(asked, [pairs[row][1] for row in rows]))
+        scores[rows] = network.head(network.latents(asked, [pairs[row][1] for row in rows]))
     return scores
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.models.protocols import Encoder, Floats
+from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.query.graphs.candidates import paths_of
 from graphwright.operators.query.graphs.ends import end_vectors_of
 from graphwright.operators.query.graphs.features import (
@@ -52,19 +52,21 @@ class GraphQueryParser(Checked):
     """Parse questions over graphs: enumerate queries from what a question names, and rank them by a fitted scorer.
 
     Candidates are paths of at most `length` relations from the named things, what several have in common, conditions,
-    negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted.
+    negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted;
+    `network`: reads the likeliest candidates beside the question.
     `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
     query after the first is what the first leaves, shared by the scores.
 
     >>> from graphwright import Graph
-    >>> from graphwright.models import MiniLM
+    >>> from graphwright.models import MiniLM, MiniLMCrossEncoder
     >>> films = [("Alien", "directed by", "Ridley Scott"), ("Alien", "release year", "1979")]
     >>> facts = Facts(Graph.from_triples(films).columns)
-    >>> GraphQueryParser(MiniLM()).parse("Who directed Alien?", facts)[0].query
+    >>> GraphQueryParser(MiniLM(), MiniLMCrossEncoder("minilm-query")).parse("Who directed Alien?", facts)[0].query
     Follow(things=Named(name='Alien'), step=Step(relation='directed by', inverse=False))
     """
 
     encoder: Encoder
+    network: CrossEncoder
     weights: Path = WEIGHTS
     length: Annotated[int, Between(1, 4)] = 3
     limit: Annotated[int, AtLeast(1)] = 20
@@ -80,7 +82,7 @@ class GraphQueryParser(Checked):
         scores = scorer(features)
         chosen = np.argsort(-scores, kind="stable")[:READ_CANDIDATES]
         candidates = [candidates[row] for row in chosen.tolist()]
-        read = read_candidates(reading.words, candidates, facts)
+        read = read_candidates(self.network, reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)
         scores = scorer.last(features)
         best = scorer.probability(features, scores)
