@@ -240,7 +240,7 @@ def last(options: argparse.Namespace) -> None:
             continue
         read = [read_by_network(g) if g.pairs else g for g in own]
         if kind == "others":
-            training[rest[0]] = [g for g in read if g.pairs]
+            training.setdefault(rest[0], []).extend(g for g in read if g.pairs)
         elif kind == "written" and rest[0] == "2":
             training.setdefault("written", []).extend(g for g in read if g.pairs and g.gives.any())
             lacking += [g for g in read if g.pairs and not g.gives.any()]

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from graphwright.search.relation_index import relation_phrase
-from parser_data import KGQA, Asked, Group, facts_of, gives_same, read_kgqa, right_of, worlds, written
+from graphwright.search.relation_names import relation_phrase
+from parser_data import KGQA, Asked, Group, facts_of, gives_same, read_kgqa, right_of, shape_of_query, worlds, written
 from parser_worlds import domains
 
 from graphwright.models.embedded.encoder import MiniLM
@@ -95,9 +95,15 @@ def main() -> None:
             found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
         print("written", part, len(found), flush=True)
     for domain in domains() if "worlds" in options.sources else ():
-        for first, seed in (("worlds", 300_000), ("others", 600_000)):
-            made = worlds(domain.name, seed, options.worlds if first == "worlds" else options.worlds // 3)
+        for first, seed, count in (
+            ("worlds", 300_000, options.worlds), ("others", 600_000, options.worlds // 3),
+        ):  # fmt: skip
+            made = worlds(domain.name, seed, count)
             found[f"{first} {domain.name}"] = [g for facts, some in made for g in groups(facts, some, encoder, scorer)]
+            deep = ((facts, list(filter(_is_deep, some))) for facts, some in worlds(domain.name, seed + 500, 3 * count))
+            found[f"{first} {domain.name} deep"] = [
+                g for facts, some in deep for g in groups(facts, some, encoder, scorer)
+            ]
         print(domain.name, len(found[f"worlds {domain.name}"]), flush=True)
     if "simple" in options.sources:
         found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
@@ -106,6 +112,11 @@ def main() -> None:
         found[name] = list(groups(facts, read_kgqa(data, name, options.measured, True), encoder, scorer))
         print(name, len(found[name]), flush=True)
     write(found, options.into)
+
+
+def _is_deep(asked: Asked) -> bool:
+    """Return whether a question takes three steps or more: few of the made ones do."""
+    return asked.gold is not None and not isinstance(asked.gold, list) and shape_of_query(asked.gold)[0] >= 3
 
 
 def write(found: dict[str, list[Group]], file: Path) -> None:
