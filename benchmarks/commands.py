@@ -151,7 +151,7 @@ def _others() -> Iterator[Command]:
         yield Command(name, (script, "--only", name.split()[1]), cost, (writes,), data=("multihop",))
     yield Command("shards", ("serving/shards.py",), 1.0, (("shards.json",),), data=("multihop",))
     yield Command("kernels steiner", ("kernels.py", "--only", "steiner"), 0.3, (("steiner.md",),))
-    for name, cost in {"documents": 3.0, "graphs": 1.0, "records": 0.3}.items():
+    for name, cost in {"documents": 3.0, "graphs": 1.0, "records": 0.3, "office": 1.0}.items():
         call = ("everyday.py", name, "--half", "both")
         yield Command(f"everyday {name}", call, cost, ((f"everyday-{name}.json",),))
     languages = ("ar", "de", "es", "fr", "ja", "ko", "pl", "ru", "uk", "zh")

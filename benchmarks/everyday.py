@@ -1,7 +1,8 @@
-"""Measure answers to everyday questions over manuals, tables, mail and notes, records, or graphs, without a judge.
+"""Measure answers to everyday questions over manuals, tables, mail and notes, records, office files, or graphs.
 
     python benchmarks/everyday.py graphs [--method NAME] [--half open|closed|both] [--show]
     python benchmarks/everyday.py records [--method NAME] [--half open|closed|both] [--show]
+    python benchmarks/everyday.py office [--method NAME] [--half open|closed|both] [--show]
     python benchmarks/everyday.py [documents] [--work FOLDER] [--method NAME] [--half open|closed|both] [--show]
     python benchmarks/everyday.py --llm MODEL --base-url URL [--method NAME]
 
@@ -9,9 +10,10 @@ The packages in `everyday/sources.toml` are fetched through the clients of their
 against their SHA-256, extracted (manual pages need groff) and indexed together; all of it is kept in `everyday` in the
 folder of `--work`, the index in that of the state of the code. A source whose version is no longer served is named,
 and its questions are left out. With `graphs`,
-each file of `everyday/graphs` is imported into an index of its own; with `records`, the files of `everyday/records`
-(tables, mails, a chat, clauses, versions) are indexed together. Every question of the half is asked, and scored by
-`questions/score.py`. Writes `everyday-documents.json` and `.md`, or those of `everyday-graphs` or `everyday-records`.
+each file of `everyday/graphs` is imported into an index of its own; with `records` or `office`, the files of
+`everyday/records` (tables, mails, a chat, clauses, versions) or `everyday/office` (contracts, minutes, invoices and the
+like) are indexed together. Every question of the half is asked, and scored by `questions/score.py`, without a judge.
+Writes `everyday-documents.json` and `.md`, or those of `everyday-graphs`, `everyday-records` or `everyday-office`.
 """
 
 from __future__ import annotations
@@ -73,16 +75,16 @@ def over_graphs(options: Namespace) -> Record:
     return results(rows, ", ".join(methods), options) | {"graphs": graphs}
 
 
-def over_records(options: Namespace) -> Record:
-    """Ask the questions over tables, mails, a chat, clauses and versions, and return the results."""
-    questions = of_half(read_everyday(QUESTIONS / "records.jsonl"), options.half)
+def over_files(options: Namespace) -> Record:
+    """Ask the questions over the files in the folder that the options name, and return the results."""
+    questions = of_half(read_everyday(QUESTIONS / f"{options.over}.jsonl"), options.half)
     with TemporaryDirectory() as folder, Index(Path(folder) / "index") as index:
-        index.sync(QUESTIONS / "records")
+        index.sync(QUESTIONS / options.over)
         rows = ask_all(index, questions, options)
         return results(rows, options.method or index.default_method, options) | {"documents": index.documents}
 
 
-OVER = {"documents": over_documents, "graphs": over_graphs, "records": over_records}
+OVER = {"documents": over_documents, "graphs": over_graphs, "records": over_files, "office": over_files}
 
 
 def main() -> None:
