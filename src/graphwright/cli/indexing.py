@@ -45,7 +45,6 @@ def index(
     ],
     into: Into,
     *,
-    openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
     encoder: Encoder = None,
     new: NewIndexOptions,
     references: References = None,
@@ -60,13 +59,7 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    from graphwright.data import read_openie
-    from graphwright.extract import Precomputed
-
-    settings = new.settings()
-    if openie is not None and (model.llm or estimate):
-        raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
-    llm = None if openie is not None else model.settings(into)
+    settings, llm = new.settings(), model.settings(into)
     client = _client(llm, into, model, dry_run=estimate)
     refer, reading = _references(references, llm, client), files.read_options()
     skipped: list[Skipped] = []
@@ -78,8 +71,7 @@ def index(
             chunks = _new_chunks(documents, into, settings, reading, transform)
             show_estimate(chunks, llm, model, citing, as_json=as_json)
             return
-        precomputed = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
-        extractor = precomputed or _extractor(llm, client, model)
+        extractor = _extractor(llm, client, model)
         with where.started() as engine, opened_index(into, settings, encoder, extractor) as opened:
             _change(
                 opened,
