@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from graphwright.data import Document, ReadOptions, Skipped
     from graphwright.extract import Excerpt, Extractor
     from graphwright.index_folder.index import Index
-    from graphwright.models import LLM, LLMSettings, Usage
-    from graphwright.store import Changes, Progress
+    from graphwright.models import LLM, LLMSettings
+    from graphwright.store import Changes
 
 
 @expanded
@@ -45,7 +45,6 @@ def index(
     ],
     into: Into,
     *,
-    openie: Annotated[Path | None, "File of entities and triples (openie.jsonl), to use instead of extraction."] = None,
     encoder: Encoder = None,
     new: NewIndexOptions,
     references: References = None,
@@ -60,13 +59,7 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    from graphwright.data import read_openie
-    from graphwright.extract import Precomputed
-
-    settings = new.settings()
-    if openie is not None and (model.llm or estimate):
-        raise OptionError("--openie replaces extraction; leave out --llm and --estimate.")
-    llm = None if openie is not None else model.settings(into)
+    settings, llm = new.settings(), model.settings(into)
     client = _client(llm, into, model, dry_run=estimate)
     refer, reading = _references(references, llm, client), files.read_options()
     skipped: list[Skipped] = []
@@ -78,23 +71,10 @@ def index(
             chunks = _new_chunks(documents, into, settings, reading, transform)
             show_estimate(chunks, llm, model, citing, as_json=as_json)
             return
-        precomputed = None if openie is None else Precomputed.of(read_openie(openie, skipped.append))
-        extractor = precomputed or _extractor(llm, client, model)
+        extractor = _extractor(llm, client, model)
         with where.started() as engine, opened_index(into, settings, encoder, extractor) as opened:
-            _change(
-                opened,
-                lambda show, usage: opened.add(
-                    documents,
-                    show,
-                    usage=usage,
-                    options=reading,
-                    transform=refer and partial(refer, usage=usage, progress=show),
-                    engine=engine,
-                ),
-                skipped,
-                model=llm is not None,
-                as_json=as_json,
-            )
+            add = partial(opened.add, documents, options=reading, engine=engine)
+            _change(opened, add, skipped, refer, model=llm is not None, as_json=as_json)
 
 
 @expanded
@@ -120,20 +100,8 @@ def sync(
     client = _client(llm, into, model)
     refer, extractor = _references(references, llm, client), _extractor(llm, client, model)
     with where.started() as engine, opened_index(into, {}, encoder, extractor) as opened:
-        _change(
-            opened,
-            lambda show, usage: opened.sync(
-                folder,
-                show,
-                usage=usage,
-                options=reading,
-                transform=refer and partial(refer, usage=usage, progress=show),
-                engine=engine,
-            ),
-            [],
-            model=llm is not None,
-            as_json=as_json,
-        )
+        work = partial(opened.sync, folder, options=reading, engine=engine)
+        _change(opened, work, [], refer, model=llm is not None, as_json=as_json)
 
 
 @expanded
@@ -160,8 +128,7 @@ def reextract(
     if estimate:
         show_estimate(opened.chunks_to_reextract(ids or None), llm, model, (), as_json=as_json)
         return
-    work = lambda show, usage: opened.reextract(ids or None, show, usage=usage)  # noqa: E731
-    changes = _change(opened, work, [], model=llm is not None, as_json=as_json)
+    changes = _change(opened, partial(opened.reextract, ids or None), [], model=llm is not None, as_json=as_json)
     if llm is not None and changes.pending and not changes.extracted:
         raise SystemExit(1)
 
@@ -257,7 +224,13 @@ def _new_chunks(
 
 
 def _change(
-    index: Index, work: Callable[[Progress, Usage], Changes], skipped: list[Skipped], *, model: bool, as_json: bool
+    index: Index,
+    work: Callable[..., Changes],
+    skipped: list[Skipped],
+    refer: Callable[..., list[Document]] | None = None,
+    *,
+    model: bool,
+    as_json: bool,
 ) -> Changes:
     """Change an index, with progress; print the changes. `model`: whether a language model extracts."""
     from graphwright.models import Usage
@@ -265,7 +238,8 @@ def _change(
     note_compilation()
     usage, start = Usage(), time.perf_counter()
     with progress(usage) as show:
-        changes = work(show, usage)
+        transform = {} if refer is None else {"transform": partial(refer, usage=usage, progress=show)}
+        changes = work(progress=show, usage=usage, **transform)
     seconds, info = time.perf_counter() - start, index.info()
     changes.skipped += skipped
     show_changes(changes, info, seconds, model=model, as_json=as_json)

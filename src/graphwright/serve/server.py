@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
 from graphwright import Index
 from graphwright.errors import ModelError
+from graphwright.models import Cancellation
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
@@ -22,6 +23,8 @@ from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.telemetry import Telemetry
 from graphwright.serve.workers import Workers
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,24 @@ ServerOf = Annotated[Server, Depends(server_of)]
 """The server, as a parameter of a route."""
 
 
-async def index_of(ix: str, server: ServerOf, request: Request) -> Index:
-    """Return the index of the path parameter `ix`. Raises NotFoundError if the client sees none with this name."""
-    return server.index(ix, granted(request))
+@dataclass(frozen=True)
+class Call:
+    """A request about the index of its path, which has the name `ix`."""
+
+    ix: str
+    index: Index
+    server: Server
+    request: Request
+
+    async def run(self, work: Callable[[Cancellation], _T], *, llm: bool = False) -> _T:
+        """Run work in a thread, until the client disconnects; see `Workers.run`."""
+        return await self.server.workers.run(work, self.request, llm=llm)
 
 
-IndexOf = Annotated[Index, Depends(index_of)]
-"""The index of the path parameter `ix`, as a parameter of a route."""
+async def call_of(ix: str, server: ServerOf, request: Request) -> Call:
+    """Return the call of a request. Raises NotFoundError if the client sees no index with this name."""
+    return Call(ix, server.index(ix, granted(request)), server, request)
+
+
+CallOf = Annotated[Call, Depends(call_of)]
+"""The call, as a parameter of a route below an index."""

@@ -28,7 +28,7 @@ from graphwright.serve.schemas.documents import (
     SyncBody,
 )
 from graphwright.serve.security.authentication import require
-from graphwright.serve.server import IndexOf, Server, ServerOf
+from graphwright.serve.server import Call, CallOf, Server
 from graphwright.serve.views import documents as views
 
 router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
@@ -78,101 +78,85 @@ MaxCost = Annotated[
 
 @router.get("", response_model=DocumentsReply, dependencies=_READ)
 async def documents(
-    index: IndexOf,
-    server: ServerOf,
-    request: Request,
+    call: CallOf,
     q: Annotated[str, Query(max_length=1_000, description="Text that the id or the title contains.")] = "",
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Any:
     """List the documents by id."""
-    return await server.workers.run(lambda _: views.documents(index, q, offset, limit), request)
+    return await call.run(lambda _: views.documents(call.index, q, offset, limit))
 
 
 @router.get("/{document}", response_model=DocumentReply, dependencies=_READ)
-async def document(document: DocumentPath, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def document(document: DocumentPath, call: CallOf) -> Any:
     """Return a document's title, metadata and passages, with the entities that each names."""
-    return await server.workers.run(lambda _: views.document(index, document_id(document)), request)
+    return await call.run(lambda _: views.document(call.index, document_id(document)))
 
 
 @router.post("", status_code=202, response_model=QueuedReply, openapi_extra=_BODY, dependencies=_WRITE)
-async def add(
-    ix: str,
-    index: IndexOf,
-    server: ServerOf,
-    request: Request,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-) -> Any:
+async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
     """Add documents; replace those with a known id.
 
     JSON has texts; multipart/form-data has files, and archives of files (zip, tar.gz). The file name is the id.
     """
-    server.jobs.check_writable(ix)
-    budget = _budget(ix, server, max_tokens, max_cost)
-    upload = await _received(request, server, new_id())
+    jobs = call.server.jobs
+    jobs.check_writable(call.ix)
+    budget = _budget(call, max_tokens, max_cost)
+    upload = await _received(call, new_id())
     id = upload.folder.name
 
     def queue(_: Cancellation) -> Job:
         try:
-            return server.jobs.submit(ix, "add", budget, id)
+            return jobs.submit(call.ix, "add", budget, id)
         except BaseException:
-            server.jobs.uploads.delete(id)
+            jobs.uploads.delete(id)
             raise
 
-    return _queued(await server.workers.run(queue), ix)
+    return _queued(await call.server.workers.run(queue), call.ix)
 
 
 @router.delete("/{document}", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
-async def remove(ix: str, document: DocumentPath, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def remove(document: DocumentPath, call: CallOf) -> Any:
     """Remove a document. The graph becomes the one that would have been built without it."""
     id = document_id(document)
 
     def queue(_: Cancellation) -> Job:
-        server.jobs.check_writable(ix)
-        views.check_removable(index, id)
-        return server.jobs.submit(ix, "remove", {"ids": [id]})
+        call.server.jobs.check_writable(call.ix)
+        views.check_removable(call.index, id)
+        return call.server.jobs.submit(call.ix, "remove", {"ids": [id]})
 
-    return _queued(await server.workers.run(queue, request), ix)
+    return _queued(await call.run(queue), call.ix)
 
 
 @router.post("/sync", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
-async def sync(
-    ix: str,
-    body: SyncBody,
-    index: IndexOf,
-    server: ServerOf,
-    request: Request,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-) -> Any:
+async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
     """Sync the index with a folder that the server's settings list for it."""
-    folders = server.settings.folders.get(ix, {})
+    folders = call.server.settings.folders.get(call.ix, {})
     if body.folder not in folders:
         names = ", ".join(folders) or "none"
         raise NotFoundError(
             f"There is no folder {body.folder!r} for this index; there are: {names}. The server's settings list them "
-            f"in [folders.{ix}].{meant(body.folder, folders)}"
+            f"in [folders.{call.ix}].{meant(body.folder, folders)}"
         )
-    task = {"folder": str(folders[body.folder].resolve()), **_budget(ix, server, max_tokens, max_cost)}
-    return _queued(await server.workers.run(lambda _: server.jobs.submit(ix, "sync", task), request), ix)
+    task = {"folder": str(folders[body.folder].resolve()), **_budget(call, max_tokens, max_cost)}
+    return _queued(await call.run(lambda _: call.server.jobs.submit(call.ix, "sync", task)), call.ix)
 
 
 @router.post("/estimate", response_model=EstimateReply, openapi_extra=_BODY, dependencies=_WRITE)
-async def estimated(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def estimated(call: CallOf) -> Any:
     """Estimate the calls and the cost of the language model for adding these documents; changes nothing."""
-    server.jobs.check_writable(ix)
-    upload = await _received(request, server, new_id())
+    call.server.jobs.check_writable(call.ix)
+    upload = await _received(call, new_id())
     try:
-        return await server.workers.run(lambda cancel: _estimate(ix, upload, server, cancel), request)
+        return await call.run(lambda cancel: _estimate(call, upload, cancel))
     finally:
-        server.jobs.uploads.delete(upload.folder.name)
+        call.server.jobs.uploads.delete(upload.folder.name)
 
 
-def _estimate(ix: str, upload: Upload, server: Server, cancel: Cancellation) -> dict[str, Any]:
-    llm = server.models.settings(ix) if server.settings.extract else None
+def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any]:
+    llm = call.server.models.settings(call.ix) if call.server.settings.extract else None
     skipped: list[Skipped] = []
-    excerpts = server.catalog[ix].chunks_to_extract(upload.documents(skipped.append, cancel.check))
+    excerpts = call.index.chunks_to_extract(upload.documents(skipped.append, cancel.check))
     expected = (
         Estimate(len(excerpts), 0, 0, 0, 0.0, 0.0)
         if llm is None
@@ -185,9 +169,9 @@ def _estimate(ix: str, upload: Upload, server: Server, cancel: Cancellation) -> 
     }
 
 
-def _budget(ix: str, server: Server, max_tokens: int | None, max_cost: float | None) -> dict[str, Any]:
+def _budget(call: Call, max_tokens: int | None, max_cost: float | None) -> dict[str, Any]:
     """Return the budget of a job. Raises OptionError for a cost limit without prices."""
-    llm = server.models.settings(ix)
+    llm = call.server.models.settings(call.ix)
     if max_cost is not None and (llm is None or llm.prices is None):
         raise OptionError(
             "max_cost needs a language model with prices: give them in the server's settings, under [llm]."
@@ -200,15 +184,15 @@ def _queued(job: Job, index: str) -> dict[str, Any]:
     return {"job": job.to_dict(index)}
 
 
-async def _received(request: Request, server: Server, id: str) -> Upload:
+async def _received(call: Call, id: str) -> Upload:
     """Store the documents of a request's body for the job `id`."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "application/json":
-        body = await request.body()
-        return await server.workers.run(lambda _: _store_json(body, server, id), request)
+        body = await call.request.body()
+        return await call.run(lambda _: _store_json(body, call.server, id))
     if kind != "multipart/form-data":
         raise MediaTypeError(f"The body is {kind or 'of no type'}; send application/json or multipart/form-data.")
-    return await _receive_files(request, server, id)
+    return await _receive_files(call.request, call.server, id)
 
 
 def _store_json(body: bytes, server: Server, id: str) -> Upload:

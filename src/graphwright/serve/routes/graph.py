@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query
 
 from graphwright.models import Cancellation
 from graphwright.serve.addressing import document_id
 from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply, TextReply
 from graphwright.serve.security.authentication import require
-from graphwright.serve.server import IndexOf, ServerOf
+from graphwright.serve.server import CallOf
 from graphwright.serve.views import graph as views
 from graphwright.serve.views.documents import document_text
 from graphwright.serve.views.documents import text as text_of
@@ -26,59 +26,48 @@ Place = Annotated[int | None, Query(ge=0, le=_MAX_CHARACTERS, description="A cha
 
 @router.get("/entities", response_model=EntitiesReply)
 async def entities(
-    index: IndexOf,
-    server: ServerOf,
-    request: Request,
+    call: CallOf,
     q: Annotated[str, Query(max_length=1_000, description="A name, or the beginning of one.")] = "",
     limit: Limit = 20,
 ) -> Any:
     """Search entities by name; without a name, list the best connected."""
-    return await server.workers.run(lambda _: {"entities": views.entities(index.snapshot, q, limit)}, request)
+    return await call.run(lambda _: {"entities": views.entities(call.index.snapshot, q, limit)})
 
 
 @router.get("/entities/{node}", response_model=EntityReply)
 async def entity(
     node: Node,
-    index: IndexOf,
-    server: ServerOf,
-    request: Request,
+    call: CallOf,
     offset: Annotated[int, Query(ge=0, le=10**9, description="Entries to leave out at the beginning.")] = 0,
     limit: Limit = 50,
 ) -> Any:
     """Return an entity with its statements, neighbours and passages."""
 
     def work(_: Cancellation) -> dict[str, Any]:
-        graph = index.graph
+        graph = call.index.graph
         return views.entity(graph, views.node_of(graph, node), offset, limit)
 
-    return await server.workers.run(work, request)
+    return await call.run(work)
 
 
 @router.get("/paths", response_model=PathsReply)
 async def paths(
-    index: IndexOf,
-    server: ServerOf,
-    request: Request,
+    call: CallOf,
     source: Annotated[End, Query(alias="from")],
     target: Annotated[End, Query(alias="to")],
     limit: Limit = 5,
 ) -> Any:
     """Find the shortest paths between two nodes."""
-
-    return await server.workers.run(lambda _: {"paths": views.paths(index.graph, source, target, limit)}, request)
+    return await call.run(lambda _: {"paths": views.paths(call.index.graph, source, target, limit)})
 
 
 @router.get("/documents/{document}/text", response_model=TextReply)
 async def text(
     document: Annotated[str, Path(description="Id of a document, percent-encoded.", examples=["graz.md"])],
-    index: IndexOf,
-    server: ServerOf,
-    request: Request,
+    call: CallOf,
     start: Place = 0,
     end: Place = None,
 ) -> Any:
     """Return characters of a document, counted as in citations; by default all."""
     id = document_id(document)
-    return await server.workers.run(
-        lambda _: {"document": id, **document_text(text_of(index, id), start or 0, end)}, request
-    )
+    return await call.run(lambda _: {"document": id, **document_text(text_of(call.index, id), start or 0, end)})

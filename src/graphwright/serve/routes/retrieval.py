@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 
 from graphwright.models import Cancellation
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
@@ -22,7 +22,7 @@ from graphwright.serve.schemas.answers import (
 )
 from graphwright.serve.schemas.queries import QueryBody, QueryReply, SchemaReply
 from graphwright.serve.security.authentication import require
-from graphwright.serve.server import IndexOf, Server, ServerOf
+from graphwright.serve.server import Call, CallOf
 from graphwright.serve.workers import Stream
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=[require("read")])
@@ -31,10 +31,10 @@ _EVENTS = event_stream(
 )
 
 
-def query_of(body: Asked, server: Server, method: str | None, request: Request) -> Query:
+def query_of(body: Asked, call: Call, method: str | None) -> Query:
     """Return the query of a body."""
-    name, conditions = request.path_params["ix"], filter_of(body.filter)
-    return query_to(server, name, body.question, method, body.top_k, conditions, offline=body.offline, request=request)
+    options = method, body.top_k, filter_of(body.filter)
+    return query_to(call.server, call.ix, body.question, *options, offline=body.offline, request=call.request)
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
@@ -43,47 +43,46 @@ def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
 
 
 @router.post("/retrieve", response_model=RetrievalReply)
-async def retrieve(body: QuestionBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def retrieve(body: QuestionBody, call: CallOf) -> Any:
     """Rank passages for a question, without an answer and without a language model."""
-    query = query_of(body, server, body.method, request)
-    return JSONReply(await server.workers.run(lambda cancel: to_json(query.retrieve(index, cancel)), request))
+    query = query_of(body, call, body.method)
+    return JSONReply(await call.run(lambda cancel: to_json(query.retrieve(call.index, cancel))))
 
 
 @router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
-async def ask(body: QuestionBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def ask(body: QuestionBody, call: CallOf) -> Any:
     """Answer a question with verified citations; as events with `stream` or Accept: text/event-stream."""
-    query = query_of(body, server, body.method, request)
+    query, index = query_of(body, call, body.method), call.index
     llm = query.waits_for_llm(index)
-    if body.stream or "text/event-stream" in request.headers.get("accept", ""):
-        stream: Stream[bytes] = await server.workers.stream(
+    if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
+        stream: Stream[bytes] = await call.server.workers.stream(
             lambda send, cancel: query.ask(index, cancel, lambda item: send(event(item.kind, item.data))), llm=llm
         )
-        failed = lambda error: event("error", reported(error, server.catalog))  # noqa: E731
+        failed = lambda error: event("error", reported(error, call.server.catalog))  # noqa: E731
         return EventStream(stream, stream.close, failed)
-    return JSONReply(await server.workers.run(lambda cancel: to_json(query.ask(index, cancel)), request, llm=llm))
+    return JSONReply(await call.run(lambda cancel: to_json(query.ask(index, cancel)), llm=llm))
 
 
 @router.post("/query", response_model=QueryReply)
-async def query(body: QueryBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def query(body: QueryBody, call: CallOf) -> Any:
     """Run a query exactly over the statements of the graph and the records of the documents, with its sources."""
     conditions = filter_of(body.filter)
-    result = await server.workers.run(lambda _: to_json(index.query(body.query, filter=conditions).to_dict()), request)
-    return JSONReply(result)
+    return JSONReply(await call.run(lambda _: to_json(call.index.query(body.query, filter=conditions).to_dict())))
 
 
 @router.get("/schema", response_model=SchemaReply)
-async def schema(index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def schema(call: CallOf) -> Any:
     """List the types and relations that a query may name."""
-    return JSONReply(await server.workers.run(lambda _: to_json(index.schema()), request))
+    return JSONReply(await call.run(lambda _: to_json(call.index.schema())))
 
 
 @router.post("/compare", response_model=CompareReply)
-async def compare(body: CompareBody, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def compare(body: CompareBody, call: CallOf) -> Any:
     """Answer a question by several methods, one after the other."""
-    queries = [query_of(body, server, method, request) for method in body.methods]
+    queries = [query_of(body, call, method) for method in body.methods]
 
     def answers(cancel: Cancellation) -> str:
-        return to_json({"question": body.question, "results": [query.ask(index, cancel) for query in queries]})
+        return to_json({"question": body.question, "results": [query.ask(call.index, cancel) for query in queries]})
 
-    llm = any([query.waits_for_llm(index) for query in queries])
-    return JSONReply(await server.workers.run(answers, request, llm=llm))
+    llm = any([query.waits_for_llm(call.index) for query in queries])
+    return JSONReply(await call.run(answers, llm=llm))

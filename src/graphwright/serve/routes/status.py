@@ -12,7 +12,7 @@ from graphwright.methods.registry import METHODS
 from graphwright.serve.problems import StartingError
 from graphwright.serve.schemas.answers import IndexesReply, IndexReply, MethodsReply
 from graphwright.serve.security.authentication import GrantOf, require
-from graphwright.serve.server import IndexOf, ServerOf
+from graphwright.serve.server import CallOf, ServerOf
 from graphwright.serve.telemetry.telemetry import CONTENT_TYPE
 
 router = APIRouter(tags=["status"])
@@ -47,9 +47,9 @@ async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
 
 
 @router.get("/v1/indexes/{ix}", dependencies=[require("read")], response_model=IndexReply)
-async def one_index(ix: str, index: IndexOf, server: ServerOf, request: Request) -> Any:
+async def one_index(call: CallOf) -> Any:
     """Return facts about an index."""
-    return await server.workers.run(lambda _: server.facts(ix), request)
+    return await call.run(lambda _: call.server.facts(call.ix))
 
 
 @router.get("/v1/methods", dependencies=[require("read")], response_model=MethodsReply)
