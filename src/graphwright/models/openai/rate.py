@@ -17,6 +17,10 @@ _MINUTE = 60.0
 _POLL = 1.0  # seconds between two checks, as a correction may let the next request through earlier
 
 
+def _pause(cancel: Cancellation, seconds: float) -> None:
+    cancel.pause(seconds)  # a Deadline overrides it
+
+
 @dataclass(frozen=True)
 class Clock:
     """A source of time and a way to wait, which tests replace.
@@ -27,7 +31,7 @@ class Clock:
 
     now: Callable[[], float] = time.monotonic
     date: Callable[[], float] = time.time
-    sleep: Callable[[Cancellation, float], None] = lambda cancel, seconds: cancel.pause(seconds)
+    sleep: Callable[[Cancellation, float], None] = _pause
 
 
 @dataclass(slots=True, eq=False)
