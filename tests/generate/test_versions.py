@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.generate.scripted_reader import ScriptedReader
 
-from graphwright import Index
+from graphwright import Index, start
 from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
 from graphwright.data.records.record import Field, Record
 from graphwright.errors import OptionError
+from graphwright.generate import Quote
+from graphwright.graph import Ranking
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.search.versions import versions_of
 from graphwright.testing import answer_reply, passages_in
@@ -103,3 +107,30 @@ def test_index_without_versions_has_no_step_of_them(tmp_path: Path) -> None:
     index = Index.create(tmp_path / "index", encoder=HashEncoder())
     index.add([Document("lunch.md", "The canteen serves lunch from noon.", "Lunch")])
     assert "Versions" not in repr(index.method("bm25"))
+
+
+MAILS = {
+    "1": ("Ana Ruiz", "2 Mar 2026 09:10", "", "La grúa llega el lunes."),
+    "2": ("Bo Ek", "3 Mar 2026 11:00", "1", "Gracias."),
+    "3": ("Cy Moe", "4 Mar 2026 08:30", "2", "La grúa llega el jueves."),
+}
+
+
+@pytest.mark.parametrize("known", [("1", "2", "3"), ("1", "3"), ("3", "1")])
+def test_quotations_of_a_conversation_begin_with_the_newest_mail(tmp_path: Path, known: tuple[str, ...]) -> None:
+    for name in known:
+        sender, date, answered, text = MAILS[name]
+        headers = [f"From: {sender} <{name}@a.org>", f"Date: {date} +0100", f"Message-ID: <{name}@a.org>"]
+        headers += [f"References: <1@a.org> <{answered}@a.org>"] * bool(answered)
+        (tmp_path / f"{name}.eml").write_text("\n".join([*headers, "Subject: Grúa", "", text]), encoding="utf-8")
+    with Index.create(tmp_path / "index", encoder=HashEncoder()) as index:
+        index.add([*read_documents([tmp_path / f"{name}.eml" for name in known], print)])
+        assert index.graph.passages is not None
+        nodes = index.graph.passages.nodes
+        state = start("¿Cuándo llega la grúa?", index.graph).with_(passages=Ranking.of(nodes, [1.0] * len(nodes)))
+        quote = Quote(ScriptedReader(sentences={"lunes": 0.9, "jueves": 0.3}), around=0)
+        answer = quote(state).answer
+        expected = ["La grúa llega el jueves.", "La grúa llega el lunes."]
+        is_joined = "2" in known  # the mail between them says what the third one answers
+        assert answer is not None
+        assert [cited.text for cited in answer.citations] == (expected if is_joined else expected[::-1])

@@ -22,6 +22,7 @@ from graphwright.models.protocols import AnsweringReader, PassageText, Reader, S
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
+from graphwright.search.versions import versions_of
 from graphwright.text.date_search import first_day
 from graphwright.text.values import value_of
 from graphwright.text.words import words
@@ -109,7 +110,8 @@ class Quote(Operator):
 
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
     words. A sentence's score is first raised by `sides` times the share of the question's words, weighted by rarity,
-    that it or its title has and the quotations before it lack. So both sides of a comparison are quoted.
+    that it or its title has and the quotations before it lack. So both sides of a comparison are quoted. Of mails that
+    answer one another the newest is quoted first.
 
     >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> from graphwright.models import MiniLMReader
@@ -131,7 +133,8 @@ class Quote(Operator):
         """Set the answer."""
         nodes = best_passages(state, self.passages)
         texts = [passage_text(state.graph, node) for node in nodes]
-        quotes = self.quotes(state.question.text, texts, run, _starts(state.graph, nodes))
+        starts = _starts(state.graph, nodes)
+        quotes = _newest_first(self.quotes(state.question.text, texts, run, starts), starts, state.graph)
         citations, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in quotes])
         return answered(state, run, Answer(quoted(citations), citations=citations) if citations else _NOTHING)
 
@@ -175,6 +178,18 @@ def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
     """Return the document of each passage, and the character where it begins; other nodes count as documents."""
     passages = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
     return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]
+
+
+def _newest_first(quotes: Sequence[Sentence], starts: Sequence[tuple[str, int]], graph: Graph) -> list[Sentence]:
+    """Return quotations in their order, but those of mails of one conversation from the newest to the oldest."""
+    versions, result = versions_of(graph.columns), list(quotes)
+    documents = [starts[quote.passage][0] for quote in quotes]
+    for conversation in {versions.conversations[d] for d in documents if d in versions.conversations}:
+        places = [at for at, d in enumerate(documents) if versions.conversations.get(d) == conversation]
+        dates = {at: version.first for at in places if (version := versions.dated.get(documents[at]))}
+        for place, at in zip(places, sorted(places, key=lambda at: -dates.get(at, -np.inf)), strict=True):
+            result[place] = quotes[at]
+    return result
 
 
 def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:
