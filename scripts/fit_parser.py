@@ -236,7 +236,10 @@ def last(options: argparse.Namespace) -> None:
     measured: dict[str, list[Group]] = {}
     for name, own in found.items():
         kind, *rest = name.split()
-        if name == "simple" or kind == "worlds" or (kind == "written" and rest[0] in "01"):
+        if name == "simple" or kind == "worlds":
+            continue
+        if kind == "written" and rest[0] in "01":  # the network has seen those with an answer
+            lacking += [read_by_network(g) for g in own if g.pairs and not g.gives.any()]
             continue
         read = [read_by_network(g) if g.pairs else g for g in own]
         if kind == "others":

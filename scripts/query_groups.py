@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from graphwright.search.relation_names import relation_phrase
 from parser_data import KGQA, Asked, Group, facts_of, gives_same, read_kgqa, right_of, shape_of_query, worlds, written
 from parser_worlds import domains
 
@@ -28,6 +27,7 @@ from graphwright.operators.query.graphs.parser import FEATURES, Reading
 from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, read_scorer
 from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
+from graphwright.search.relation_names import relation_phrase
 
 SOURCES = ("written", "worlds", "simple", "kgqa")
 KEPT = 48  # candidates of a question

@@ -75,7 +75,7 @@ class GraphQueryParser(Checked):
         """Return the queries that a question may ask, best first; none where it names nothing of the facts."""
         scorer = read_scorer(self.weights, FEATURES)
         reading = Reading.of(question, facts, self.encoder, scorer.likeness, scorer.heads)
-        candidates = reading.candidates(self.length)
+        candidates = reading.candidates(self.length) if len(reading.words) else []
         if not candidates:
             return []
         features = reading.features(candidates)
