@@ -48,7 +48,9 @@ def main() -> None:
     small, _ = joint(trained, count, calibrate(trained, count, inputs))
     options.into.mkdir(parents=True, exist_ok=True)
     rounded = np.rint(np.clip(rarity, 0, 1) * 255).astype(np.uint8)
-    np.savez_compressed(options.into / "head.npz", rarity=rounded, **{name: trained[name] for name in _HEAD})
+    np.savez_compressed(
+        options.into / "head.npz", rarity=rounded, **{name: trained[name].astype(np.float16) for name in _HEAD}
+    )
     (options.into / "join.onnx").write_bytes(small.SerializeToString(deterministic=True))
     true, ours = (outputs(model.SerializeToString(), inputs) for model in (exact, small))
     latents = [(a[0][0], b[0][0]) for a, b in zip(true, ours, strict=True)]

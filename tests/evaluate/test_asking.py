@@ -138,9 +138,9 @@ class TimedLLM:
         return {str: "Lothair II", bool: True, int: 1, float: 0.5}[kind]
 
 
-def latents_by_letters(self: object, query: str, texts: Sequence[str], usage: Usage) -> Floats:
+def latents_by_letters(self: object, query: str, texts: Sequence[str], usage: Usage | None = None) -> Floats:
     """Score by shared words, and count letters as tokens."""
-    usage.add(Usage(calls=1, texts=len(texts), tokens=sum(len(text) + 1 for text in texts)))
+    (usage or Usage()).add(Usage(calls=1, texts=len(texts), tokens=sum(len(text) + 1 for text in texts)))
     return OverlapCrossEncoder().latents(query, texts)
 
 

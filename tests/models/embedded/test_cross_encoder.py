@@ -115,14 +115,14 @@ def test_weights_stay_below_size_limit():
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(runtime, "WEIGHTS", tmp_path)
     with pytest.raises(ModelError, match=r"join\.onnx is missing.*build_reading"):
-        cross_encoder._load.__wrapped__()
+        cross_encoder._load.__wrapped__("minilm-reading")
     folder = tmp_path / "minilm-reading"
     shutil.copytree(WEIGHTS / "minilm-reading", folder)
     for name in ("join.onnx", "head.npz"):
         whole = (folder / name).read_bytes()
         (folder / name).write_bytes(b"nonsense")
         with pytest.raises(ModelError, match=r"graphwright again"):
-            cross_encoder._load.__wrapped__()
+            cross_encoder._load.__wrapped__("minilm-reading")
         (folder / name).write_bytes(whole)
     (folder / "model.json").write_text("{}")
     with pytest.raises(ModelError, match=r"model\.json cannot be read"):

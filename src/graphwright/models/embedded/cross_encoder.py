@@ -12,6 +12,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.constraints import Checked
 from graphwright.errors import ModelError
 from graphwright.models.embedded.encoder import add_work, encoded, token_ids
 from graphwright.models.embedded.runtime import (
@@ -197,8 +198,8 @@ def _unit(states: NDArray[np.floating]) -> Floats:
 _MAX_QUESTION = 128  # tokens: of a question and the names that MultiHopRerank adds; it was trained on up to 64
 
 
-@dataclass(frozen=True)
-class MiniLMCrossEncoder:
+@dataclass(frozen=True, repr=False)
+class MiniLMCrossEncoder(Checked):
     """Cross-encoder that needs no download, no key and no torch: scores how well a text answers a question.
 
     A text of several lines begins with its title. Texts are cut at 256 tokens, questions at 128. A latent holds 384
@@ -255,8 +256,8 @@ class _Network:
     def __init__(self, weights: str) -> None:
         self.join = open_graph(weights_file("join.onnx", weights))
         with np.load(weights_file("head.npz", weights), allow_pickle=False) as file:
-            self.weights = {name: file[name] for name in file.files}
-        self.rarity = self.weights["rarity"].astype(np.float32) / 255
+            self.weights = {name: file[name].astype(np.float32) for name in file.files}
+        self.rarity = self.weights["rarity"] / 255
         self.width = len(self.weights["w1"])
 
     def latent(self, question: Tokens, text: Tokens) -> Floats:
