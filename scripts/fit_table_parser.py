@@ -28,7 +28,7 @@ from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 RATE = 1e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
 LEAST_NGRAMS, LEAST_PARTS = 5, 8
-HELD = ("calendar", "hotels", "players", "orders", "bridges")  # a domain of overnight and tables that are held out
+HELD = ("calendar", "hotels", "players", "orders", "bridges", "bookings", "readings", "crew", "devices", "flights")
 REPEATS = {"wikitables": 1, "overnight": 1, "written": 3}  # how often an epoch has the questions of a source
 
 

@@ -3,8 +3,8 @@
     python scripts/table_data.py SOURCE DATA OUT [--part 0 --parts 1] --tables FOLDER
 
 SOURCE and its DATA: `wikitables` the folder of WikiTableQuestions, with questions.jsonl.gz and csv/ unpacked from
-tables.tar.gz; `overnight` its questions.jsonl.gz, each asked of a world of random cells; `written` the file
-scripts/parser/written.txt, each question asked of its table with shuffled columns; `prose` a file of SQuAD's questions,
+tables.tar.gz; `overnight` its questions.jsonl.gz, each asked of a world of random cells; `written` the folder
+scripts/parser/written, each question asked of its table with shuffled columns; `prose` a file of SQuAD's questions,
 which no table answers. Each question is asked of its table, often among others; and, with nothing right, of other
 tables, and of its own without a column that the answer needs; `--tables` is the folder that the other tables are from.
 """
@@ -137,8 +137,8 @@ def variants(asked: Asked, extraction: Extraction, pool: list[Rows], draw: Rando
         count = draw.randrange(low, high + 1)
         return named([(type_name(table, draw), table) for table in draw.sample(pool, count)])
 
-    if asked.source == "prose":
-        yield extraction.entry(asked, others(1, 4), answerable=False).kept
+    if not asked.answers:
+        yield extraction.entry(asked, others(1, 4) if asked.source == "prose" else {}, answerable=False).kept
         return
     more = others(1, 3) if draw.random() < 0.4 else {}
     entry = extraction.entry(asked, more)
