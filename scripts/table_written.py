@@ -14,7 +14,8 @@ from tables import Rows, answer_texts, facts_of
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.parse_notation import parse_notation
 
-_REPEATS = 3
+_REPEATS = 2  # how often each question is asked
+_CHECKS = 2  # further times that only check queries
 
 
 class Written(NamedTuple):
@@ -63,17 +64,25 @@ def shuffled(table: Rows, draw: Random) -> Rows:
 def written_questions(folder: Path, draw: Random) -> Iterator[Asked]:
     """Yield each question some times, with other cells each time, where its query gives an answer.
 
-    Questions without an answer come with no answers.
+    The other times are its checks. Questions without an answer come with no answers.
     """
     for written in read_written(folder):
-        for repeat in range(_REPEATS):
-            own = {name: shuffled(table, draw) if repeat else table for name, table in written.tables.items()}
-            facts = facts_of(own)
-            for question, query in written.asked:
-                if answers := answer_texts(execute(parse_notation(query), facts), facts):
-                    yield _asked(written, repeat, question, answers, own)
-            for question in written.unanswerable:
-                yield _asked(written, repeat, question, [], own)
+        worlds = [written.tables, *(_shuffled(written.tables, draw) for _ in range(_REPEATS + _CHECKS - 1))]
+        facts = [facts_of(world) for world in worlds]
+        for question, query in written.asked:
+            answers = [answer_texts(execute(parse_notation(query), own), own) for own in facts]
+            for repeat in range(_REPEATS):
+                checks = tuple(
+                    (f, a) for at, (f, a) in enumerate(zip(facts, answers, strict=True)) if a and at != repeat
+                )
+                if answers[repeat]:
+                    yield _asked(written, repeat, question, answers[repeat], worlds[repeat])._replace(checks=checks)
+        for question in written.unanswerable:
+            yield from (_asked(written, repeat, question, [], worlds[repeat]) for repeat in range(_REPEATS))
+
+
+def _shuffled(tables: dict[str, Rows], draw: Random) -> dict[str, Rows]:
+    return {name: shuffled(table, draw) for name, table in tables.items()}
 
 
 def _asked(written: Written, repeat: int, question: str, answers: list[str], tables: dict[str, Rows]) -> Asked:
