@@ -261,7 +261,8 @@ class Execution:
         if value_kind(value) == TEXT:
             return named
         amounts = Amounts.of(self.facts, pairs)  # the names of -1 and 1 are equal in normal form, their values are not
-        return (named & ((amounts.low < 0) == value.startswith("-"))) | amounts.compared("=", value)
+        signed: Bools = (amounts.low < 0) == value.startswith("-")
+        return (named & signed) | amounts.compared("=", value)
 
     def _ordered(self, pairs: Reached, comparison: Comparison, value: str | Things, is_place: bool) -> Bools:
         """Return which ends compare so with a value, or with each of a set; `is_place`: records by their places."""
