@@ -14,11 +14,11 @@ import pickle
 import re
 import time
 from pathlib import Path
-from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
 import torch
+from table_batch import Entry, batch_of, frequent, sample, segment_logsumexp, without_rare
 from table_calibration import calibration, even_weights, summary
 from torch import Tensor, nn
 
@@ -27,12 +27,8 @@ from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 
 RATE = 1e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
-LEAST_NGRAMS, LEAST_PARTS = 5, 8
-HELD = ("calendar", "hotels", "players", "orders", "bridges")  # a domain of overnight and tables that are held out
-REPEATS = {"wikitables": 1, "overnight": 1, "written": 3}  # how often an epoch has the questions of a source
-
-
-Entry: TypeAlias = dict[str, Any]
+HELD = ("calendar", "hotels", "players", "orders", "bridges", "bookings", "readings", "crew", "devices", "flights")
+REPEATS = {"wikitables": 2, "overnight": 1, "written": 2}  # how often an epoch has the questions of a source
 
 
 class Scorer(nn.Module):  # type: ignore[misc]
@@ -43,7 +39,7 @@ class Scorer(nn.Module):  # type: ignore[misc]
         self.ngrams = nn.Embedding(NGRAMS, RANK, padding_idx=0)
         self.parts = nn.Embedding(PARTS, RANK, padding_idx=0)
         self.bias = nn.Embedding(PARTS, 1, padding_idx=0)
-        self.sentence = nn.Linear(SENTENCE, RANK, bias=False)
+        self.sentence, self.rest = (nn.Linear(SENTENCE, RANK, bias=False) for _ in range(2))
         self.headers = nn.ModuleList(nn.Linear(SENTENCE, RANK, bias=False) for _ in range(3))
         self.first = nn.Linear(features + 1, HIDDEN)
         self.second = nn.Linear(HIDDEN, HIDDEN)
@@ -53,6 +49,7 @@ class Scorer(nn.Module):  # type: ignore[misc]
             nn.init.normal_(embedding.weight, 0, 0.05)
             embedding.weight.data[0] = 0
         nn.init.zeros_(self.bias.weight)
+        nn.init.zeros_(self.rest.weight)
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
         """Return the score of each candidate."""
@@ -61,70 +58,16 @@ class Scorer(nn.Module):  # type: ignore[misc]
             mask = mask * (torch.rand_like(mask) > 0.3)
         grams = (self.ngrams(batch["ngrams"]) * mask[..., None]).sum(1)
         asked = grams / mask.sum(1, keepdim=True).clamp(min=1).sqrt()
-        question = self.question_dropout(asked + self.sentence(self.question_dropout(batch["question"])))
+        asked = asked + self.sentence(self.question_dropout(batch["question"]))
+        question = self.question_dropout(asked + self.rest(self.question_dropout(batch["rest"])))
         made = self.parts(batch["parts"]).sum(1)
         for place, project in enumerate(self.headers):
             chosen = batch["headers"][:, place]
             made = made + project(batch["vectors"])[chosen] * (chosen >= 0)[:, None]
-        product = (question[batch["of"]] * made).sum(1, keepdim=True)
+        product = (question[batch["asked"]] * made).sum(1, keepdim=True)
         hidden = torch.relu(self.first(torch.cat([batch["dense"], product], 1)))
         hidden = self.hidden_dropout(torch.relu(self.second(self.hidden_dropout(hidden))))
         return (self.last(hidden) + product + self.bias(batch["parts"]).sum(1))[:, 0]
-
-
-def frequent(entries: list[Entry], start: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which hashed n-grams, and which parts, enough training questions have; the others weigh nothing.
-
-    Those that weigh something in `start` are kept.
-    """
-    ngrams, parts = np.zeros(NGRAMS, np.int64), np.zeros(PARTS, np.int64)
-    for entry in entries:
-        ngrams[np.unique(entry["ngrams"])] += 1
-        parts[np.unique(entry["parts"])] += 1
-    known = [start[f"0/{name}"].any(1) if start else False for name in ("ngrams", "parts")]
-    return (ngrams >= LEAST_NGRAMS) | known[0], (parts >= LEAST_PARTS) | known[1]
-
-
-def without_rare(entries: list[Entry], ngrams: np.ndarray, parts: np.ndarray) -> list[Entry]:
-    """Return entries without rare n-grams and parts: both have the weight of number 0, which is none."""
-    return [
-        entry | {"ngrams": np.where(ngrams[entry["ngrams"]], entry["ngrams"], 0),
-                 "parts": np.where(parts[entry["parts"]], entry["parts"], 0)}
-        for entry in entries
-    ]  # fmt: skip
-
-
-def batch_of(entries: list[Entry], picks: list[np.ndarray], mean: np.ndarray, scale: np.ndarray) -> dict[str, Tensor]:
-    """Return the arrays of some questions' chosen candidates."""
-    longest = max(len(e["ngrams"]) for e in entries)
-    ngrams, mask = np.zeros((len(entries), longest), np.int64), np.zeros((len(entries), longest), np.float32)
-    headers, vectors, start = [], [], 0
-    for row, (entry, pick) in enumerate(zip(entries, picks, strict=True)):
-        ngrams[row, : len(entry["ngrams"])], mask[row, : len(entry["ngrams"])] = entry["ngrams"], entry["ngrams"] > 0
-        chosen = entry["headers"][pick].astype(np.int64)
-        headers.append(np.where(chosen >= 0, chosen + start, -1))
-        vectors.append(entry["vectors"])
-        start += len(entry["vectors"])
-    parts = np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)])
-    dense = np.concatenate([e["dense"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.float32)
-    return {
-        "ngrams": torch.from_numpy(ngrams),
-        "ngram_mask": torch.from_numpy(mask),
-        "question": torch.from_numpy(np.array([e["question"] for e in entries], np.float32)),
-        "vectors": torch.from_numpy(np.concatenate(vectors).astype(np.float32)),
-        "headers": torch.from_numpy(np.concatenate(headers)),
-        "parts": torch.from_numpy(parts.astype(np.int64)),
-        "dense": torch.from_numpy((dense - mean) / scale),
-        "of": torch.from_numpy(np.repeat(np.arange(len(entries)), [len(p) for p in picks])),
-        "right": torch.from_numpy(np.concatenate([e["right"][p] for e, p in zip(entries, picks, strict=True)])),
-    }
-
-
-def segment_logsumexp(scores: Tensor, of: Tensor, count: int) -> Tensor:
-    """Return the logarithm of the sum of exponentials of the scores of each question."""
-    top = torch.full((count,), -1e30).scatter_reduce(0, of, scores, "amax").detach()
-    total = torch.zeros(count).index_add(0, of, torch.exp(scores - top[of]))
-    return torch.log(total + 1e-30) + top
 
 
 def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, np.ndarray]:
@@ -181,14 +124,6 @@ def fit(
         print(f"epoch {epoch}: loss {total / len(usable):.3f}, {time.time() - started:.0f} s", flush=True)
 
 
-def sample(right: np.ndarray, rng: np.random.Generator, wrong: int = 120) -> np.ndarray:
-    """Return the right candidates and some of the wrong ones."""
-    others = np.flatnonzero(~right)
-    if len(others) > wrong:
-        others = rng.choice(others, wrong, replace=False)
-    return np.concatenate([np.flatnonzero(right)[:150], others])
-
-
 def tops(entries: list[Entry], scores: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the evidence for the most probable result of each question, and whether it is right."""
     evidence, right = [], []
@@ -203,7 +138,8 @@ def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, n
     """Return the weights of a member as `TableScorer` reads them; those of rare n-grams and parts are 0."""
     state = {name: value.numpy() for name, value in model.state_dict().items()}
     half = {"ngrams": state["ngrams.weight"] * kept[0][:, None], "parts": state["parts.weight"] * kept[1][:, None]}
-    half |= {"sentence": state["sentence.weight"]} | {f"header{i}": state[f"headers.{i}.weight"] for i in range(3)}
+    half |= {name: state[f"{name}.weight"] for name in ("sentence", "rest")}
+    half |= {f"header{i}": state[f"headers.{i}.weight"] for i in range(3)}
     full = {"bias": state["bias.weight"][:, 0] * kept[1]}
     for name in ("first", "second", "last"):
         full[name], full[f"{name}_bias"] = state[f"{name}.weight"], state[f"{name}.bias"]
@@ -211,7 +147,10 @@ def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, n
 
 
 def begun(arrays: dict[str, np.ndarray], member: int, features: int) -> Scorer:
-    """Return a scorer with the weights of a member of a file, or with random ones if the file has no such member."""
+    """Return a scorer with the weights of a member of a file, or with random ones if the file has no such member.
+
+    What the file does not have yet, as features that are new at the end, begins with weights of 0.
+    """
     torch.manual_seed(member)
     model = Scorer(features)
     own = {name.split("/")[1]: torch.from_numpy(a.astype(np.float32)) for name, a in arrays.items()
@@ -221,7 +160,10 @@ def begun(arrays: dict[str, np.ndarray], member: int, features: int) -> Scorer:
         for name, array in own.items():
             module = re.sub(r"^header(\d)", r"headers.\1", name.removesuffix("_bias"))
             state[f"{module}.{'bias' if name.endswith('_bias') else 'weight'}"] = array
-        model.load_state_dict(state)
+        missing = features + 1 - state["first.weight"].shape[1]
+        known = state["first.weight"].split([features - missing, 1], 1)
+        state["first.weight"] = torch.cat([known[0], torch.zeros(HIDDEN, missing), known[1]], 1)
+        model.load_state_dict(state, strict=False)
     return model
 
 
@@ -258,7 +200,9 @@ def main() -> None:
     start = dict(np.load(args.start)) if args.start else {}
     train = [entry for entry in entries if entry["answerable"] and not is_held(entry)]
     some = np.concatenate([e["dense"] for e in train[::10]]).astype(np.float32)
-    mean, scale = start.get("mean", some.mean(0)), start.get("scale", some.std(0) + 1e-3)
+    mean, scale = some.mean(0), some.std(0) + 1e-3
+    for name, array in (("mean", mean), ("scale", scale)) if start else ():
+        array[: len(start[name])] = start[name]
     kept = frequent(train, start)
     train = without_rare([entry for entry in train for _ in range(REPEATS[entry["source"]])], *kept)
     held = without_rare([entry for entry in entries if is_held(entry) or not entry["answerable"]], *kept)

@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 from tables import Rows
 
+from graphwright.search.facts import Facts
+
 
 class Asked(NamedTuple):
     """A question, its answers, and the tables that have them by the names of their types.
 
-    `group`: what is left out together when accuracy is measured.
+    `group`: what is left out together when accuracy is measured. `checks`: the same tables with other cells, as facts,
+    and the answers that they have: a query is right only if it gives these too.
     """
 
     id: str
@@ -20,6 +23,7 @@ class Asked(NamedTuple):
     question: str
     answers: list[str]
     tables: dict[str, Rows]
+    checks: tuple[tuple[Facts, list[str]], ...] = ()
 
 
 def named(tables: Iterable[tuple[str, Rows]]) -> dict[str, Rows]:

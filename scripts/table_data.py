@@ -3,8 +3,8 @@
     python scripts/table_data.py SOURCE DATA OUT [--part 0 --parts 1] --tables FOLDER
 
 SOURCE and its DATA: `wikitables` the folder of WikiTableQuestions, with questions.jsonl.gz and csv/ unpacked from
-tables.tar.gz; `overnight` its questions.jsonl.gz, each asked of a world of random cells; `written` the file
-scripts/parser/written.txt, each question asked of its table with shuffled columns; `prose` a file of SQuAD's questions,
+tables.tar.gz; `overnight` its questions.jsonl.gz, each asked of a world of random cells; `written` the folder
+scripts/parser/written, each question asked of its table with shuffled columns; `prose` a file of SQuAD's questions,
 which no table answers. Each question is asked of its table, often among others; and, with nothing right, of other
 tables, and of its own without a column that the answer needs; `--tables` is the folder that the other tables are from.
 """
@@ -30,6 +30,7 @@ from table_written import written_questions
 from tables import Rows, answer_texts, facts_of, read_questions, read_table
 
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.query.execution import execute
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.features import result_key
 from graphwright.operators.query.tables.parser import TableQueryParser
@@ -91,7 +92,10 @@ class Extraction:
                 key: possible and correct(answer_texts(candidate.result, facts), asked.answers)
                 for key, candidate in known.items()
             }
-            parts["right"] += [right[key] for key in keys]
+            parts["right"] += [
+                right[key] and is_checked(candidate, asked)
+                for key, candidate in zip(keys, found.candidates, strict=True)
+            ]
             parts["keys"] += [(len(parts["vectors"]), key) for key in keys]
             headers = found.features.headers
             parts["headers"].append(np.where(headers >= 0, headers + start, -1).astype(np.int16))
@@ -99,15 +103,17 @@ class Extraction:
             parts["dense"].append(found.features.dense.astype(np.float16))
             parts["parts"].append(found.features.parts)
             parts["vectors"].append(found.vectors.astype(np.float16))
+            parts["of_table"].append(np.full(len(headers), len(parts["ngrams"]), np.int16))
             parts["ngrams"].append(found.features.ngrams)
+            parts["rest"].append(found.features.rest.astype(np.float16))
             parts["scores"].append(self.parser.scorer.scores(found.features, vector, found.vectors))
             candidates += [(found.table.type, candidate) for candidate in found.candidates]
-        made = {name: np.concatenate(parts[name]) for name in ("dense", "parts", "headers", "vectors")}
+        made = {name: np.concatenate(parts[name]) for name in ("dense", "parts", "headers", "vectors", "of_table")}
         numbers: dict[Any, int] = {}
         kept = made | {
             "id": asked.id, "source": asked.source, "table": asked.group, "answerable": answerable,
             "results": np.array([numbers.setdefault(key, len(numbers)) for key in parts["keys"]], np.int32),
-            "right": np.array(parts["right"], bool), "ngrams": parts["ngrams"][0],
+            "right": np.array(parts["right"], bool), "ngrams": parts["ngrams"], "rest": np.array(parts["rest"]),
             "question": vector.astype(np.float16),
         }  # fmt: skip
         scores = np.where(kept["right"], np.concatenate(parts["scores"]), -np.inf)
@@ -115,13 +121,21 @@ class Extraction:
         return Entry(kept, column)
 
 
+def is_checked(candidate: Candidate, asked: Asked) -> bool:
+    """Return whether a query is right over tables with other cells too."""
+    return all(
+        correct(answer_texts(execute(candidate.query, facts), facts), answers) for facts, answers in asked.checks
+    )
+
+
 def _needed(asked: Asked, table: str, candidate: Candidate) -> tuple[str, str] | None:
     """Return the column that a candidate answers with, or the first that it compares or orders by."""
     columns = [candidate.answer, candidate.order, *(given.column for given in candidate.given)]
     if candidate.given and candidate.answer == 0:
         columns = [given.column for given in candidate.given]
-    used = [column for column in columns if column >= 0]
-    return (table, asked.tables[table].names[used[0]]) if used else None
+    names = asked.tables[table].names  # columns of other tables come after them
+    used = [column for column in columns if 0 <= column < len(names)]
+    return (table, names[used[0]]) if used else None
 
 
 def without(table: Rows, column: str) -> Rows:
@@ -137,8 +151,8 @@ def variants(asked: Asked, extraction: Extraction, pool: list[Rows], draw: Rando
         count = draw.randrange(low, high + 1)
         return named([(type_name(table, draw), table) for table in draw.sample(pool, count)])
 
-    if asked.source == "prose":
-        yield extraction.entry(asked, others(1, 4), answerable=False).kept
+    if not asked.answers:
+        yield extraction.entry(asked, others(1, 4) if asked.source == "prose" else {}, answerable=False).kept
         return
     more = others(1, 3) if draw.random() < 0.4 else {}
     entry = extraction.entry(asked, more)
@@ -163,7 +177,7 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=1)
     args = parser.parse_args()
     trained = read_questions(args.tables, "train")
-    draw = Random(f"{args.source} {args.part}")
+    draw = Random(args.source)
     frequency = word_frequency([row["question"] for row in trained])
     pool = [read_table(args.tables / path) for path in draw.sample(sorted({row["table"] for row in trained}), 150)]
     reading = {"wikitables": wikitables_questions, "overnight": overnight_questions,

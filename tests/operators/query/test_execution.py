@@ -105,6 +105,12 @@ def test_execute_condition_holds_for_rows(condition: str, ids: str) -> None:
     assert sorted(facts.texts(execute(parse_notation(f"(rows where {condition}).id"), facts))) == ids.split()  # type: ignore[arg-type]
 
 
+def test_execute_equal_number_has_the_same_sign() -> None:
+    facts = Facts.of_rows([{"room": "cellar", "floor": "-1"}, {"room": "bath", "floor": "1"}], "rooms")
+    for floor, room in (("1", "bath"), ("-1", "cellar")):
+        assert facts.texts(execute(parse_notation(f"(rooms where floor = {floor}).room"), facts)) == [room]  # type: ignore[arg-type]
+
+
 def test_execute_sum_counts_equal_values_of_several_things_each() -> None:
     facts = Facts.of_rows([{"customer": "Acme", "amount": "5"}, {"customer": "Acme", "amount": "5"}], "orders")
     assert execute(parse_notation("sum(orders.amount)"), facts) == 10

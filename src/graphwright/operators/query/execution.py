@@ -258,7 +258,11 @@ class Execution:
         if not isinstance(value, str):
             return np.isin(pairs.ends, self.things(value))
         named: Bools = np.isin(pairs.ends, self.facts.find(value))
-        return named if value_kind(value) == TEXT else named | Amounts.of(self.facts, pairs).compared("=", value)
+        if value_kind(value) == TEXT:
+            return named
+        amounts = Amounts.of(self.facts, pairs)  # the names of -1 and 1 are equal in normal form, their values are not
+        signed: Bools = (amounts.low < 0) == value.startswith("-")
+        return (named & signed) | amounts.compared("=", value)
 
     def _ordered(self, pairs: Reached, comparison: Comparison, value: str | Things, is_place: bool) -> Bools:
         """Return which ends compare so with a value, or with each of a set; `is_place`: records by their places."""

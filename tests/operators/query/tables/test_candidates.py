@@ -18,10 +18,12 @@ from graphwright.operators.query.query import (
     Exists,
     Extreme,
     Follow,
+    Has,
     Neighbour,
     OfType,
     Query,
     Step,
+    Things,
     Where,
 )
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
@@ -55,7 +57,14 @@ def _where(column: str, value: str, comparison: str = "=") -> Where:
     return Where(OfType("tickets"), _condition(column, value, comparison))
 
 
-_BEN = _where("owner", "Ben")
+def _chain(things: Things, *steps: Step) -> Things:
+    return _chain(Follow(things, steps[0]), *steps[1:]) if steps else things
+
+
+_BEN, _WAITING = _where("owner", "Ben"), _where("status", "waiting")
+_OWNER = Step("owner")
+_DEPARTMENT = (_OWNER, Step("Name", inverse=True), Step("Department"))
+_LACKING = Where(OfType("tickets"), Has((Step("opened"),), negated=True))
 
 _ASKED: list[tuple[str, Callable[[], Query]]] = [
     ("how many tickets are open", lambda: Count(_where("status", "open"))),
@@ -64,7 +73,11 @@ _ASKED: list[tuple[str, Callable[[], Query]]] = [
     ("tickets over 15 hours", lambda: Count(_where("hours", "15", ">"))),
     ("which tickets of Ben are not open", lambda: Follow(Except(_BEN, _where("status", "open")), Step("ticket"))),
     ("is T-002 open", lambda: Exists(Where(_where("ticket", "T-002"), _condition("status", "open")))),
-    ("tickets opened in march", lambda: Follow(_where("opened", "-03-", "contains"), Step("ticket"))),
+    ("tickets opened in march", lambda: Follow(_where("opened", "2026-03"), Step("ticket"))),
+    ("tickets without a date when they were opened", lambda: Follow(_LACKING, Step("ticket"))),
+    ("who has no waiting ticket", lambda: Except(Follow(OfType("tickets"), _OWNER), Follow(_WAITING, _OWNER))),
+    ("department of the owner of T-003", lambda: _chain(_where("ticket", "T-003"), *_DEPARTMENT)),
+    ("tickets of sales", lambda: Follow(Where(OfType("tickets"), Compare(_DEPARTMENT, "=", "Sales")), Step("ticket"))),
     ("ticket after T-002", lambda: Follow(Neighbour(_where("ticket", "T-002"), 1), Step("ticket"))),
     (
         "hours of T-001 and T-002",

@@ -4,8 +4,11 @@ import numpy as np
 from tests.operators.query.tables.test_candidates import candidates
 from tests.operators.query.tables.tickets import TICKETS
 
-from graphwright.operators.query.tables.features import MOST_PARTS, NGRAMS, PARTS, QuestionFeatures, ngrams
+from graphwright.operators.query.tables.features import MOST_PARTS, NGRAMS, PARTS, QuestionFeatures
+from graphwright.operators.query.tables.likeness import ColumnVectors, Pieces
 from graphwright.operators.query.tables.links import TableIndex
+from graphwright.operators.query.tables.ngrams import ngrams
+from graphwright.operators.query.tables.scorer import TableScorer
 from graphwright.search.facts import Facts
 
 QUESTION = "How many tickets of Ada are open?"
@@ -15,9 +18,13 @@ FACTS = Facts.of_rows(TICKETS, "tickets")
 def test_features_of_candidates_have_one_row_each() -> None:
     index, found = TableIndex(FACTS), candidates(QUESTION, FACTS)
     links = index.links(QUESTION, {})[0]
-    vectors = np.eye(6, 384, dtype=np.float32)
-    features = QuestionFeatures(FACTS, index.tables[0], links, vectors[0], vectors, {}).features(found)
+    words, pairs = np.eye(len(links.words), 384, dtype=np.float32), np.eye(len(links.words) - 1, 384, dtype=np.float32)
+    vectors = ColumnVectors(np.eye(6, 384, dtype=np.float32), np.eye(6, 384, dtype=np.float32))
+    pieces = Pieces(words, pairs)
+    features = QuestionFeatures(FACTS, index.tables[0], links, words[0], pieces, vectors, {}).features(found)
     assert len(features.dense) == len(features.headers) == len(found)
+    assert features.dense.shape[1] == len(TableScorer.load().arrays["mean"])
+    assert features.rest.shape == (384,)
     assert features.parts.shape == (len(found), MOST_PARTS)
     assert np.isfinite(features.dense).all()
     assert 0 <= features.parts.min() <= features.parts.max() < PARTS

@@ -30,7 +30,8 @@ def test_scores_of_shipped_weights_are_their_members_mean() -> None:
     draw = np.random.default_rng(0)
     dense = draw.normal(size=(5, len(scorer.arrays["mean"]))).astype(np.float32)
     parts = draw.integers(0, 4096, (5, MOST_PARTS)).astype(np.int16)
-    features = Features(dense, parts, np.array([7, 99], np.int32), np.array([[0, -1, 1]] * 5, np.int16))
+    headers, rest = np.array([[0, -1, 1]] * 5, np.int16), draw.normal(size=384).astype(np.float32)
+    features = Features(dense, parts, np.array([7, 99], np.int32), headers, rest)
     question, vectors = draw.normal(size=384).astype(np.float32), draw.normal(size=(3, 384)).astype(np.float32)
     members = sorted({name.split("/")[0] for name in scorer.arrays if "/" in name})
     shared = {name: array for name, array in scorer.arrays.items() if "/" not in name}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Literal, NamedTuple
 
@@ -17,6 +18,7 @@ from graphwright.operators.query.query import (
     Count,
     Counted,
     Difference,
+    Except,
     Exists,
     Follow,
     Frequent,
@@ -25,7 +27,8 @@ from graphwright.operators.query.query import (
     Where,
 )
 from graphwright.operators.query.tables import combined
-from graphwright.operators.query.tables.links import Column
+from graphwright.operators.query.tables.cells import Cells
+from graphwright.operators.query.tables.columns import Column
 from graphwright.operators.query.tables.question import span_bits
 from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
 
@@ -59,7 +62,7 @@ class Enumeration:
     answers: int = 14
     """Columns that are asked for at most."""
 
-    @property
+    @cached_property
     def _columns(self) -> list[tuple[int, Column]]:
         return [(at, c) for at, c in enumerate(self.sets.table.columns) if not c.is_prose][: self.answers]
 
@@ -75,7 +78,6 @@ class Enumeration:
             *self.sets.excluded(),
             *combined.without(self.sets),
             *self.sets.alike(),
-            *self.sets.missing(),
             *beyond,
         ]
         yield from self._all_rows()
@@ -91,6 +93,7 @@ class Enumeration:
             yield from self._counts(rows)
             yield from self._sums(rows)
         yield from self._frequent([self.sets.all, *self.sets.single[:8], *united])
+        yield from self._never()
         yield from self._differences()
         yield from self._often()
         yield from self._whether_more()
@@ -98,7 +101,9 @@ class Enumeration:
             yield self._candidate(Exists(rows.query), ("exists",), rows)
 
     def _candidate(self, query: Query, operators: tuple[str, ...], rows: Rows, answer: int = -1) -> Candidate:
-        result = self.sets.execution.result(query)
+        return self._made(query, self.sets.execution.result(query), operators, rows, answer)
+
+    def _made(self, query: Query, result: Result, operators: tuple[str, ...], rows: Rows, answer: int) -> Candidate:
         return Candidate(query, result, (*operators, *rows.operators), answer, rows.order, rows.given, rows.bits)
 
     def _all_rows(self) -> Iterator[Candidate]:
@@ -106,20 +111,30 @@ class Enumeration:
         yield from self._sums(self.sets.all)
         for column, named in self._columns:
             if named.distinct < 0.9:
-                query = Follow(self.sets.all.query, self.sets.path(column)[0])
-                yield self._candidate(query, ("list",), self.sets.all, column)
-                yield self._candidate(Count(query), ("count", "distinct"), self.sets.all, column)
+                query = self.sets.values(self.sets.all.query, column)
+                made = self._candidate(query, ("list",), self.sets.all, column)
+                if isinstance(made.result, np.ndarray) and len(made.result):
+                    yield made
+                    yield self._candidate(Count(query), ("count", "distinct"), self.sets.all, column)
 
     def _values(self, rows: Rows) -> Iterator[Candidate]:
         """Yield the cells of some rows in each column."""
         single = {part.column for part in rows.given if part.kind == "cell"} if len(rows.given) == 1 else set()
         direct = rows.operators[0] in ("is",)
+        things = self.sets.execution.things(rows.query)
         for column, _ in self._columns:
             if direct and column in single:
                 continue
-            made = self._candidate(Follow(rows.query, self.sets.path(column)[0]), ("value",), rows, column)
-            if isinstance(made.result, np.ndarray) and len(made.result):
-                yield made
+            query = self.sets.values(rows.query, column)
+            cells = self._cells.distinct(things, column)
+            result = self.sets.execution.result(query) if cells is None else cells
+            if isinstance(result, np.ndarray) and len(result):
+                yield self._made(query, result, ("value",), rows, column)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        rows = self.sets.execution.things(self.sets.all.query)
+        return Cells.of(self.sets.execution.facts, self.sets.table, rows)
 
     def _counts(self, rows: Rows) -> Iterator[Candidate]:
         yield self._candidate(Count(rows.query), ("count",), rows)
@@ -127,7 +142,7 @@ class Enumeration:
             return
         for column, (score, _) in enumerate(self.sets.links.headers):
             if score >= 0.5 and self.sets.table.columns[column].distinct < 0.95:
-                query = Count(Follow(rows.query, self.sets.path(column)[0]))
+                query = Count(self.sets.values(rows.query, column))
                 yield self._candidate(query, ("count", "distinct"), rows, column)
 
     def _sums(self, rows: Rows) -> Iterator[Candidate]:
@@ -147,13 +162,24 @@ class Enumeration:
             if rows.count < 3 and "or" not in rows.operators:
                 continue
             for column, named in self._columns:
-                if named.distinct > 0.95:
+                if named.distinct > 0.95 or named.is_joined:
                     continue
                 for largest in (True, False) if rows is self.sets.all or "or" in rows.operators else (True,):
                     query = Frequent(rows.query, self.sets.path(column)[0], largest)
                     made = self._candidate(query, ("frequent" if largest else "rare",), rows, column)
                     if isinstance(made.result, np.ndarray) and 0 < len(made.result) <= 2:
                         yield made
+
+    def _never(self) -> Iterator[Candidate]:
+        """Yield the cells of a column that no row with a linked cell has."""
+        for rows in self.sets.linked(8, self.sets.table.rows - 1):
+            for column, named in self._columns:
+                if named.distinct > 0.9 or column == rows.given[0].column:
+                    continue
+                every, own = (self.sets.values(things, column) for things in (self.sets.all.query, rows.query))
+                made = self._candidate(Except(every, own), ("never",), rows, column)
+                if isinstance(made.result, np.ndarray) and len(made.result):
+                    yield made
 
     def _differences(self) -> Iterator[Candidate]:
         """Yield differences of the values or numbers of two linked sets of rows, and of a column's extremes."""
@@ -170,8 +196,7 @@ class Enumeration:
             if first.count > 1 or second.count > 1:
                 continue
             for column in self.sets.orderable():
-                path = self.sets.path(column)[0]
-                query = Difference(Follow(first.query, path), Follow(second.query, path))
+                query = Difference(*(self.sets.values(rows.query, column) for rows in (first, second)))
                 made = self._candidate(query, ("difference", "value"), both, column)
                 if made.result is not None:
                     yield made
@@ -189,7 +214,7 @@ class Enumeration:
             bits = span_bits(amount.start, amount.end)
             rows = Rows(self.sets.all.query, self.sets.table.rows, ("often",), (), -1, bits)
             for column, named in self._columns:
-                if named.distinct > 0.9:
+                if named.distinct > 0.9 or named.is_joined:
                     continue
                 path = self.sets.path(column)[0]
                 for comparison in _COUNTED:
@@ -210,7 +235,7 @@ class Enumeration:
             for column in self.sets.orderable():
                 for comparison, operator in _RELATIVE:
                     path = self.sets.path(column)
-                    condition = Compare(path, comparison, Follow(other.query, path[0]))
+                    condition = Compare(path, comparison, self.sets.values(other.query, column))
                     query = Exists(Where(one.query, condition))
                     both = Rows(one.query, 1, one.operators, one.given + other.given, column, one.bits | other.bits)
                     yield self._candidate(query, ("exists", operator), both)

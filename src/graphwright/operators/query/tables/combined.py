@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from graphwright.operators.query.query import Either, Except, Where
+from graphwright.operators.query.query import Both, Either, Except, Things, Where
 from graphwright.operators.query.tables.rows import ORDERS, Rows, RowSets
 
 _PAIRS = 24
 _WITHOUT = 10
 _UNIONS = 6
+
+
+def _both(first: Rows, second: Rows) -> Things:
+    """Return the query for the rows that are in both of two sets."""
+    return (
+        Where(first.query, second.query.condition)
+        if isinstance(second.query, Where)
+        else Both(first.query, second.query)
+    )
 
 
 def pairs(sets: RowSets) -> Iterator[Rows]:
@@ -22,9 +31,7 @@ def pairs(sets: RowSets) -> Iterator[Rows]:
         one, other = first.given[0], second.given[0]
         if one.column == other.column and not {one.kind, other.kind} & set(ORDERS):
             continue
-        assert isinstance(second.query, Where)
-        query = Where(first.query, second.query.condition)
-        rows = sets.made(query, ("and", *first.operators, *second.operators), (one, other))
+        rows = sets.made(_both(first, second), ("and", *first.operators, *second.operators), (one, other))
         if rows and rows.count < min(first.count, second.count):
             count += 1
             yield rows
@@ -36,10 +43,9 @@ def checks(sets: RowSets) -> Iterator[Rows]:
     for first in sets.linked(8, 3):
         for second in sets.single[:24]:
             apart = not first.bits & second.bits and first.given[0].column != second.given[0].column
-            if not apart or count >= _PAIRS or first.given[0].kind != "cell":
+            if not apart or count >= _PAIRS or first.given[0].kind not in ("cell", "part"):
                 continue
-            assert isinstance(second.query, Where)
-            query = Where(first.query, second.query.condition)
+            query = _both(first, second)
             count += 1
             found = len(sets.execution.things(query))
             operators = ("and", *first.operators, *second.operators)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 from zlib import crc32
 
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.candidates import Candidate
-from graphwright.operators.query.tables.links import Links, Table
+from graphwright.operators.query.tables.columns import Table
+from graphwright.operators.query.tables.likeness import ColumnVectors, Likeness, Pieces
+from graphwright.operators.query.tables.links import Links
+from graphwright.operators.query.tables.ngrams import ngrams
 from graphwright.operators.query.tables.question import span_bits
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
@@ -25,6 +28,7 @@ NGRAMS = 1 << 15
 PARTS = 1 << 12
 MOST_PARTS = 24
 """Hashed parts of a candidate, padded with 0."""
+_RARE = 0.05  # share of training questions up to which a word may be like the name of a column
 _KINDS = ("cell", "part", "like", "number", ">", ">=", "<", "<=")
 
 _ORDERED = frozenset(["max", "min", "sum", "mean", "alike", "extremes", "above", "below", "equal", "missing"])
@@ -34,64 +38,37 @@ class Features(NamedTuple):
     """Features of n candidates of one question.
 
     `dense: float32[n, f]`; `parts: int16[n, MOST_PARTS]`, 0 for none; `ngrams: int32[g]`: hashed n-grams of the
-    question; `headers: int16[n, 3]`: the columns that are given, ordered by and compared, -1 for none.
+    question; `headers: int16[n, 3]`: the columns that are given, ordered by and compared, -1 for none; `rest:
+    float32[d]`: the mean vector of the words that name no cell.
     """
 
     dense: NDArray[np.float32]
     parts: NDArray[np.int16]
     ngrams: NDArray[np.int32]
     headers: NDArray[np.int16]
+    rest: Floats
 
 
+@lru_cache(1 << 16)
 def hashed(text: str, buckets: int) -> int:
     """Return a number from 1 to buckets - 1."""
     return 1 + crc32(text.encode()) % (buckets - 1)
-
-
-def ngrams(links: Links) -> list[str]:
-    """Return the words, pairs and triples of a question, as they are and with linked words replaced by their kind."""
-    words = [word.text for word in links.words]
-    masked = _masked(links)
-    return list(dict.fromkeys([*_runs(words, 2), *(f"m {run}" for run in _runs(masked, 3))]))
-
-
-def _runs(words: Sequence[str], longest: int) -> Iterator[str]:
-    padded = ["^", *words, "$"]
-    for length in range(1, longest + 1):
-        for start in range(len(padded) - length + 1):
-            yield " ".join(padded[start : start + length])
-
-
-def _masked(links: Links) -> list[str]:
-    """Return the words of a question with linked cells, amounts and names of columns replaced by their kind."""
-    kinds: list[str] = [word.text for word in links.words]
-    for _, bits in links.headers:
-        for at in range(len(kinds)):
-            if bits >> at & 1:
-                kinds[at] = "<column>"
-    for amount in links.amounts:
-        for at in range(amount.start, amount.end):
-            kinds[at] = "<date>" if amount.is_date else "<number>"
-    for link in links.cells:
-        if link.kind in ("cell", "part"):
-            for at in range(link.start, link.end):
-                kinds[at] = "<cell>"
-    return [kind for at, kind in enumerate(kinds) if at == 0 or not kind.startswith("<") or kind != kinds[at - 1]]
 
 
 @dataclass(eq=False)
 class QuestionFeatures:
     """Features of the candidates of one question over one table.
 
-    `question`: the vector of the question; `headers: float32[columns + 1, d]`: of the names of the columns and of the
-    type; `frequency`: the share of training questions that have a word.
+    `question`: the vector of the question, `pieces`: those of its words; `vectors`: of the columns; `frequency`: the
+    share of training questions that have a word.
     """
 
     facts: Facts
     table: Table
     links: Links
     question: Floats
-    vectors: Floats
+    pieces: Pieces
+    vectors: ColumnVectors
     frequency: Mapping[str, float]
 
     @cached_property
@@ -105,15 +82,18 @@ class QuestionFeatures:
 
     def _weight(self, bits: int) -> float:
         """Return the share of the question's weight that some words have."""
-        total = 0.0
-        for at, weight in enumerate(self._weights):
-            if bits >> at & 1:
-                total += weight
-        return total / self._total
+        if bits not in self._shares:
+            own = sum(weight for at, weight in enumerate(self._weights) if bits >> at & 1)
+            self._shares[bits] = own / self._total
+        return self._shares[bits]
+
+    @cached_property
+    def _shares(self) -> dict[int, float]:
+        return {}
 
     @cached_property
     def _cosines(self) -> list[float]:
-        cosines: list[float] = (self.vectors @ self.question).tolist()
+        cosines: list[float] = (self.vectors.names @ self.question).tolist()
         return cosines
 
     @cached_property
@@ -153,6 +133,9 @@ class QuestionFeatures:
         dense = np.array(
             [[*self._dense(c), math.log(agreeing[result_key(c)])] for c in candidates], np.float32
         ).reshape(len(candidates), -1)
+        likeness = self._likeness()
+        explained = [candidate.bits | self._named(candidate) for candidate in candidates]
+        dense = np.column_stack((dense, likeness.features(candidates, explained)))
         parts = np.zeros((len(candidates), MOST_PARTS), np.int16)
         for row, candidate in enumerate(candidates):
             names = [hashed(part, PARTS) for part in self._parts(candidate)][:MOST_PARTS]
@@ -161,7 +144,25 @@ class QuestionFeatures:
             [[c.answer, c.order, c.given[0].column if c.given else -1] for c in candidates], np.int16
         ).reshape(-1, 3)
         grams = np.array([hashed(gram, NGRAMS) for gram in ngrams(self.links)], np.int32)
-        return Features(dense, parts, grams, headers)
+        return Features(dense, parts, grams, headers, likeness.rest())
+
+    def _likeness(self) -> Likeness:
+        named = self._cell_bits
+        for amount in self._amount_bits:
+            named |= amount
+        for link in self.links.cells:
+            named |= span_bits(link.start, link.end) if link.kind == "part" else 0
+        free = np.array([not named >> at & 1 for at in range(len(self.links.words))], bool)
+        rare = np.array([self.frequency.get(word.text, 0.0) <= _RARE for word in self.links.words], bool)
+        weights = np.array(self._weights, np.float32) / np.float32(self._total)
+        return Likeness(self.table, self.pieces, self.vectors, self.question, weights * free, free & rare)
+
+    def _named(self, candidate: Candidate) -> int:
+        """Return the words that name the type or a column of a candidate, as bits."""
+        named = self.links.type[1]
+        for column in {candidate.answer, candidate.order, *(given.column for given in candidate.given)} - {-1}:
+            named |= self.links.headers[column][1]
+        return named
 
     def _dense(self, candidate: Candidate) -> list[float]:
         return [
@@ -176,10 +177,7 @@ class QuestionFeatures:
 
     def _explained(self, candidate: Candidate) -> list[float]:
         """Return sizes and shares of the question's words that a candidate explains, and of linked ones it does not."""
-        columns = {candidate.answer, candidate.order, *(given.column for given in candidate.given)} - {-1}
-        named = self.links.type[1]
-        for column in columns:
-            named |= self.links.headers[column][1]
+        named = self._named(candidate)
         unexplained = self._cell_bits & ~candidate.bits & ~named
         amounts = sum(not bits & (candidate.bits | named) for bits in self._amount_bits)
         header_bits = 0
@@ -259,6 +257,8 @@ class QuestionFeatures:
             yield f"k {operators[0]} {answer.kind}"
             yield f"first {candidate.answer == 0}"
             yield from (f"a {word}" for word in answer.words[:4])
+        if any(self.table.columns[column].is_joined for column in (candidate.answer, candidate.order) if column >= 0):
+            yield "joined"
         if candidate.order >= 0:
             order = self.table.columns[candidate.order]
             which = next((operator for operator in operators if operator in _ORDERED), "")

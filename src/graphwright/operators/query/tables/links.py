@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphwright.data.records.record import CLAUSE, DOCUMENT
-from graphwright.graph.evidence import Ints
+from graphwright.operators.query.tables.columns import Table, joined, table_of, with_joined
 from graphwright.operators.query.tables.question import (
     Amount,
     Word,
@@ -23,12 +23,9 @@ from graphwright.operators.query.tables.question import (
 )
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
-from graphwright.text.values import DATE, NUMBER, TEXT
 
 _LONGEST = 10  # words of a span that is looked up as a cell
 _LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
-_PROSE = 90  # mean characters of a cell above which a column is running text
-_FEW = 3  # distinct texts of a column that a question may ask for by the name of the column alone
 _RARE = 0.02  # share of training questions up to which a word alone may name part of a cell
 
 
@@ -39,41 +36,6 @@ class Cell(NamedTuple):
     column: int
     text: str
     rows: int
-
-
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A column of a table: its name and words, and the shares of its cells that are numbers, dates and distinct.
-
-    `values`: its distinct texts, if they are few; `length`: the mean number of characters of a distinct text.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    numbers: float
-    dates: float
-    distinct: float
-    values: tuple[str, ...] = ()
-    length: float = 0.0
-
-    @property
-    def kind(self) -> int:
-        """NUMBER, DATE or TEXT: what half of the cells or more are."""
-        return NUMBER if self.numbers >= 0.5 else DATE if self.dates >= 0.5 else TEXT
-
-    @property
-    def is_prose(self) -> bool:
-        """Whether the cells are running text, which a passage answers from and no query does."""
-        return self.length > _PROSE
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """The records of one type: its name, number of rows and columns."""
-
-    type: str
-    rows: int
-    columns: tuple[Column, ...]
 
 
 class Link(NamedTuple):
@@ -111,6 +73,7 @@ class TableIndex:
         self.tables: tuple[Table, ...] = ()
         self._by_form: dict[str, list[Cell]] = defaultdict(list)
         self._forms_of: dict[str, set[str]] = defaultdict(set)
+        self._joined: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
         records = facts.records
         if records is None or not len(records):
             return
@@ -120,11 +83,18 @@ class TableIndex:
         triples = np.stack((field_type, records.name, records.text)).astype(np.int64)[:, whole]
         distinct, counts = np.unique(triples, axis=1, return_counts=True)
         rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
-        self.tables = tuple(_table(facts, number, int(rows[number]), triples) for number in range(len(records.types)))
-        places = [{c.name: i for i, c in enumerate(table.columns)} for table in self.tables]
+        tables = [table_of(facts, number, int(rows[number]), triples) for number in range(len(records.types))]
+        places = [{c.name: i for i, c in enumerate(table.columns)} for table in tables]
+        cells: dict[tuple[int, int], list[int]] = defaultdict(list)
         for (table, name, text), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
             column = places[table][records.names[name]]
+            cells[table, column].append(text)
             self._add(Cell(table, column, records.texts[text], count))
+        others = joined(tables, {column: np.array(texts) for column, texts in cells.items()})
+        self.tables = tuple(map(with_joined, tables, others))
+        for number, (table, own) in enumerate(zip(tables, others, strict=True)):
+            for at, (other, column, _) in enumerate(own, len(table.columns)):
+                self._joined[number, other][column] = at
 
     def _add(self, cell: Cell) -> None:
         words = name_words(cell.text)
@@ -135,7 +105,7 @@ class TableIndex:
 
     @cached_property
     def _words(self) -> list[tuple[str, frozenset[str]]]:
-        return [(word, trigrams(word)) for word in self._forms_of if len(word) > 3]
+        return [(word, trigrams(word)) for word in self._forms_of if len(word) > 2]
 
     def links(self, question: str, frequency: dict[str, float], most: int = 3) -> dict[int, Links]:
         """Return what a question names of each of the tables that it names most of."""
@@ -144,6 +114,9 @@ class TableIndex:
         linked: dict[int, list[Link]] = defaultdict(list)
         for table, link in self._cells(words, frequency):
             linked[table].append(link)
+        direct = {table: tuple(found) for table, found in linked.items()}
+        for (table, other), places in self._joined.items():
+            linked[table] += [x._replace(column=places[x.column]) for x in direct.get(other, ()) if x.column in places]
         chosen = self._chosen(words, linked, frequency, most)
         return {t: self._links(t, words, linked[t], amounts) for t in chosen}
 
@@ -239,26 +212,3 @@ class TableIndex:
 
     def _link(self, start: int, end: int, cell: Cell, kind: str, text: str) -> Link:
         return Link(start, end, cell.column, kind, text, cell.rows / max(1, self.tables[cell.table].rows))
-
-
-def _table(facts: Facts, number: int, rows: int, triples: Ints) -> Table:
-    """Return a table with its columns as its first record has them; `triples`: type, name and text of each field."""
-    assert facts.records is not None
-    used, first = np.unique(triples[1, triples[0] == number], return_index=True)
-    names = facts.records.names.take(used[np.argsort(first)])
-    return Table(facts.records.types[number], rows, tuple(_column(facts, number, name) for name in names))
-
-
-def _column(facts: Facts, table: int, name: str) -> Column:
-    records = facts.records
-    assert records is not None
-    relation, values = facts.relation(name), facts.values(name)
-    fields = relation.field(np.arange(len(relation)))
-    own = fields >= 0
-    own[own] = records.type[records.record[fields[own]]] == table
-    cells = max(1, int(own.sum()))
-    numbers, dates = (float((values.kind[own] == kind).sum()) / cells for kind in (NUMBER, DATE))
-    texts = facts.texts(np.unique(relation.objects[own]))
-    length = sum(map(len, texts)) / max(1, len(texts))
-    few = tuple(texts) if len(texts) <= _FEW else ()
-    return Column(name, tuple(name_words(name)), numbers, dates, len(texts) / cells, few, length)

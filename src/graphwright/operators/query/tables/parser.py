@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,8 +17,11 @@ from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
+from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
-from graphwright.operators.query.tables.links import Table, TableIndex
+from graphwright.operators.query.tables.likeness import ColumnVectors, Pieces, TextVectors
+from graphwright.operators.query.tables.links import TableIndex
+from graphwright.operators.query.tables.question import question_words
 from graphwright.operators.query.tables.rows import RowSets
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 from graphwright.search.facts import Facts
@@ -28,7 +32,7 @@ _indexes: SnapshotCache[TableIndex] = SnapshotCache()
 
 
 class TableCandidates(NamedTuple):
-    """The candidates over one table with their features, and the vectors of the names of its columns and type."""
+    """The candidates over one table with their features, and the vectors of its columns and type."""
 
     table: Table
     candidates: list[Candidate]
@@ -79,18 +83,22 @@ class TableQueryParser:
         """Yield the candidates of each table that is searched."""
         index = table_index_of(facts)
         execution = Execution(facts)
+        pieces = Pieces.of([word.text for word in question_words(question)], self._vectors)
         for number, links in index.links(question, frequency, self.tables).items():
             table = index.tables[number]
-            vectors = self._header_vectors(table, facts)
+            vectors = self._column_vectors(table, facts)
             candidates = list(islice(Enumeration(RowSets(table, links, execution)), _MOST))
-            features = QuestionFeatures(facts, table, links, vector, vectors, frequency).features(candidates)
-            yield TableCandidates(table, candidates, features, vectors)
+            features = QuestionFeatures(facts, table, links, vector, pieces, vectors, frequency).features(candidates)
+            yield TableCandidates(table, candidates, features, vectors.mean)
 
-    def _header_vectors(self, table: Table, facts: Facts) -> Floats:
-        """Return the vectors of the names of the columns and of the type, encoded once for a snapshot."""
-        names = [*(column.name for column in table.columns), table.type]
-        key = "names of columns", table.type, getattr(self.encoder, "id", repr(self.encoder))
-        return facts.kept(key, lambda: self.encoder.encode(names))
+    def _column_vectors(self, table: Table, facts: Facts) -> ColumnVectors:
+        """Return the vectors of the columns and of the type, encoded once for a snapshot."""
+        key = "vectors of columns", table.type, getattr(self.encoder, "id", repr(self.encoder))
+        return facts.kept(key, lambda: ColumnVectors.of(table, self._vectors))
+
+    @cached_property
+    def _vectors(self) -> TextVectors:
+        return TextVectors(self.encoder)
 
     def _ranked(self, candidates: Sequence[Candidate], scores: NDArray[np.float32], dense: Floats) -> list[ScoredQuery]:
         """Return the best query of each result, in order of the results' probability."""

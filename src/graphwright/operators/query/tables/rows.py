@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import NamedTuple
+
+import numpy as np
 
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.query import (
     Compare,
     Comparison,
+    Condition,
+    Either,
     Except,
     Extreme,
     Follow,
@@ -17,21 +22,21 @@ from graphwright.operators.query.query import (
     Neighbour,
     OfType,
     Path,
-    Step,
     Things,
     Where,
 )
-from graphwright.operators.query.tables.links import Links, Table
+from graphwright.operators.query.tables.columns import Table
+from graphwright.operators.query.tables.links import Links
 from graphwright.operators.query.tables.question import month_of, span_bits
-from graphwright.text.values import DATE, TEXT
+from graphwright.text.values import DATE, NUMBER, TEXT
 
 ORDERS: tuple[Comparison, ...] = (">", ">=", "<", "<=")
 _BEYOND: tuple[tuple[Comparison, str, str], ...] = ((">", "above", "after"), ("<", "below", "before"))
 _EQUAL_OR_ORDERED: tuple[Comparison, ...] = ("=", *ORDERS)
 _CONDITIONS = 14
 _COMPARISONS = 24
-_FLAGS = 4  # columns of few values that are asked for by their name
-_SAID = 0.4  # share of the name of such a column that the question says
+_SAID = 0.4  # share of the name of a column of few values that a question says where it asks for it
+_UNSAID = 8  # conditions on columns of few values whose name is not said
 
 
 class Given(NamedTuple):
@@ -86,7 +91,13 @@ class RowSets:
 
     def path(self, column: int) -> Path:
         """Return the path to the cells of a column."""
-        return (Step(self.table.columns[column].name),)
+        return self.table.columns[column].path
+
+    def values(self, things: Things, column: int) -> Things:
+        """Return the query for the cells of some rows in a column."""
+        for step in self.path(column):
+            things = Follow(things, step)
+        return things
 
     def _conditions(self) -> Iterator[Rows]:
         """Yield the rows of each linked cell, then those that compare with an amount of the question."""
@@ -99,34 +110,57 @@ class RowSets:
             if rows := self._where(self.all, condition, "is" if link.kind == "cell" else "has", given):
                 known.add((link.column, link.start, link.end))
                 yield rows
-        yield from self._flagged(known)
+        said = [score >= _SAID for score, _ in self.links.headers]
+        flags = [rows for rows in self._flagged() if rows.given[0].column not in {column for column, *_ in known}]
+        yield from (rows for rows in flags if said[rows.given[0].column])
         yield from self._in_month()
         yield from self._compared(known)
+        yield from [rows for rows in flags if not said[rows.given[0].column]][:_UNSAID]
 
-    def _flagged(self, known: set[tuple[int, int, int]]) -> Iterator[Rows]:
-        """Yield the rows with each value of the columns that are named and have few values, as yes and no."""
-        said = [(-score, column, bits) for column, (score, bits) in enumerate(self.links.headers) if score >= _SAID]
-        linked = {column for column, *_ in known}
-        for _, column, bits in sorted(said)[:_FLAGS]:
-            values = self.table.columns[column].values
-            for value in values if column not in linked and 1 < len(values) < self.table.rows else ():
-                given = Given(column, "flag", bits, 0.0, value)
-                if rows := self._where(self.all, Compare(self.path(column), "=", value), "flag", given):
+    def _flagged(self) -> Iterator[Rows]:
+        """Yield the rows with each value of the columns that have few values, as yes and no, and with and without one.
+
+        Columns whose name is said come first; of numbers those alone, with 0 and with more.
+        """
+        for _, at in sorted((-score, at) for at, (score, _) in enumerate(self.links.headers)):
+            column, (score, bits) = self.table.columns[at], self.links.headers[at]
+            path = self.path(at)
+            conditions: list[tuple[str, str, Condition]] = []
+            if 1 < len(column.values) < self.table.rows:
+                conditions += [("flag", value, Compare(path, "=", value)) for value in column.values]
+            elif column.kind == NUMBER and score >= _SAID:
+                conditions += [("flag", "0", Compare(path, "=", "0")), ("flag", "> 0", Compare(path, ">", "0"))]
+            if column.missing > 0:
+                conditions += [("missing", "", Has(path, negated=True)), ("filled", "", Has(path))]
+            for operator, text, condition in conditions:
+                given = Given(at, "flag", bits if score >= _SAID else 0, 0.0, text)
+                rows = self.made(Where(self.all.query, condition), (operator,), (given,))
+                if rows and rows.count < self.table.rows:
                     yield rows
 
     def _in_month(self) -> Iterator[Rows]:
         """Yield the rows with a date in a month that the question names without a year, or on a day of it."""
         for at, word in enumerate(self.links.words):
             number = month_of(word.text)
-            if number is None or any(amount.start <= at < amount.end for amount in self.links.amounts):
+            named = [(amount.start, amount.end) for amount in self.links.amounts]
+            named += [(link.start, link.end) for link in self.links.cells if link.kind in ("cell", "part")]
+            if number is None or any(start <= at < end for start, end in named):
                 continue
             days = [word.text for word in self.links.words[at + 1 : at + 2] if word.text.isdecimal()]
-            text = f"-{number:02d}-{int(days[0]):02d}" if days and int(days[0]) < 32 else f"-{number:02d}-"
-            for column, named in enumerate(self.table.columns):
-                if named.kind == DATE:
+            text = f"{number:02d}-{int(days[0]):02d}" if days and 0 < int(days[0]) < 32 else f"{number:02d}"
+            for column, kind in enumerate(self.table.columns):
+                if kind.kind == DATE and (query := self._every_year(column, text)):
                     given = Given(column, "part", span_bits(at, at + 1), 0.0, text)
-                    if rows := self._where(self.all, Compare(self.path(column), "contains", text), "has", given):
+                    if rows := self.made(query, ("has",), (given,)):
                         yield rows
+
+    def _every_year(self, column: int, text: str) -> Things | None:
+        """Return the query for the rows with a date in a month, or on a day, of any of the years of a column."""
+        amounts = self.execution.amounts(self.all.query, self.path(column))[1]
+        years = np.unique(np.floor(amounts.low)).astype(int).tolist()
+        wheres = [Where(self.all.query, Compare(self.path(column), "=", f"{year:04d}-{text}")) for year in years[-12:]]
+        found: list[Things] = [where for where in wheres if len(self.execution.things(where))]
+        return reduce(Either, found) if found else None
 
     def _compared(self, known: set[tuple[int, int, int]]) -> Iterator[Rows]:
         left = _COMPARISONS
@@ -196,19 +230,11 @@ class RowSets:
             for column in (-1, *self.orderable()):
                 for comparison, *operators in _BEYOND:
                     path = self.path(column) if column >= 0 else ()
-                    value = Follow(rows.query, path[0]) if path else rows.query
+                    value = self.values(rows.query, column) if path else rows.query
                     condition, operator = Compare(path, comparison, value), operators[column < 0]
                     query = Where(self.all.query, condition)
                     if made := self.made(query, (operator, *rows.operators), rows.given, column):
                         yield made
-
-    def missing(self) -> Iterator[Rows]:
-        """Yield the rows that lack a cell of a column."""
-        for column, (said, bits) in enumerate(self.links.headers):
-            if said >= 0.5:
-                query = Where(self.all.query, Has(self.path(column), negated=True))
-                if made := self.made(query, ("missing",), (), column, bits):
-                    yield made
 
     def seconds(self) -> Iterator[Rows]:
         """Yield the rows that are second in an order."""
@@ -245,7 +271,7 @@ class RowSets:
             for column, named in enumerate(self.table.columns):
                 if column == rows.given[0].column or named.distinct > 0.9:
                     continue
-                same = Compare(self.path(column), "=", Follow(rows.query, self.path(column)[0]))
+                same = Compare(self.path(column), "=", self.values(rows.query, column))
                 query = Except(Where(self.all.query, same), rows.query)
                 if made := self.made(query, ("alike", *rows.operators), rows.given, column):
                     yield made

@@ -23,8 +23,9 @@ class TableScorer:
     """Scores of candidate queries (`scripts/fit_table_parser.py`).
 
     A score is the product of a vector of the question (the sum of its n-grams' over the square root of their number,
-    and its sentence vector projected) with one of the candidate (the sum of its parts' and of its columns' names), plus
-    a network of two layers over the dense features and this product, plus a bias of each part.
+    and its sentence vector and that of its words that name no cell, projected) with one of the candidate (the sum of
+    its parts' and of its columns'), plus a network of two layers over the dense features and this product, plus a bias
+    of each part.
 
     Scores are the means of `members` that were trained apart.
     """
@@ -67,7 +68,7 @@ class TableScorer:
         a = {name.split("/")[1]: array for name, array in self.arrays.items() if name.startswith(f"{member}/")}
         grams = a["ngrams"][features.ngrams]
         known = max(1, int(np.count_nonzero(grams.any(1))))
-        asked = grams.sum(0) / np.sqrt(known) + a["sentence"] @ question
+        asked = grams.sum(0) / np.sqrt(known) + a["sentence"] @ question + a["rest"] @ features.rest
         product = (a["parts"] @ asked)[features.parts].sum(1)
         for place in range(3):
             chosen = features.headers[:, place]

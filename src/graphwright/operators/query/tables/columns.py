@@ -1,0 +1,159 @@
+"""Tables of facts and their columns, those of another table that a column leads to included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from graphwright.graph.evidence import Ints
+from graphwright.operators.query.query import Path, Step
+from graphwright.search.facts import Facts
+from graphwright.text.names import name_words
+from graphwright.text.values import DATE, NUMBER, TEXT
+
+_PROSE = 90  # mean characters of a cell above which a column is running text
+_FEW = 3  # distinct texts of a column that a question may ask for by the name of the column alone
+_SHOWN, _CUT = 4, 24  # texts of a column that describe it, and characters of each
+_JOINED = 8  # columns of other tables that a table has at most
+_TABLES = 50  # tables up to which columns are joined
+_HELD = 0.6  # share of the texts of a column that a key of another table must have
+_KEY = 0.95  # share of distinct cells from which a column may be a key
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table: its name and words, the path to its cells, and shares of cells.
+
+    `numbers`, `dates`, `distinct`: the shares of its cells that are so; `missing`: of the rows, those without a cell;
+    `values`: its distinct texts, if they are few; `shown`: some of them; `length`: the mean number of characters of a
+    distinct text.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    path: Path
+    numbers: float
+    dates: float
+    distinct: float
+    missing: float = 0.0
+    values: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    length: float = 0.0
+
+    @property
+    def kind(self) -> int:
+        """NUMBER, DATE or TEXT: what half of the cells or more are."""
+        return NUMBER if self.numbers >= 0.5 else DATE if self.dates >= 0.5 else TEXT
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether the cells are running text, which a passage answers from and no query does."""
+        return self.length > _PROSE
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the cells stand in another table."""
+        return len(self.path) > 1
+
+    @property
+    def described(self) -> str:
+        """The name with some cells."""
+        return f"{self.name}: {', '.join(text[:_CUT] for text in self.shown)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The records of one type: its name, number of rows and columns."""
+
+    type: str
+    rows: int
+    columns: tuple[Column, ...]
+
+
+class Joined(NamedTuple):
+    """A column of another table that one leads to, with the numbers of that table and of the column in it."""
+
+    table: int
+    place: int
+    column: Column
+
+
+def table_of(facts: Facts, number: int, rows: int, triples: Ints) -> Table:
+    """Return a table with its columns as its first record has them; `triples`: type, name and text of each field."""
+    assert facts.records is not None
+    used, first = np.unique(triples[1, triples[0] == number], return_index=True)
+    names = facts.records.names.take(used[np.argsort(first)])
+    return Table(facts.records.types[number], rows, tuple(_column(facts, number, rows, name) for name in names))
+
+
+def _column(facts: Facts, table: int, rows: int, name: str) -> Column:
+    records = facts.records
+    assert records is not None
+    relation, values = facts.relation(name), facts.values(name)
+    fields = relation.field(np.arange(len(relation)))
+    own = fields >= 0
+    own[own] = records.type[records.record[fields[own]]] == table
+    cells = max(1, int(own.sum()))
+    numbers, dates = (float((values.kind[own] == kind).sum()) / cells for kind in (NUMBER, DATE))
+    texts = facts.texts(np.unique(relation.objects[own]))
+    filled = len(np.unique(relation.subjects[own]))
+    return Column(
+        name,
+        tuple(name_words(name)),
+        (Step(name),),
+        numbers,
+        dates,
+        distinct=len(texts) / cells,
+        missing=1 - filled / max(1, rows),
+        values=tuple(texts) if len(texts) <= _FEW else (),
+        shown=tuple(texts[:_SHOWN]),
+        length=sum(map(len, texts)) / max(1, len(texts)),
+    )
+
+
+def with_joined(table: Table, joined: Sequence[Joined]) -> Table:
+    """Return a table with columns of other tables after its own."""
+    return replace(table, columns=(*table.columns, *(each.column for each in joined)))
+
+
+def joined(tables: Sequence[Table], cells: dict[tuple[int, int], Ints]) -> list[list[Joined]]:
+    """Return for each table the columns that its own lead to; none among more than 50 tables.
+
+    A column leads to those of another table of which another column, with distinct cells, has its texts. `cells`: the
+    ascending distinct texts of each column of each table.
+    """
+    found: list[list[Joined]] = [[] for _ in tables]
+    for first, second in permutations(range(len(tables)), 2) if len(tables) <= _TABLES else ():
+        found[first] += _reached(tables, cells, first, second)
+    return [columns[:_JOINED] for columns in found]
+
+
+def _reached(tables: Sequence[Table], cells: dict[tuple[int, int], Ints], first: int, second: int) -> Iterator[Joined]:
+    """Yield the columns of the second table that a column of the first leads to."""
+    own = {column.name for column in tables[first].columns}
+    for at, foreign in enumerate(tables[first].columns):
+        for key, named in enumerate(tables[second].columns):
+            if not _refers(foreign, named, tables[second].rows) or not _held(cells[first, at], cells[second, key]):
+                continue
+            for place, column in enumerate(tables[second].columns):
+                if place != key and column.name not in own:
+                    path = (*foreign.path, Step(named.name, True), *column.path)
+                    distinct = min(column.distinct, tables[second].rows / max(1, tables[first].rows), 1.0)
+                    yield Joined(second, place, replace(column, path=path, distinct=distinct))
+            return
+
+
+def _refers(foreign: Column, key: Column, rows: int) -> bool:
+    """Return whether a column may name rows by a key: texts, or numbers in columns of equal names."""
+    alike = foreign.name.casefold() == key.name.casefold()
+    return rows > 1 and key.distinct >= _KEY and (alike or (foreign.kind == TEXT and key.kind == TEXT))
+
+
+def _held(texts: Ints, keys: Ints) -> bool:
+    """Return whether most of some texts, but not all of one only, are among the keys."""
+    at = np.searchsorted(keys, texts).clip(max=max(0, len(keys) - 1))
+    return len(texts) > 1 and len(keys) > 1 and float(np.mean(keys[at] == texts)) >= _HELD
