@@ -126,9 +126,10 @@ def result_of(query: Query, facts: Facts) -> QueryResult:
     support = Support(execution)
     result = execution.result(query)
     things = support.things(query)
-    held = facts.units(support.numbers(query, things))
     names = tuple(facts.texts(things[:SHOWN]))
     first = support.of_first(query, SUPPORTED)
+    shown = np.array([fact for supported in first for fact in supported.facts], np.int64)
+    held = facts.units(np.concatenate((support.numbers(query, things), shown)))
     if isinstance(result, np.ndarray):
         return QueryResult(query, facts, None, "", True, things, names, first, len(held))
     unit, notes = _typed(query, execution)
