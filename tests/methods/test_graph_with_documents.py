@@ -26,7 +26,7 @@ TEXTS = [
     {"id": "team.txt", "title": "team", "text": "Ada Huber leads the release team. The release team met in Graz."},
 ]
 RECORDED = [
-    "Which packages depend on zlib1g?",
+    "Who is the maintainer of zlib1g?",
     "Who maintains git?",
     "Who maintains the packages that git depends on?",
     "Does curl depend on zlib1g?",
