@@ -37,7 +37,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.network import read_pairs
 from graphwright.operators.query.graphs.parser import FEATURES, READ_CANDIDATES
-from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, evidence, with_read
+from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, Results, evidence, with_read
 
 ROUNDS = 60
 SEEDS = 3
@@ -158,7 +158,9 @@ def read_by_network(group: Group) -> Group:
     read = read_pairs(MiniLMCrossEncoder(QUERIES), pairs)
     order = np.argsort(-group.scores[: len(pairs)], kind="stable")
     features = with_read(group.features[order], group.scores[order].astype(np.float64), read[order])
-    return Group(group.text, [pairs[row] for row in order], group.right[order], group.gives[order], features)
+    keys = [group.keys[row] for row in order.tolist()]
+    read = Group(group.text, [pairs[row] for row in order], group.right[order], group.gives[order], features)
+    return read._replace(keys=keys)
 
 
 class LastFit(NamedTuple):
@@ -175,18 +177,17 @@ def fit_last(training: dict[str, list[Group]], lacking: Sequence[Group]) -> Last
     """
     halves = [{name: own[half::2] for name, own in training.items()} for half in (0, 1)]
     rows, right, weights = [], [], []
-    for own, other in (halves, halves[::-1]):
+    for half, (own, other) in enumerate((halves, halves[::-1])):
         trees = fit_trees({n: [Example(g.features, g.right) for g in part] for n, part in own.items()}, 1)
         for name, part in other.items():
             print(f"{name}: {np.mean([_gives(trees, g) for g in part]):.3f}", flush=True)
             for group in part:
-                scores = trees.predict(group.features)
-                rows.append(evidence(group.features, scores.astype(np.float64), (*FEATURES, *READ)))
-                right.append(bool(group.gives[scores.argmax()]))
+                results = _results(trees, group)
+                rows.append(evidence(group.features, results, (*FEATURES, *READ)))
+                right.append(bool(group.gives[results.best[0]]))
                 weights.append((10.0 if name == "written" else 1.0) / len(part))
-        for group in lacking[len(rows) % 2 :: 2]:
-            scores = trees.predict(group.features)
-            rows.append(evidence(group.features, scores.astype(np.float64), (*FEATURES, *READ)))
+        for group in lacking[half::2]:
+            rows.append(evidence(group.features, _results(trees, group), (*FEATURES, *READ)))
             right.append(False)
             weights.append(10.0 / max(1, len(lacking)))
     table = np.array(rows)
@@ -196,8 +197,12 @@ def fit_last(training: dict[str, list[Group]], lacking: Sequence[Group]) -> Last
     return LastFit(fit_trees({n: [Example(g.features, g.right) for g in o] for n, o in training.items()}), sure)
 
 
+def _results(trees: Trees, group: Group) -> Results:
+    return Results.of(trees.predict(group.features).astype(np.float64), group.keys)
+
+
 def _gives(trees: Trees, group: Group) -> bool:
-    return bool(group.gives[int(np.argmax(trees.predict(group.features)))])
+    return bool(group.gives[_results(trees, group).best[0]])
 
 
 def arrays_of(learned: LearnedLikeness, heads: Heads, fitted: Trees) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -96,6 +96,7 @@ class Group(NamedTuple):
     gives: Floats  # 1 for those that give the answer
     features: Floats = np.zeros((0, 0), np.float32)
     scores: Floats = np.zeros(0, np.float32)
+    keys: Sequence[Hashable] = ()  # equal for those that give the same
 
 
 def written(part: int | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:

@@ -23,7 +23,7 @@ from parser_worlds import domains
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.network import pair_of
-from graphwright.operators.query.graphs.parser import FEATURES, Reading
+from graphwright.operators.query.graphs.parser import FEATURES, Reading, result_keys
 from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, read_scorer
 from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
@@ -49,8 +49,9 @@ def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: Parser
         order = np.concatenate((order, missing[np.argsort(-scores[missing])][:2])).astype(int)
         pairs = [pair_of(reading.words, candidates[row], facts) for row in order.tolist()]
         kept = [candidates[row] for row in order.tolist()]
+        keys = result_keys(facts, [candidate.query for candidate in kept], execution)
         gives = right[order] if not isinstance(gold, Query) else gives_same(execution, kept, gold)
-        yield Group(text, pairs, right[order], gives, features[order], scores[order].astype(np.float32))
+        yield Group(text, pairs, right[order], gives, features[order], scores[order].astype(np.float32), keys)
         if len(execution.known) > 5_000:
             execution = Execution(facts)
 

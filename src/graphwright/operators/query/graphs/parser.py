@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.candidates import paths_of
 from graphwright.operators.query.graphs.ends import end_vectors_of
 from graphwright.operators.query.graphs.features import (
@@ -26,9 +28,10 @@ from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, M
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
 from graphwright.operators.query.graphs.network import read_candidates
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Asked, Heads, read_scorer, with_read
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Asked, Heads, Results, read_scorer, with_read
 from graphwright.operators.query.graphs.steps import step_index_of
 from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 
 _ATOMS = 6
@@ -72,7 +75,7 @@ class GraphQueryParser(Checked):
     limit: Annotated[int, AtLeast(1)] = 20
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
-        """Return the queries that a question may ask, best first; none where it names nothing of the facts."""
+        """Return queries that a question may ask, best first, one for each result; none where it has no words."""
         scorer = read_scorer(self.weights, FEATURES)
         reading = Reading.of(question, facts, self.encoder, scorer.likeness, scorer.heads)
         candidates = reading.candidates(self.length) if len(reading.words) else []
@@ -84,15 +87,24 @@ class GraphQueryParser(Checked):
         candidates = [candidates[row] for row in chosen.tolist()]
         read = read_candidates(self.network, reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)
-        scores = scorer.last(features)
-        best = scorer.probability(features, scores)
-        order = np.argsort(-scores, kind="stable")[: self.limit]
-        shares = np.exp(scores[order] - scores[order[0]])
-        rest = (1 - best) / max(float(shares[1:].sum()), 1.0)
-        return [
-            ScoredQuery(candidates[row].query, float(scores[row]), best if rank == 0 else rest * float(shares[rank]))
-            for rank, row in enumerate(order.tolist())
-        ]
+        results = Results.of(scorer.last(features), result_keys(facts, [candidate.query for candidate in candidates]))
+        first = scorer.probability(features, results)
+        rest = (1 - first) / max(1 - float(results.shares[0]), 1e-9)
+        probabilities = [first, *(rest * results.shares[1:]).tolist()]
+        found = zip(results.best, results.scores.tolist(), probabilities, strict=True)
+        return [ScoredQuery(candidates[row].query, score, share) for row, score, share in islice(found, self.limit)]
+
+
+def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
+    """Return a key for each query, equal for those that give the same; a query that gives nothing is like no other."""
+    execution, keys = execution or Execution(facts), list[Hashable]()
+    for number, query in enumerate(queries):
+        result = execution.result(query)
+        if isinstance(result, np.ndarray):
+            keys.append(result.tobytes() if len(result) else number)
+        else:
+            keys.append(number if result is None else (type(result), result))
+    return keys
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -107,9 +108,9 @@ class ParserScorer:
         scores: Scores = self.trees(features)
         return scores
 
-    def probability(self, features: Floats, scores: Scores) -> float:
-        """Return the probability that the best candidate is right."""
-        logit = float(evidence(features, scores, (*self.names, *READ)) @ self.sure[:-1] + self.sure[-1])
+    def probability(self, features: Floats, results: Results) -> float:
+        """Return the probability that the result of the first is right."""
+        logit = float(evidence(features, results, (*self.names, *READ)) @ self.sure[:-1] + self.sure[-1])
         return float(1 / (1 + np.exp(-logit)))
 
 
@@ -133,13 +134,40 @@ _EVIDENCE = (
 )  # fmt: skip
 
 
-def evidence(features: Floats, scores: Scores, names: tuple[str, ...]) -> Floats:
-    """Return what the probability depends on: score, distance from the next, and features of the best candidate."""
-    best = int(scores.argmax())
-    others = np.delete(scores, best)
-    gap = float(scores[best] - others.max()) if len(others) else 3.0
-    row = [features[best, names.index(name)] for name in _EVIDENCE]
-    return np.array([scores[best], min(gap, 5.0), np.log1p(len(scores)), *row], np.float64)
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The different results of candidates, the likeliest first.
+
+    `best`: the candidate with the highest score of those that give each; `scores`: its score; `shares`: of each result,
+    the sum of the softmax of all candidates that give it. `candidates`: how many these are in all.
+    """
+
+    best: tuple[int, ...]
+    scores: Scores
+    shares: Scores
+    candidates: int
+
+    @classmethod
+    def of(cls, scores: Scores, keys: Sequence[Hashable]) -> Results:
+        """Join candidates that give the same: equal `keys`."""
+        soft = np.exp(scores - scores.max())
+        soft /= soft.sum()
+        best: dict[Hashable, int] = {}
+        shares: dict[Hashable, float] = {}
+        for row in np.argsort(-scores, kind="stable").tolist():
+            best.setdefault(keys[row], row)
+            shares[keys[row]] = shares.get(keys[row], 0.0) + float(soft[row])
+        order = sorted(best, key=lambda key: (-shares[key], best[key]))
+        rows = tuple(best[key] for key in order)
+        return cls(rows, scores[list(rows)], np.array([shares[key] for key in order]), len(scores))
+
+
+def evidence(features: Floats, results: Results, names: tuple[str, ...]) -> Floats:
+    """Return what the probability depends on: how the likeliest result stands to the next, and features of its best."""
+    best, scores, shares = results.best[0], results.scores, results.shares
+    gap = float(scores[0] - scores[1:].max()) if len(scores) > 1 else 3.0
+    stands = [scores[0], min(gap, 5.0), np.log1p(results.candidates), shares[0], shares[1] if len(shares) > 1 else 0.0]
+    return np.array([*stands, *(features[best, names.index(name)] for name in _EVIDENCE)], np.float64)
 
 
 @cache
