@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from graphwright import Graph
 from graphwright.errors import DataError
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
-from graphwright.operators.query.graphs.parser import FEATURES
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, ParserScorer
+from graphwright.operators.query.graphs.parser import FEATURES, result_keys
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, ParserScorer, Results
+from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.search.facts import Facts
 
 
 def test_read_another_file_raises_data_error(tmp_path):
@@ -36,3 +39,17 @@ def test_heads_give_log_probabilities():
 def test_learned_likeness_is_its_formula():
     likeness = LearnedLikeness(np.eye(2), np.eye(2), np.array([0.5, 0.0]), 3.0)
     assert likeness(np.array([[1.0, 2.0]]), np.array([[1.0, 1.0]])).tolist() == [[9.5]]
+
+
+def test_results_joins_candidates_that_give_the_same():
+    results = Results.of(np.log([0.4, 0.35, 0.25]), ["a", "b", "b"])
+    assert results.best == (1, 0)
+    assert results.shares == pytest.approx([0.6, 0.4])
+    assert results.candidates == 3
+
+
+def test_result_keys_of_queries_that_give_nothing_differ():
+    facts = Facts(Graph.from_triples([("Mur", "flows into", "Drava")]).columns)
+    texts = ['"Mur".[flows into]', '"Drava"', 'count("Mur")', 'exists("Mur")', '"Drava".[flows into]', '"Sava"']
+    keys = result_keys(facts, [parse_notation(text) for text in texts])
+    assert keys[0] == keys[1] and len(set(keys)) == 5
