@@ -220,7 +220,6 @@ def test_question_of_yes_or_no_is_answered_with_its_statement(question: str, sho
         ("people", "What is the phone number of Ada?"),
         ("rivers", "Which rivers are beautiful?"),
         ("people", "Is Ada taller than Otto?"),
-        ("people", "Is Clara older than Otto?"),
         ("club", "Did Nora and her coach retire on the same day?"),
         ("club", "Does Sporthalle swim?"),
         ("town", "Who walked the Ring Road?"),

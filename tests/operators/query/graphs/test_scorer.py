@@ -50,6 +50,6 @@ def test_results_joins_candidates_that_give_the_same():
 
 def test_result_keys_of_queries_that_give_nothing_differ():
     facts = Facts(Graph.from_triples([("Mur", "flows into", "Drava")]).columns)
-    texts = ['"Mur".[flows into]', '"Drava"', 'count("Mur")', 'exists("Mur")', '"Drava".[flows into]', '"Sava"']
+    texts = ['"Mur".[flows into]', '"Drava"', 'count("Mur")', 'exists("Mur")', '"Drava".[flows into]', 'exists("Sava")']
     keys = result_keys(facts, [parse_notation(text) for text in texts])
     assert keys[0] == keys[1] and len(set(keys)) == 5

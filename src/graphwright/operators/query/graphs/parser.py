@@ -96,14 +96,17 @@ class GraphQueryParser(Checked):
 
 
 def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
-    """Return a key for each query, equal for those that give the same; a query that gives nothing is like no other."""
+    """Return a key for each query, equal for those that give the same.
+
+    A query that gives nothing, or "no", is like no other: many facts that do not hold say nothing about one of them.
+    """
     execution, keys = execution or Execution(facts), list[Hashable]()
     for number, query in enumerate(queries):
         result = execution.result(query)
         if isinstance(result, np.ndarray):
             keys.append(result.tobytes() if len(result) else number)
         else:
-            keys.append(number if result is None else (type(result), result))
+            keys.append(number if result is None or result is False else (type(result), result))
     return keys
 
 
