@@ -159,8 +159,8 @@ def read_by_network(group: Group) -> Group:
     order = np.argsort(-group.scores[: len(pairs)], kind="stable")
     features = with_read(group.features[order], group.scores[order].astype(np.float64), read[order])
     keys = [group.keys[row] for row in order.tolist()]
-    read = Group(group.text, [pairs[row] for row in order], group.right[order], group.gives[order], features)
-    return read._replace(keys=keys)
+    chosen = [pairs[row] for row in order.tolist()]
+    return Group(group.text, chosen, group.right[order], group.gives[order], features, keys=keys)
 
 
 class LastFit(NamedTuple):
