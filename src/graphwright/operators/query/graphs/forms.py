@@ -118,17 +118,16 @@ class Forms:
     def whole(self) -> Iterator[Candidate]:
         """Yield what has a relation, and all that a relation leads to, the most and the least often."""
         for row in self.strongest(False):
-            step, strength = Step(self.steps.relations[row]), float(self.strength[row])
-            relation = self.facts.relation(step.relation)
-            for ends, query, last in (
-                (np.unique(relation.subjects), Where(Everything(), Has((step,))), 2 * row + 1),
-                (np.unique(relation.objects), Follow(Everything(), step), 2 * row),
-            ):
-                sample = ends[:: -(-len(ends) // 60) or 1]
-                yield Candidate(query, THINGS, (row,), (last,), (), sample, len(ends), strength, last=last)
-            for form, most in ((MOST, True), (LEAST, False)):
-                frequent = Frequent(Everything(), step, most)
-                yield Candidate(frequent, form, (row,), (2 * row,), (), sample, len(ends), strength, last=2 * row)
+            step, ahead, back = Step(self.steps.relations[row]), 2 * row, 2 * row + 1
+            kinds: list[tuple[Things, int, int]] = [
+                (Where(Everything(), Has((step,))), THINGS, back),
+                (Follow(Everything(), step), THINGS, ahead),
+                (Frequent(Everything(), step), MOST, ahead),
+                (Frequent(Everything(), step, False), LEAST, ahead),
+            ]
+            for query, form, key in kinds:
+                ends, size = self.steps.ends(key, self.facts)
+                yield Candidate(query, form, (row,), (key,), (), ends, size, float(self.strength[row]), last=key)
 
     def amounts(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the sum and the mean of a value of the things of a set."""
@@ -292,11 +291,9 @@ class Forms:
 
     def few_values(self, row: int) -> list[str]:
         """Return the values of a relation where they are few and lead nowhere, as a status does."""
-        objects = np.unique(self.facts.relation(self.steps.relations[row]).objects)
+        objects, size = self.steps.ends(2 * row, self.facts)
         ahead = self.steps.key[self.steps.start[objects[0]] : self.steps.start[objects[0] + 1]]
-        if len(objects) > _FEW or (ahead % 2 == 0).any():
-            return []
-        return list(self.facts.texts(objects.tolist()))
+        return [] if size > _FEW or (ahead % 2 == 0).any() else list(self.facts.texts(objects.tolist()))
 
 
 def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:

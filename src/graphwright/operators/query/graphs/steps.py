@@ -31,6 +31,7 @@ class StepIndex:
     key: Ints
     other: Ints
     _kinds: dict[int, Floats] = field(default_factory=dict)
+    _ends: dict[int, tuple[Ints, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, facts: Facts) -> StepIndex:
@@ -67,13 +68,23 @@ class StepIndex:
     def kinds(self, key: int, facts: Facts) -> Floats:
         """Return the shares of things, dates and numbers at the ends of a step, by a sample."""
         if key not in self._kinds:
-            relation = facts.relation(self.relations[key >> 1])
-            ends = relation.subjects if key & 1 else relation.objects
+            ends = self._all_ends(key, facts)
             sample = ends[:: -(-len(ends) // _SAMPLED) or 1]
             kinds = typed_values(facts.texts(sample.tolist())).kind
             counts = [np.count_nonzero(kinds == kind) for kind in (TEXT, DATE, NUMBER)]
             self._kinds[key] = (np.array(counts) / max(1, len(kinds))).astype(np.float32)
         return self._kinds[key]
+
+    def ends(self, key: int, facts: Facts) -> tuple[Ints, int]:
+        """Return the distinct ends of a step from everything: a sample of at most 60, and how many there are."""
+        if key not in self._ends:
+            ends = np.unique(self._all_ends(key, facts))
+            self._ends[key] = ends[:: -(-len(ends) // _ENDS) or 1], len(ends)
+        return self._ends[key]
+
+    def _all_ends(self, key: int, facts: Facts) -> Ints:
+        relation = facts.relation(self.relations[key >> 1])
+        return relation.subjects if key & 1 else relation.objects
 
 
 def step_index_of(facts: Facts) -> StepIndex:
