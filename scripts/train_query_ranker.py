@@ -35,22 +35,6 @@ RATE, HEAD_RATE = 2e-4, 1e-3
 LEFT_OUT = ("metaqa", "pq-2h", "pql-2h", "written 2", "written None", "others")
 
 
-class Ranker(Joint):
-    """The joint layers and the head, for pairs of several questions."""
-
-    def forward(self, group: dict[str, torch.Tensor]) -> torch.Tensor:  # type: ignore[override, unused-ignore]
-        """Return the score of each pair: float[n]."""
-        asked = group["asked"] + self.parts[0] + group["asked_marks"] @ self.asked
-        held = group["held"] + self.parts[1] + group["held_marks"] @ self.held
-        x = self.dropout(torch.cat((asked, held), 1))
-        mask = torch.cat((group["asked_mask"], group["held_mask"]), 1)
-        for layer in self.layers:
-            x = layer(x, mask)
-        matched = (group["numbers"] - self.mean) / self.deviation
-        latent = torch.cat((x[:, 0], matched), 1)
-        return self.second(torch.tanh(self.first(latent)))[:, 0] + matched @ self.past
-
-
 class States:
     """The tokens of texts, kept in half precision."""
 
@@ -95,10 +79,10 @@ def chosen(group: Group, draw: random.Random) -> tuple[list[tuple[str, str]], in
     return [group.pairs[row] for row in rows], len(best)
 
 
-def loss_of(net: Ranker, some: Sequence[Group], states: States, rarity: Any, draw: random.Random) -> torch.Tensor:
+def loss_of(net: Joint, some: Sequence[Group], states: States, rarity: Any, draw: random.Random) -> torch.Tensor:
     """Return the mean loss of questions."""
     parts = [chosen(group, draw) for group in some]
-    scores = net(batch([pair for pairs, _ in parts for pair in pairs], states, rarity))
+    scores, _, _ = net(batch([pair for pairs, _ in parts for pair in pairs], states, rarity))
     losses, start = [], 0
     for pairs, right in parts:
         own = scores[start : start + len(pairs)]
@@ -108,13 +92,13 @@ def loss_of(net: Ranker, some: Sequence[Group], states: States, rarity: Any, dra
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator, unused-ignore]
-def scored(net: Ranker, group: Group, states: States, rarity: Any) -> np.ndarray[Any, Any]:
+def scored(net: Joint, group: Group, states: States, rarity: Any) -> np.ndarray[Any, Any]:
     """Return the score of each pair of a question."""
     parts = [group.pairs[at : at + 24] for at in range(0, len(group.pairs), 24)]
-    return np.concatenate([net(batch(part, states, rarity)).numpy() for part in parts])
+    return np.concatenate([net(batch(part, states, rarity))[0].numpy() for part in parts])
 
 
-def first_right(net: Ranker, some: Sequence[Group], states: States, rarity: Any) -> float:
+def first_right(net: Joint, some: Sequence[Group], states: States, rarity: Any) -> float:
     """Return the share of questions whose best candidate is right."""
     net.eval()
     hits = [bool(g.pairs) and bool(g.right[scored(net, g, states, rarity).argmax()]) for g in some]
@@ -152,7 +136,7 @@ def main() -> None:
     draw, states = random.Random(0), States()
     rarity = network().rarity
     with tempfile.TemporaryDirectory() as folder:
-        net = Ranker(load_file(str(fetch(Path(folder)))), LAYER)
+        net = Joint(load_file(str(fetch(Path(folder)))), LAYER)
     usable = {name: [g for g in own if g.right.any() and not g.right.all()] for name, own in found.items()}
     sources = {name: own for name, own in usable.items() if own and not name.startswith(tuple(options.leave_out))}
     left = {

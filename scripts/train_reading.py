@@ -91,11 +91,15 @@ class Joint(nn.Module):  # type: ignore[misc, unused-ignore]
         nn.init.normal_(self.spans.weight, std=0.02)
 
     def forward(self, group: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return score[n], begin and end[n, tokens, 2] of the passages, kind[n, 3]."""
+        """Return score[n], begin and end[n, tokens, 2] of the passages, kind[n, 3].
+
+        Without `asked_mask` the group has one question.
+        """
         asked = group["asked"] + self.parts[0] + group["asked_marks"] @ self.asked
         record = group["held"] + self.parts[1] + group["held_marks"] @ self.held
         x = self.dropout(torch.cat((asked, record), 1))
-        mask = torch.cat((torch.ones(asked.shape[:2], dtype=torch.bool), group["mask"]), 1)
+        asked_mask = group.get("asked_mask", torch.ones(asked.shape[:2], dtype=torch.bool))
+        mask = torch.cat((asked_mask, group["held_mask"]), 1)
         for layer in self.layers:
             x = layer(x, mask)
         matched = (group["numbers"] - self.mean) / self.deviation
@@ -191,7 +195,7 @@ def batch(question: Tokens, passages: list[Tokens], rarity: np.ndarray[Any, Any]
         "held": record,
         "asked_marks": asked_marks,
         "held_marks": marks,
-        "mask": mask,
+        "held_mask": mask,
         "numbers": numbers,
     }
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -237,7 +241,7 @@ def loss_of(
             if e < width
         ]
         if right and not message:
-            logits = torch.log_softmax(spans.masked_fill(~group["mask"][:, :, None], -1e4).reshape(-1, 2), 0)
+            logits = torch.log_softmax(spans.masked_fill(~group["held_mask"][:, :, None], -1e4).reshape(-1, 2), 0)
             b, e = torch.tensor(right).T
             loss = loss - SPAN_WEIGHT / 2 * torch.logsumexp(logits[b, 0] + logits[e, 1], 0)
     return loss, rank.item()
