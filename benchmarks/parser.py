@@ -2,7 +2,7 @@
 
     python benchmarks/parser.py --data FOLDER [--set written metaqa-1 …] [--weights FILE] [--questions 300] [--show]
 
-Sets: written (the graphs of `scripts/parser/closed_graphs`), metaqa-1, metaqa-2, metaqa-3, pq-2h, pql-2h. No fit of the
+Sets: written (the graphs of `scripts/parser/closed_graphs`), languages (those of `other_languages`), metaqa-1, metaqa-2, metaqa-3, pq-2h, pql-2h. No fit of the
 weights of the package has seen any of them. Prints for each set: exact (the set of answers), those whose answer is
 given (a probability of at least 0.5) and right, given and wrong, Brier score of the probability, and milliseconds a
 question; of the written graphs also how many questions without an answer are given one.
@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from parser_data import KGQA, Asked, facts_of, read_kgqa, written
+from parser_data import KGQA, Asked, asked_of, facts_of, read_kgqa
 
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
@@ -32,6 +32,10 @@ from graphwright.operators.query.graphs.parser import GraphQueryParser
 from graphwright.operators.query.graphs.scorer import WEIGHTS
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
+
+
+WRITTEN = {"written": "closed_graphs", "languages": "other_languages"}
+"""Sets of written questions, with their folders in `scripts/parser`."""
 
 
 class Row(NamedTuple):
@@ -94,16 +98,20 @@ def main() -> None:
     """Measure the sets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with kgqa")
-    parser.add_argument("--set", nargs="*", default=["written", *KGQA], choices=["written", *KGQA], help="sets")
+    sets = [*WRITTEN, *KGQA]
+    parser.add_argument("--set", nargs="*", default=sets, choices=sets, help="sets")
     parser.add_argument("--weights", type=Path, default=WEIGHTS, help="weights of the parser")
     parser.add_argument("--questions", type=int, default=300, help="questions of each set of KGQA")
     parser.add_argument("--show", action="store_true", help="print the questions that go wrong")
     options = parser.parse_args()
     asker = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), options.weights)
     for name in options.set:
-        if name == "written":
-            graphs = [rows_of(facts, asked, asker, options.show) for _, facts, asked in written()]
-            report(name, [row for rows in graphs for row in rows])
+        if name in WRITTEN:
+            graphs = {of: rows_of(facts, asked, asker, options.show) for of, facts, asked in asked_of(WRITTEN[name])}
+            if name == "languages":
+                for language, rows in graphs.items():
+                    report(language, rows)
+            report(name, [row for rows in graphs.values() for row in rows])
             continue
         data = options.data / "kgqa"
         asked = read_kgqa(data, name, options.questions, measured=True, seed=1)

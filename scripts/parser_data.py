@@ -99,12 +99,15 @@ class Group(NamedTuple):
     keys: Sequence[Hashable] = ()  # equal for those that give the same
 
 
-def written(part: int | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:
-    """Yield the written graphs with their questions: of one third (0, 1 or 2), or those that are only measured."""
-    folder = Path(__file__).parent / "parser" / ("closed_graphs" if part is None else "graphs")
-    for name, facts, asked in read_graphs(folder):
-        if part is None or crc32(name.encode()) % 3 == part:
-            yield name, facts, [Asked(text, parse_notation(query) if query else None) for text, query in asked]
+def written(part: int) -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the written graphs with their questions, of one third (0, 1 or 2)."""
+    return (graph for graph in asked_of("graphs") if crc32(graph[0].encode()) % 3 == part)
+
+
+def asked_of(folder: str) -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the graphs of a folder of `parser` with their questions."""
+    for name, facts, asked in read_graphs(Path(__file__).parent / "parser" / folder):
+        yield name, facts, [Asked(text, parse_notation(query) if query else None) for text, query in asked]
 
 
 def facts_of(file: Path) -> Facts:
