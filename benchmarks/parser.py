@@ -2,10 +2,11 @@
 
     python benchmarks/parser.py --data FOLDER [--set written metaqa-1 …] [--weights FILE] [--questions 300] [--show]
 
-Sets: written (the graphs of `scripts/parser/closed_graphs`), languages (those of `other_languages`), metaqa-1, metaqa-2, metaqa-3, pq-2h, pql-2h. No fit of the
-weights of the package has seen any of them. Prints for each set: exact (the set of answers), those whose answer is
-given (a probability of at least 0.5) and right, given and wrong, Brier score of the probability, and milliseconds a
-question; of the written graphs also how many questions without an answer are given one.
+Sets: written (the graphs of `scripts/parser/closed_graphs`), languages (those of `other_languages`), metaqa-1,
+metaqa-2, metaqa-3, pq-2h, pql-2h. No fit of the weights of the package has seen any of them. Prints for each set: exact
+(the set of answers), those whose answer is given (a probability of at least 0.5) and right, given and wrong, Brier
+score of the probability, and milliseconds a question; of the written graphs also how many questions without an answer
+are given one.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from graphwright.operators.query.graphs.parser import GraphQueryParser
 from graphwright.operators.query.graphs.scorer import WEIGHTS
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
-
 
 WRITTEN = {"written": "closed_graphs", "languages": "other_languages"}
 """Sets of written questions, with their folders in `scripts/parser`."""

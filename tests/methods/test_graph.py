@@ -9,6 +9,7 @@ from tests.operators.query.steps import NOT_COMPUTABLE, query_reply
 
 from graphwright import Graph, Index
 from graphwright.errors import OptionError
+from graphwright.generate.query_answer import NOT_ENGLISH
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.testing import prompt_of
 
@@ -53,6 +54,11 @@ def test_hops_above_4_is_an_error(index: Index) -> None:
 def test_name_that_the_graph_lacks_gives_no_answer(index: Index) -> None:
     answer = index.ask("When was Napoleon born?").answer
     assert not answer.found and answer.text.startswith("The graph does not say.")
+
+
+def test_question_in_another_language_is_refused_with_the_reason(index: Index) -> None:
+    answer = index.ask("Welche Lizenz hat gimp?").answer
+    assert not answer.found and answer.short == () and NOT_ENGLISH in answer.text
 
 
 def test_language_model_computes_or_reads_statements(index: Index) -> None:

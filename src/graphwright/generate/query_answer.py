@@ -9,14 +9,17 @@ from graphwright.constraints import Between
 from graphwright.generate.citations import supported as with_markers
 from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
+from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
-from graphwright.operators.query.asked import SURE
+from graphwright.operators.query.asked import LIKELY, SURE
+from graphwright.operators.query.graphs.english import english_probability
 from graphwright.operators.query.result import QueryResult
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.search.relation_names import shown_name
 
 NOT_RECORDED = "The graph does not say."
+NOT_ENGLISH = "Without a language model, questions over graphs are understood in English only."
 _LISTED = 50  # names in the text
 
 
@@ -46,6 +49,8 @@ class QueryAnswer(Composite):
 class NotRecorded(Operator):
     """Answer that the graph does not say what is asked; the text names the best item of the evidence.
 
+    With `encoder`, the embedded one, it says so too where a question is in another language than the parser reads.
+
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("gimp", "license", "GPL")])
     >>> NotRecorded()(start("What does gimp cost?", graph, evidence=Evidence.of_edges([0]))).answer.text
@@ -53,12 +58,15 @@ class NotRecorded(Operator):
     """
 
     gives = ("answer",)
+    encoder: Encoder | None = None
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         nearest = state.items.top(1).texts(state.graph)
-        text = f"{NOT_RECORDED} The nearest that it records is: {nearest[0]}" if nearest else NOT_RECORDED
-        return answered(state, run, Answer(text, found=False))
+        parts = [NOT_RECORDED, f"The nearest that it records is: {nearest[0]}"] if nearest else [NOT_RECORDED]
+        if self.encoder and english_probability(self.encoder.encode([state.question.text])[0]) < LIKELY:
+            parts.insert(1, NOT_ENGLISH)
+        return answered(state, run, Answer(" ".join(parts), found=False))
 
 
 def computed_answer(state: State) -> Answer:

@@ -12,6 +12,7 @@ from graphwright.methods.computed import OptionalParser, computed_first, execute
 from graphwright.methods.house import multihop
 from graphwright.methods.method import Method
 from graphwright.methods.options import Help, OptionalLLM, TopK
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.control import If
 from graphwright.operators.operator import Operator
@@ -54,7 +55,7 @@ def graph(
     asked = executed(llm, parser, threshold)
     search = If(IsComputed(), QueryEvidence(_SHOWN), LikelyQueries(parser) | _near(ix))
     ranked = ToPassages(top_k if llm is None else _SHOWN)
-    ending = computed_first(written(llm, PathContext(), NotRecorded()), threshold)
+    ending = computed_first(written(llm, PathContext(), NotRecorded(MiniLM())), threshold)
     return Method(asked >> search >> ranked, *ending, passages=_SHOWN)
 
 

@@ -17,6 +17,7 @@ from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.candidates import paths_of
 from graphwright.operators.query.graphs.ends import end_vectors_of
+from graphwright.operators.query.graphs.english import english_probability
 from graphwright.operators.query.graphs.features import (
     NAMES,
     content_weights,
@@ -58,7 +59,8 @@ class GraphQueryParser(Checked):
     negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted;
     `network`: reads the likeliest candidates beside the question.
     `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
-    query after the first is what the first leaves, shared by the scores.
+    query after the first is what the first leaves, shared by the scores. All are less probable the less probable it is
+    that the question is in English.
 
     >>> from graphwright import Graph
     >>> from graphwright.models import MiniLM, MiniLMCrossEncoder
@@ -88,8 +90,8 @@ class GraphQueryParser(Checked):
         read = read_candidates(self.network, reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)
         results = Results.of(scorer.last(features), result_keys(facts, [candidate.query for candidate in candidates]))
-        first = scorer.probability(features, results)
-        rest = (1 - first) / max(1 - float(results.shares[0]), 1e-9)
+        first = scorer.probability(features, results) * reading.english
+        rest = (reading.english - first) / max(1 - float(results.shares[0]), 1e-9)
         probabilities = [first, *(rest * results.shares[1:]).tolist()]
         found = zip(results.best, results.scores.tolist(), probabilities, strict=True)
         return [ScoredQuery(candidates[row].query, score, share) for row, score, share in islice(found, self.limit)]
@@ -133,6 +135,11 @@ class Reading:
         return cls(
             facts, encoder, words, mentions_of(words, facts), literals_of(words), vocabulary, likeness, heads
         )  # fmt: skip
+
+    @cached_property
+    def english(self) -> float:
+        """The probability that the question is in English."""
+        return english_probability(self.encoder.encode([self.words.question])[0])
 
     @cached_property
     def content(self) -> Floats:
