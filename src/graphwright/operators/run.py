@@ -29,7 +29,6 @@ from graphwright.models.protocols import (
     Usage,
     call_metered,
 )
-from graphwright.models.sparse import SparseEncoder, SparseRows
 from graphwright.prompts.templates import messages
 
 if TYPE_CHECKING:
@@ -179,11 +178,6 @@ class Run:
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text: float32[len(texts), dimension]; each distinct text is encoded once."""
         return self._rows(encoder, "encode", (), texts)
-
-    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
-        """Return one sparse row per question."""
-        rows: SparseRows = call_metered(self.usage, encoder, "encode_queries", texts)
-        return rows
 
     def latents(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Floats:
         """Return one latent per text, read together with the query: float32[len(texts), h]."""
