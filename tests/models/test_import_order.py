@@ -16,7 +16,7 @@ ORDER = [
     "embedded.runtime", "embedded.encoder", "embedded.mention_features", "embedded.mentions",
     "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader_features",
     "embedded.reader", "sentence_transformers.loading", "sentence_transformers.encoder",
-    "sentence_transformers.cross_encoder", "transformers",
+    "sentence_transformers.cross_encoder",
     "settings", "registry",
 ]
 # fmt: on

@@ -29,4 +29,3 @@ from .registry import reader_of as reader_of
 from .sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
 from .sentence_transformers.encoder import SentenceTransformerEncoder as SentenceTransformerEncoder
 from .settings import LLMSettings as LLMSettings
-from .transformers import TransformersLLM as TransformersLLM

@@ -293,17 +293,14 @@ class Run:
         """
         if self.faults.cut_short or id(llm) in self.faults.unconstrained:
             return None
-        usage = Usage()
         try:
-            decoded = decode(llm, prompt, texts, k, lambda model: self.complete(model, *prompt), usage, self.cancel)
+            return decode(llm, texts, k, lambda model: self.complete(model, *prompt))
         except (Unconstrained, ReplyCutError) as error:
             self.faults.cut_short = self.faults.cut_short or isinstance(error, ReplyCutError)
             if not isinstance(error, ReplyCutError):
                 self.faults.unconstrained.add(id(llm))
             self.note(f"decoding was not constrained: {error}")
             return None
-        self._add_reply(usage)
-        return [text for text, _ in decoded]
 
     def _rows(self, model: Any, method: str, arguments: tuple[str, ...], texts: Sequence[str]) -> Floats:
         """Return one row per text by `model.method(*arguments, texts)`, from the memory where it is known."""
