@@ -226,7 +226,7 @@ def test_operators_import_model_protocols_only() -> None:
     for path in (ROOT / "operators").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("graphwright.models"):
-                assert (node.module or "").rpartition(".")[2] in ("protocols", "sparse", "constrained"), path.name
+                assert (node.module or "").rpartition(".")[2] in ("protocols", "constrained"), path.name
 
 
 def test_importing_package_loads_nothing_heavy() -> None:

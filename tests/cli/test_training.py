@@ -6,7 +6,6 @@ import json
 import re
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -306,12 +305,3 @@ def test_labels_of_other_questions_are_refused(place: Path, tmp_path: Path) -> N
     done = train(place, "path", other, *few)
     assert done.returncode == 2 and "r.labels.jsonl" in done.stderr and "Traceback" not in done.stderr
     assert (tmp_path / "r.labels.jsonl").read_bytes() == before
-
-
-@pytest.mark.skipif(find_spec("peft") is not None, reason="the extra is installed")
-def test_planner_without_extra_names_it(place: Path, tmp_path: Path) -> None:
-    few, chosen = write(tmp_path / "few.jsonl", LEARNED[:6]), tmp_path / "labels.jsonl"
-    assert train(place, "labels", few, "--into", chosen).returncode == 0
-    done = train(place, "planner", chosen, "--base", "tiny", "--into", tmp_path / "planner")
-    assert done.returncode == 1 and "graphwright[train-llm]" in done.stderr and "Traceback" not in done.stderr
-    assert not (tmp_path / "planner").exists()

@@ -1,4 +1,4 @@
-"""The report page in a browser: figures and charts, no external resources, and no text parsed as HTML."""
+"""The report page in a browser: figures, no external resources, and no text parsed as HTML."""
 
 from __future__ import annotations
 
@@ -16,17 +16,12 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from tests.evaluate.small_run import HOSTILE, cells, data, row, rows, summary, text, written
 
+from graphwright.evaluate.figures import milliseconds
 from graphwright.evaluate.judges import OverlapJudge
-from graphwright.evaluate.report import environment, page
+from graphwright.evaluate.report import environment
 from graphwright.evaluate.results import script_json
 
 MANY = tuple(f"lego-{at}" for at in range(40))
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def svgs(out: Path) -> list[ElementTree.Element]:
-    page = (out / "report.html").read_text(encoding="utf-8")
-    return [ElementTree.fromstring(result) for result in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
 
 
 def judged(methods: list[str]) -> dict[str, Any]:
@@ -118,19 +113,19 @@ def test_intervals_match_summary(tmp_path: Path) -> None:
     assert style == ["--low:66.67%;--high:100%;--mean:83.33%", "--low:0%;--high:33.33%;--mean:16.67%"]
 
 
-def test_charts_are_well_formed_with_labels(tmp_path: Path) -> None:
+def test_swept_option_has_row_for_each_value(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
-    points = [{"value": 1, "name": "ppr"}, {"value": 2, "name": "bm25"}]
-    of["sweeps"] = [{"method": "ppr", "option": "k", "with": {}, "points": points}]
-    written(tmp_path, record, of)
-    result = svgs(tmp_path)
-    # For each of 3 metrics time and a sweep; and the time of the sweep. Tokens are all alike.
-    assert len(result) == 3 + 3 + 1
-    assert all(item.get("aria-label") and item.get("role") == "img" for item in result)
-    tips = [item.text or "" for chart in result for item in chart.iter(f"{SVG}title")]
-    recall = of["methods"]["ppr"]["metrics"]["recall@5"]["mean"]
-    assert f"ppr\nrecall@5 {100 * recall:.1f} %, 20 median milliseconds per question" in tips
+    points = [{"value": 1, "name": "ppr"}, {"value": None, "name": "bm25"}]
+    of["sweeps"] = [{"method": "ppr", "option": "k", "with": {"mode": "'a'"}, "points": points}]
+    page = written(tmp_path, record, of)
+    assert text(page.css_first("#options caption")) == "k of ppr, mode = 'a'"
+    table = cells(page, "#options table")
+    assert [line[0] for line in table] == ["1", "None"]
+    for line, name in zip(table, ("ppr", "bm25"), strict=True):
+        method = of["methods"][name]
+        assert line[1].startswith(f"{100 * method['metrics']['recall@5']['mean']:.1f}")
+        assert line[-1] == f"{method['milliseconds']['p50']:.0f}"
 
 
 def test_page_shows_primary_metric_first(tmp_path: Path) -> None:
@@ -142,33 +137,25 @@ def test_page_shows_primary_metric_first(tmp_path: Path) -> None:
         "ndcg@10",
         "exact match",
     }
-    options = [text(item) for item in page.css("#tradeoffs select.choose-metric option")]
+    options = [text(item) for item in page.css("#groups select.choose-metric option")]
     assert options == ["recall@5", "ndcg@10", "exact match"]
 
 
-def test_times_recalls_and_groups_match_summary(tmp_path: Path) -> None:
+def test_steps_and_groups_match_summary(tmp_path: Path) -> None:
     record = rows()
     of = summary(record)
     page = written(tmp_path, record, of)
-    bar = page.css_first(".bar")
-    assert bar is not None and "VectorSearch 2.5" in (bar.attributes["aria-label"] or "")
-    first = page.css_first(".stages")
-    assert first is not None
-    assert [text(item.css_first("b")) for item in first.css("li")] == ["–", "90.0", "60.0"]
+    name, *steps = page.css(".steps tbody")[0].css("tr")
+    assert text(name) in of["methods"]
+    assert [text(step.css("td")[-1]) for step in steps] == ["–", "90.0", "60.0"]
+    assert [text(step.css("td")[3]) for step in steps] == [
+        milliseconds(step["mean"]) for step in of["methods"][text(name)]["steps"]
+    ]
     table = cells(page, "[data-metric='recall@5'] .groups-table")
     groups = {name: method["breakdown"]["type"] for name, method in of["methods"].items()}
     for name, *means in table:
         expected = [groups[name][group]["metrics"]["recall@5"] for group in ("bridge", "comparison")]
         assert means == [f"{100 * mean:.1f}" for mean in expected]
-
-
-def test_recalls_without_any_value_are_left_out(tmp_path: Path) -> None:
-    of = summary(rows())
-    assert written(tmp_path, rows(), of).css_first("#recall") is not None
-    for method in of["methods"].values():
-        for step in method["steps"]:
-            step["held"] = None
-    assert written(tmp_path, rows(), of).css_first("#recall") is None
 
 
 def test_page_loads_nothing_remote(hostile: tuple[Path, HTMLParser]) -> None:
@@ -213,12 +200,6 @@ def test_page_has_no_direction_controls(hostile: tuple[Path, HTMLParser]) -> Non
     assert not re.search("[\x00-\x08\x0e-\x1f\u202a-\u202e]", before + rest.partition("</script>")[2])
 
 
-def test_charts_of_hostile_names_are_well_formed(hostile: tuple[Path, HTMLParser]) -> None:
-    charts = svgs(hostile[0])
-    tips = {(item.text or "").partition("\n")[0] for chart in charts for item in chart.iter(f"{SVG}title")}
-    assert {HOSTILE[0], HOSTILE[1], HOSTILE[6], HOSTILE[7]} <= tips
-
-
 def test_hostile_texts_reach_script_unchanged(hostile: tuple[Path, HTMLParser]) -> None:
     record = data(hostile[1])
     assert sorted(record["methods"]) == sorted(HOSTILE)
@@ -248,14 +229,14 @@ def test_failed_run_has_page(tmp_path: Path) -> None:
     page = written(tmp_path, record)
     message = "a failed on every question, so that nothing is known of its quality: ModelError: no server."
     assert text(page.css_first(".lead")) == message
-    assert not page.css("svg .mark") and not page.css(".board tbody td")
+    assert not page.css(".board tbody td")
 
 
 def test_single_method_has_no_comparison(tmp_path: Path) -> None:
     page = written(tmp_path, rows(("ppr",)))
     assert text(page.css_first("h1")) == "ppr measured on 6 questions over the 9 documents of rivers"
     assert "Next is" not in text(page.css_first("header"))
-    assert page.css_first("#tradeoffs") is None and page.css_first("#sweeps") is None
+    assert page.css_first("#options") is None
     assert "against" not in text(page.css_first(".board"))
     assert page.css_first(".chip") is None
 
@@ -278,20 +259,17 @@ def test_unknown_values_are_omitted(tmp_path: Path) -> None:
     page = written(tmp_path, record, of)
     assert [item.attributes["id"] for item in page.css("section")] == [
         "leaderboard",
-        "tradeoffs",
         "questions",
         "repeat",
     ]
     links = [item.attributes["href"] for item in page.css("nav a")]
-    assert links == ["#leaderboard", "#tradeoffs", "#questions", "#repeat"]
+    assert links == ["#leaderboard", "#questions", "#repeat"]
 
 
 def test_forty_methods_are_shown(tmp_path: Path) -> None:
     page = written(tmp_path, rows(MANY, 3))
     assert sorted(line[0] for line in cells(page, ".board")) == sorted(MANY)
-    assert len(page.css(".bars li")) == 40 and len(page.css(".staged")) == 40
-    assert len(page.css("[data-metric='recall@5'] .chart .mark")) == 40
-    assert "30 more methods" in text(page.css_first("#recall details summary"))
+    assert len(page.css("#steps details tbody")) == 40
     assert text(page.css_first("h1")).startswith("40 methods compared on 3 questions")
 
 
@@ -369,49 +347,3 @@ def test_json_in_script_round_trips(value: object) -> None:
 def test_names_keep_all_letters(name: str) -> None:
     shown = "".join(ElementTree.fromstring(rendered("{{ name | named }}", name=name).replace("<wbr>", "")).itertext())
     assert shown == "".join(ElementTree.fromstring(rendered(MARKUP, text=name)).itertext())
-
-
-def sweeps(of: dict[str, Any]) -> str | None:
-    """Return the part of the page with the varied options."""
-    part = HTMLParser(page(of, [], {}, {})).css_first("#sweeps")
-    return None if part is None else part.html
-
-
-def run(options: list[dict[str, Any]], option: str) -> dict[str, Any]:
-    """Return a summary with a method for each combination of options, and the sweeps of one option."""
-    of = summary([row(f"m{at}", "q0", recall=at / 10) for at in range(len(options))])
-    curves: dict[str, dict[str, Any]] = {}
-    for at, values in enumerate(options):
-        rest = {name: repr(value) for name, value in values.items() if name != option}
-        curve = {"method": "ppr", "option": option, "with": rest, "points": []}
-        curves.setdefault(str(rest), curve)["points"].append({"value": values[option], "name": f"m{at}"})
-    of["sweeps"] = list(curves.values())
-    return of
-
-
-def tips(of: dict[str, Any], metric: str = "recall@5") -> list[str]:
-    part = sweeps(of)
-    assert part is not None
-    return [tip for tip in re.findall(r"<title>(.*?)</title>", part, re.DOTALL) if metric in tip]
-
-
-def test_chart_point_shows_value() -> None:
-    of = run([{"restart": value} for value in (0.15, 0.5, 0.9)], "restart")
-    assert tips(of) == [
-        "ppr, restart = 0.15\nrecall@5 0.0 %",
-        "ppr, restart = 0.5\nrecall@5 10.0 %",
-        "ppr, restart = 0.9\nrecall@5 20.0 %",
-    ]
-
-
-def test_methods_of_other_options_are_own_curves() -> None:
-    of = run([{"k": k, "mode": mode} for mode in ("a", "b") for k in (1, 2)], "k")
-    part = sweeps(of)
-    assert part is not None and part.count('class="curve c0"') == part.count('class="curve c1"') == 3 + 1
-    assert "ppr<wbr>(mode='a')" in part and tips(of)[-1] == "ppr(mode='b'), k = 2\nrecall@5 30.0 %"
-
-
-@pytest.mark.parametrize("values", [["slow", "fast"], [True, False], [None, 5]])
-def test_non_numeric_values_are_categories(values: list[Any]) -> None:
-    part = sweeps(run([{"mode": value} for value in values], "mode"))
-    assert part is not None and all(f">{value}</text>" in part for value in values)

@@ -11,8 +11,8 @@ from tests.models.grammars import GrammarLLM, language
 
 from graphwright.errors import BudgetError, LLMResponseError
 from graphwright.models import BudgetedLLM, CachedLLM, ScriptedLLM
-from graphwright.models.constrained import TokenTrie, Unconstrained, decode, grammar_of
-from graphwright.models.protocols import LLM, Usage
+from graphwright.models.constrained import Unconstrained, decode, grammar_of
+from graphwright.models.protocols import LLM
 
 TEXTS = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=12)
 
@@ -24,14 +24,8 @@ def test_grammar_accepts_given_texts_only(texts: list[str]) -> None:
     assert grammar.isascii() and all(" ::= " in line for line in grammar.split("\n"))
 
 
-@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), max_size=8), st.lists(st.integers(0, 3)))
-def test_token_trie_allows_possible_continuations(sequences: list[list[int]], begin: list[int]) -> None:
-    expected = {s[len(begin)] for s in sequences if len(s) > len(begin) and s[: len(begin)] == begin}
-    assert TokenTrie(sequences).following(begin) == sorted(expected)
-
-
 def written(llm: LLM, texts: list[str], k: int) -> list[str]:
-    return [text for text, _ in decode(llm, ("", "?"), texts, k, lambda m: m.complete("", "?"), Usage(), None)]
+    return decode(llm, texts, k, lambda m: m.complete("", "?"))
 
 
 def test_constrained_request_omits_written_texts() -> None:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError
-from graphwright.models.fake import HashEncoder, HashSparseEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.models.fake import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.models.protocols import LLM, Completion, CrossEncoder, Encoder, Usage
-from graphwright.models.sparse import SparseEncoder
 
 
 def test_hash_encoder_gives_known_numbers():
@@ -48,23 +47,6 @@ def test_fakes_report_usage():
     HashEncoder().encode(["two words", "three short words"], usage)
     OverlapCrossEncoder().latents("a", ["b", "c"], usage)
     assert (usage.calls, usage.texts, usage.tokens) == (2, 4, 5)
-
-
-def test_hash_sparse_encoder_distinguishes_questions_and_passages():
-    encoder = HashSparseEncoder(512)
-    assert isinstance(encoder, SparseEncoder) and encoder.id == "hash-sparse-encoder:512"
-    assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder))
-    column = int.from_bytes(hashlib.shake_256(b"fox").digest(8), "big") % 512
-    texts = ["Fox, fox! fox", "", "..."]
-    queries, passages = encoder.encode_queries(texts), encoder.encode_passages(texts)
-    assert queries.columns.tolist() == passages.columns.tolist() == [column]
-    assert queries.values.tolist() == [3] and passages.values.tolist() == [0.75]
-    assert queries.indptr.tolist() == [0, 1, 1, 1] and passages.values.dtype == np.float32
-    assert len(encoder.encode_queries([])) == 0 and encoder.encode_queries([]).dense().shape == (0, 512)
-    # Words that meet in a column are one there.
-    assert HashSparseEncoder(1).encode_queries(["red fox"]).dense().tolist() == [[2]]
-    with pytest.raises(OptionError, match="dimension is 0"):
-        HashSparseEncoder(0)
 
 
 def test_overlap_prefers_texts_covering_query():

@@ -10,13 +10,13 @@ import graphwright.models
 ROOT = Path(graphwright.models.__file__).parent
 # fmt: off
 ORDER = [
-    "protocols", "sparse", "deadline", "structured", "budget", "constrained",
+    "protocols", "deadline", "structured", "budget", "constrained",
     "openai.rate", "openai.errors", "openai.http", "openai.retries", "openai.model", "openai.reply",
     "openai.llm", "openai.encoder", "fake", "functions", "cache", "multilingual",
     "embedded.runtime", "embedded.encoder", "embedded.mention_features", "embedded.mentions",
     "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader_features",
     "embedded.reader", "sentence_transformers.loading", "sentence_transformers.encoder",
-    "sentence_transformers.sparse_encoder", "sentence_transformers.cross_encoder", "transformers",
+    "sentence_transformers.cross_encoder",
     "settings", "registry",
 ]
 # fmt: on

@@ -14,11 +14,8 @@ from graphwright.models import (
     NamedEncoder,
     SentenceTransformerCrossEncoder,
     SentenceTransformerEncoder,
-    SentenceTransformerSparseEncoder,
-    SparseEncoder,
 )
-from graphwright.operators import SparseSearch
-from graphwright.search import SparseIndex, dense_index
+from graphwright.search import dense_index
 from graphwright.testing import corpus_index
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it a b some more words ##s"
@@ -28,9 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is not None, reason="the extra is installed")
-@pytest.mark.parametrize(
-    "kind", [SentenceTransformerEncoder, SentenceTransformerCrossEncoder, SentenceTransformerSparseEncoder]
-)
+@pytest.mark.parametrize("kind", [SentenceTransformerEncoder, SentenceTransformerCrossEncoder])
 def test_sentence_transformers_without_extra_name_it(kind):
     with pytest.raises(OptionError, match=r'pip install "graphwright\[sbert\]"'):
         kind("all-MiniLM-L6-v2")
@@ -197,147 +192,24 @@ def test_half_precision_scores_do_not_tie(folder, precision):
     np.testing.assert_allclose(scores, expected, atol=1e-4)
 
 
-def splade_modules(folder, name):
-    """Return what SPLADE consists of, with weights drawn and many of them 0."""
-    import torch
-    import transformers
-    from sentence_transformers import models
-    from sentence_transformers.sparse_encoder import models as sparse
-
-    torch.manual_seed(1)
-    model = transformers.BertForMaskedLM(config("bert"))
-    with torch.no_grad():
-        model.cls.predictions.bias.uniform_(-0.3, 0.2)
-        model.bert.embeddings.word_embeddings.weight *= 8
-    path = write(folder, name, model)
-    if hasattr(sparse, "MLMTransformer"):
-        return [sparse.MLMTransformer(path), sparse.SpladePooling("max")]
-    return [models.Transformer(path, transformer_task="fill-mask"), sparse.SpladePooling("max")]
+def test_sparse_model_given_as_dense_is_an_error(folder):
+    saved = folder / "sparse"
+    saved.mkdir()
+    (saved / "modules.json").write_text('[{"type": "sentence_transformers.sparse_encoder.models.SpladePooling"}]')
+    with pytest.raises(OptionError, match=r"is a sparse model \(SpladePooling\).*dense model"):
+        SentenceTransformerEncoder(str(saved), "cpu").encode(["a"])
 
 
-@pytest.fixture(scope="module")
-def splade(folder):
-    from sentence_transformers import SparseEncoder as Whole
-
-    path = str(folder / "splade")
-    whole = Whole(modules=splade_modules(folder, "masked"), device="cpu", prompts={"query": "graz ", "document": ""})
-    whole.save_pretrained(path)
-    return SentenceTransformerSparseEncoder(path, "cpu", 2)
-
-
-@pytest.mark.parametrize("asked", [True, False])
-def test_sparse_encoder_equals_library(splade, asked):
-    from sentence_transformers import SparseEncoder as Whole
-
-    whole = Whole(splade.name, device="cpu")
-    rows = splade.encode_queries(TEXTS) if asked else splade.encode_passages(TEXTS)
-    expected = (whole.encode_query(TEXTS) if asked else whole.encode_document(TEXTS)).to_dense().numpy()
-    assert isinstance(splade, SparseEncoder) and splade.id.endswith("splade")
-    assert rows.values.dtype == np.float32 and rows.columns.dtype == np.int32 and len(rows) == 5
-    np.testing.assert_allclose(rows.dense(), expected, atol=1e-5)
-    assert 0 < len(rows.values) < rows.dense().size and (rows.values > 0).all()
-    assert rows.dimension == splade.dimension == len(WORDS)
-    for some in (splade.encode_queries([]), splade.encode_passages([])):
-        assert len(some) == 0 and some.dimension == len(WORDS)
-
-
-def test_questions_and_passages_are_encoded_separately(splade):
-    asked, record = splade.encode_queries(TEXTS).dense(), splade.encode_passages(TEXTS).dense()
-    assert np.abs(asked - record).max() > 0.01  # of the prompt
-
-
-def test_splade_doc_looks_questions_up(folder):
-    import torch
-    from sentence_transformers import SparseEncoder as Whole
-    from sentence_transformers import models
-    from sentence_transformers.sparse_encoder.models import SparseStaticEmbedding
-
-    modules = splade_modules(folder, "document side")
-    weight = torch.arange(len(WORDS), dtype=torch.float32)
-    looked_up = SparseStaticEmbedding(modules[0].tokenizer, weight)
-    ways = models.Router.for_query_document(query_modules=[looked_up], document_modules=modules)
-    path = str(folder / "splade-doc")
-    Whole(modules=[ways], device="cpu").save_pretrained(path)
-    made = SentenceTransformerSparseEncoder(path, "cpu")
-    rows = made.encode_queries(["the mur the mur", ""])
-    at = [WORDS.index("the"), WORDS.index("mur")]
-    assert sorted(rows.columns.tolist()) == sorted(at) and sorted(rows.values.tolist()) == sorted(map(float, at))
-    expected = Whole(path, device="cpu").encode_document(TEXTS).to_dense().numpy()
-    np.testing.assert_allclose(made.encode_passages(TEXTS).dense(), expected, atol=1e-5)
-    with pytest.raises(OptionError, match=r"splade-doc is a sparse model \(SparseEncoder\)"):
-        SentenceTransformerEncoder(path, "cpu").encode(["a"])
-
-
-def test_masked_language_model_reads_as_splade(folder):
-    from sentence_transformers import SparseEncoder as Whole
-
-    modules = splade_modules(folder, "unpooled")
-    made = SentenceTransformerSparseEncoder(str(folder / "unpooled"), "cpu")
-    expected = Whole(modules=modules, device="cpu").encode(TEXTS).to_dense().numpy()
-    np.testing.assert_allclose(made.encode_passages(TEXTS).dense(), expected, atol=1e-5)
-
-
-def test_half_precision_sparse_model_gives_float32(folder):
-    import torch
-    from sentence_transformers import SparseEncoder as Whole
-
-    path = str(folder / "half")
-    Whole(modules=splade_modules(folder, "halved"), device="cpu").to(torch.bfloat16).save_pretrained(path)
-    made, exact = (SentenceTransformerSparseEncoder(str(folder / name), "cpu") for name in ("half", "halved"))
-    rows = made.encode_passages(TEXTS)
-    assert rows.values.dtype == np.float32
-    np.testing.assert_allclose(rows.dense(), exact.encode_passages(TEXTS).dense(), atol=0.05)
-
-
-def test_dense_and_sparse_models_are_distinguished(splade, encoder, folder):
-    from sentence_transformers import SentenceTransformer
-
-    with pytest.raises(OptionError, match=r"is a sparse model \(.*SpladePooling\).*SentenceTransformerSparseEncoder"):
-        SentenceTransformerEncoder(splade.name, "cpu").encode(["a"])
-    saved = str(folder / "saved dense")
-    SentenceTransformer(encoder.name, device="cpu").save_pretrained(saved)
-    for name in (encoder.name, saved):
-        assert SentenceTransformerEncoder(name, "cpu").encode(["a"]).shape == (1, 16)
-        with pytest.raises(OptionError, match=r"is not a sparse model.*SentenceTransformerEncoder"):
-            SentenceTransformerSparseEncoder(name, "cpu").encode_passages(["a"])
-
-
-def test_sparse_encoder_is_value_and_names_unusable_model(splade, folder):
-    assert pickle.loads(pickle.dumps(splade)) == splade == eval(repr(splade)) and len(pickle.dumps(splade)) < 300
-    with pytest.raises(OptionError, match="encode_queries takes a sequence of texts"):
-        splade.encode_queries("text")
-    with pytest.raises(OptionError, match="encode_passages takes a sequence of texts"):
-        splade.encode_passages("text")
-    with pytest.raises(ModelError, match=r"nowhere.*could not be loaded"):
-        SentenceTransformerSparseEncoder(str(folder / "nowhere")).encode_queries(["a"])
-    with pytest.raises(OptionError, match="batch is 0"):
-        SentenceTransformerSparseEncoder("m", batch=0)
-
-
-def test_missing_sparse_encoders_name_version(folder, monkeypatch):
-    import sentence_transformers
-
-    monkeypatch.delattr(sentence_transformers, "SparseEncoder")
-    with pytest.raises(OptionError, match=r"sentence-transformers 5 or later.*sentence-transformers>=5"):
-        SentenceTransformerSparseEncoder(str(folder / "old")).encode_queries(["a"])
-
-
-def test_splade_and_contriever_search_index(splade, encoder):
-    """Contriever is a BERT whose states are averaged, compared by the dot product; SPLADE by its sparse weights."""
+def test_contriever_searches_index(encoder):
+    """Contriever is a BERT whose states are averaged, compared by the dot product."""
     from sentence_transformers import SentenceTransformer
 
     snapshot = corpus_index().snapshot
-    sparse = SparseSearch(SparseIndex.of(snapshot.graph, splade)) % 3 >> ToPassages()
-    dense = VectorSearch(dense_index(snapshot.graph, encoder)) % 3 >> ToPassages()
+    search = VectorSearch(dense_index(snapshot.graph, encoder)) % 3 >> ToPassages()
     asked = "the mur and salt"
     chunks = [node for node in snapshot.graph.nodes.tolist() if snapshot.graph.columns.kinds[node] == Kind.CHUNK]
     texts = [snapshot.graph.reading(node) for node in chunks]
-    expected = {
-        sparse: splade.encode_passages(texts).dense() @ splade.encode_queries([asked]).dense()[0],
-        dense: SentenceTransformer(encoder.name, device="cpu").encode(texts) @ encoder.encode([asked])[0],
-    }
-    for operator, scores in expected.items():
-        passages = operator(start(asked, snapshot.graph)).passages
-        best = sorted(zip((-scores).tolist(), chunks, strict=True))[: len(passages)]
-        np.testing.assert_allclose(passages.scores, [-score for score, _ in best], rtol=1e-4)
-        assert len(passages) == 3 or operator == sparse
+    expected = SentenceTransformer(encoder.name, device="cpu").encode(texts) @ encoder.encode([asked])[0]
+    passages = search(start(asked, snapshot.graph)).passages
+    best = sorted(zip((-expected).tolist(), chunks, strict=True))[:3]
+    np.testing.assert_allclose(passages.scores, [-score for score, _ in best], rtol=1e-4)

@@ -69,7 +69,7 @@ from graphwright.generate.versions import NameVersions
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of
 from graphwright.learn import Explain
-from graphwright.models import HashEncoder, HashSparseEncoder, MiniLM, MiniLMReader, OverlapCrossEncoder, ScriptedLLM
+from graphwright.models import HashEncoder, MiniLM, MiniLMReader, OverlapCrossEncoder, ScriptedLLM
 from graphwright.models.protocols import Completion
 from graphwright.operators import (
     BM25,
@@ -140,7 +140,6 @@ from graphwright.operators import (
     SharedWords,
     Shuffled,
     SpanThought,
-    SparseSearch,
     SpecificSeeds,
     StatementGraph,
     Steps,
@@ -172,7 +171,6 @@ from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.query.query import Named
 from graphwright.operators.state import State
-from graphwright.search import SparseIndex
 from graphwright.search.facts import Facts
 from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
 
@@ -302,7 +300,6 @@ def operators_with_arguments() -> list[Operator]:
         EdgeSearch(SNAPSHOT.triples),
         WordSearch(SNAPSHOT.words),
         FunctionSearch(first_passages),
-        SparseSearch(SparseIndex.of(SNAPSHOT.graph, HashSparseEncoder())),
         ReciprocalRank(SEARCH, WordSearch(SNAPSHOT.words)),
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),
         LinkEntities(SNAPSHOT.names),

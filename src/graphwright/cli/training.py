@@ -192,28 +192,6 @@ for _level, _about in _LEVELS.items():
     _add_command(_level, _about)
 
 
-@train.command()
-@expanded
-def planner(
-    labels: LabelsFile,
-    index: IndexFolder,
-    base: Annotated[str, "Causal language model to fine-tune: a folder, or its name at Hugging Face."],
-    into: Annotated[Path, "Folder of the planner."],
-    epochs: Epochs = 8,
-    rank: Annotated[int, typer.Option(min=1, help="Rank of the LoRA adapter.")] = 8,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Fine-tune a language model to plan relation paths, by LoRA (extra train-llm)."""
-    from graphwright.learn import LoraSchedule, read_labels, train_planner
-
-    graph = _snapshot(index).graph
-    learned = read_labels(labels, graph)
-    with progress() as show:
-        about = train_planner(graph, learned, base, into, LoraSchedule(epochs=epochs, rank=rank, seed=seed), show)
-    _report(learned, as_json, planner=into, loss=about["loss"][-1])
-
-
 _BASES = {
     "encoder": "sentence-transformers/all-MiniLM-L6-v2",
     "cross-encoder": "cross-encoder/ms-marco-MiniLM-L6-v2",

@@ -18,9 +18,6 @@ from .labels import union as union
 from .labels import write_labels as write_labels
 from .path import Decode as Decode
 from .path import PathRetriever as PathRetriever
-from .planner import LoraSchedule as LoraSchedule
-from .planner import Planner as Planner
-from .planner import train_planner as train_planner
 from .refine import CosineRefiner as CosineRefiner
 from .refine import LLMRefiner as LLMRefiner
 from .refine import NeighbourRefiner as NeighbourRefiner

@@ -7,7 +7,6 @@ from .embedded.cross_encoder import MiniLMCrossEncoder as MiniLMCrossEncoder
 from .embedded.encoder import MiniLM as MiniLM
 from .embedded.reader import MiniLMReader as MiniLMReader
 from .fake import HashEncoder as HashEncoder
-from .fake import HashSparseEncoder as HashSparseEncoder
 from .fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .fake import ScriptedLLM as ScriptedLLM
 from .multilingual import MultilingualEncoder as MultilingualEncoder
@@ -29,8 +28,4 @@ from .registry import llm_of as llm_of
 from .registry import reader_of as reader_of
 from .sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
 from .sentence_transformers.encoder import SentenceTransformerEncoder as SentenceTransformerEncoder
-from .sentence_transformers.sparse_encoder import SentenceTransformerSparseEncoder as SentenceTransformerSparseEncoder
 from .settings import LLMSettings as LLMSettings
-from .sparse import SparseEncoder as SparseEncoder
-from .sparse import SparseRows as SparseRows
-from .transformers import TransformersLLM as TransformersLLM

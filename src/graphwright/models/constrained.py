@@ -1,31 +1,13 @@
-"""Constrained decoding: a trie of the allowed texts, as a grammar for a server or as allowed next tokens."""
+"""Constrained decoding: a trie of the allowed texts, as a grammar for a server."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 from graphwright.errors import LLMResponseError
-from graphwright.models.protocols import LLM, Cancel, Completion, Usage
-
-
-class Decoded(NamedTuple):
-    """A text that a model wrote under a constraint, with its score: higher is better."""
-
-    text: str
-    score: float
-
-
-@runtime_checkable
-class ConstrainedLLM(LLM, Protocol):
-    """A language model with its own search, such as a beam search, for the most probable of given texts."""
-
-    def decode(
-        self, system: str, user: str, texts: Sequence[str], k: int, usage: Usage, cancel: Cancel = None
-    ) -> list[Decoded]:
-        """Return at most k of the texts, best first, and add the work to `usage`."""
-        ...
+from graphwright.models.protocols import LLM, Completion
 
 
 class Unconstrained(LLMResponseError):
@@ -74,58 +56,30 @@ def _literal(text: str) -> str:
     return "".join(_ESCAPES.get(char) or (char if " " <= char <= "~" else f"\\U{ord(char):08X}") for char in text)
 
 
-class TokenTrie:
-    """A trie of token sequences: the tokens that may follow each prefix.
-
-    >>> trie = TokenTrie([[1, 2, 9], [1, 3, 9]])
-    >>> trie.following([1]), trie.following([1, 3]), trie.following([4])
-    ([2, 3], [9], [])
-    """
-
-    def __init__(self, sequences: Iterable[Sequence[int]]) -> None:
-        """Build the trie."""
-        self._root: dict[int, Any] = {}
-        for sequence in sequences:
-            node = self._root
-            for token in sequence:
-                node = node.setdefault(token, {})
-
-    def following(self, prefix: Sequence[int]) -> list[int]:
-        """Return the tokens that may follow a prefix; none after a whole or an unknown sequence."""
-        node: dict[int, Any] | None = self._root
-        for token in prefix:
-            node = None if node is None else node.get(token)
-        return sorted(node or ())
-
-
 Complete = Callable[[LLM], Completion]
 """A function that calls a model and records its usage, also on failure."""
 
 
-def decode(
-    llm: LLM, prompt: tuple[str, str], texts: Sequence[str], k: int, complete: Complete, usage: Usage, cancel: Cancel
-) -> list[Decoded]:
+def decode(llm: LLM, texts: Sequence[str], k: int, complete: Complete) -> list[str]:
     """Return at most k of the texts, in the order in which the constrained model writes them.
 
-    A ConstrainedLLM uses its own search. A model with a method `with_grammar` writes one text a request, by `complete`;
-    texts that are written already are excluded, and the last text needs no request. Raises Unconstrained for other
-    models, and for a server that ignores or refuses the grammar.
+    A model with a method `with_grammar` writes one text a request, by `complete`; texts that are written already are
+    excluded, and the last text needs no request. Raises Unconstrained for other models, and for a server that ignores
+    or refuses the grammar.
 
     >>> from graphwright.models.fake import ScriptedLLM
-    >>> decode(ScriptedLLM(["a"]), ("", ""), ["a", "b"], 1, lambda llm: llm.complete("", ""), Usage(), None)
+    >>> decode(ScriptedLLM(["a"]), ["a", "b"], 1, lambda llm: llm.complete("", ""))
     Traceback (most recent call last):
     ...
     graphwright.models.constrained.Unconstrained: scripted takes no grammar.
     """
-    if isinstance(llm, ConstrainedLLM):
-        return llm.decode(*prompt, texts, k, usage, cancel)
     if not _takes_grammar(llm):
         raise Unconstrained(f"{llm.id} takes no grammar.")
-    left, decoded = list(dict.fromkeys(texts)), list[Decoded]()
+    left, decoded = list(dict.fromkeys(texts)), list[str]()
     while left and len(decoded) < k:
         text = left[0] if len(left) == 1 else _written(llm, left, complete)
         left.remove(text)
-        decoded.append(Decoded(text, 1.0 / (1 + len(decoded))))
+        decoded.append(text)
     return decoded
 
 

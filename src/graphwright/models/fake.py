@@ -13,7 +13,6 @@ import numpy as np
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.protocols import Cancel, Completion, Floats, OnText, Schema, Usage
-from graphwright.models.sparse import SparseRows
 from graphwright.models.structured import complete_by
 from graphwright.text.words import WORD
 
@@ -55,43 +54,6 @@ class HashEncoder(Checked):
         norms = np.sqrt((sums * sums).sum(axis=1, keepdims=True))
         vectors: Floats = (sums / np.maximum(norms, 1.0)).astype(np.float32)
         return vectors
-
-
-@dataclass(frozen=True)
-class HashSparseEncoder(Checked):
-    """Encode a text as a sparse bag of hashed words: each word has a fixed column, which several words may share.
-
-    The weight of a column whose words occur n times is n in a question and n / (n + 1) in a passage, so that both
-    sides differ, as in SPLADE-doc.
-
-    >>> model = HashSparseEncoder()
-    >>> passages = model.encode_passages(["a red fox", "red and red", "tax law"]).dense()
-    >>> [round(float(score), 2) for score in passages @ model.encode_queries(["red fox"]).dense()[0]]
-    [1.0, 0.67, 0.0]
-    """
-
-    dimension: Annotated[int, AtLeast(1)] = 1 << 16
-
-    @property
-    def id(self) -> str:
-        """Name of the model."""
-        return f"hash-sparse-encoder:{self.dimension}"
-
-    def encode_queries(self, texts: Sequence[str]) -> SparseRows:
-        """Return one row per question."""
-        return SparseRows.of(self._counts(texts), self.dimension)
-
-    def encode_passages(self, texts: Sequence[str]) -> SparseRows:
-        """Return one row per passage."""
-        rows = ((columns, counts / (counts + 1)) for columns, counts in self._counts(texts))
-        return SparseRows.of(rows, self.dimension)
-
-    def _counts(self, texts: Sequence[str]) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        return [np.unique([self._column(word) for word in _words(text)], return_counts=True) for text in texts]
-
-    def _column(self, word: str) -> int:
-        digest = hashlib.shake_256(word.encode("utf-8", "replace")).digest(8)
-        return int.from_bytes(digest, "big") % self.dimension
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,6 @@ from .search.feedback import Think as Think
 from .search.function_search import FunctionSearch as FunctionSearch
 from .search.search import EdgeSearch as EdgeSearch
 from .search.search import OneHop as OneHop
-from .search.search import SparseSearch as SparseSearch
 from .search.search import TripleSearch as TripleSearch
 from .search.search import VectorSearch as VectorSearch
 from .search.search import WordSearch as WordSearch

@@ -29,7 +29,6 @@ from graphwright.models.protocols import (
     Usage,
     call_metered,
 )
-from graphwright.models.sparse import SparseEncoder, SparseRows
 from graphwright.prompts.templates import messages
 
 if TYPE_CHECKING:
@@ -180,11 +179,6 @@ class Run:
         """Return one vector per text: float32[len(texts), dimension]; each distinct text is encoded once."""
         return self._rows(encoder, "encode", (), texts)
 
-    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
-        """Return one sparse row per question."""
-        rows: SparseRows = call_metered(self.usage, encoder, "encode_queries", texts)
-        return rows
-
     def latents(self, model: CrossEncoder, query: str, texts: Sequence[str]) -> Floats:
         """Return one latent per text, read together with the query: float32[len(texts), h]."""
         return self._rows(model, "latents", (query,), texts)
@@ -299,17 +293,14 @@ class Run:
         """
         if self.faults.cut_short or id(llm) in self.faults.unconstrained:
             return None
-        usage = Usage()
         try:
-            decoded = decode(llm, prompt, texts, k, lambda model: self.complete(model, *prompt), usage, self.cancel)
+            return decode(llm, texts, k, lambda model: self.complete(model, *prompt))
         except (Unconstrained, ReplyCutError) as error:
             self.faults.cut_short = self.faults.cut_short or isinstance(error, ReplyCutError)
             if not isinstance(error, ReplyCutError):
                 self.faults.unconstrained.add(id(llm))
             self.note(f"decoding was not constrained: {error}")
             return None
-        self._add_reply(usage)
-        return [text for text, _ in decoded]
 
     def _rows(self, model: Any, method: str, arguments: tuple[str, ...], texts: Sequence[str]) -> Floats:
         """Return one row per text by `model.method(*arguments, texts)`, from the memory where it is known."""

@@ -6,6 +6,5 @@ from .filter import Filter as Filter
 from .name_index import NameIndex as NameIndex
 from .snapshot import Snapshot as Snapshot
 from .snapshot_format import open_snapshot as open_snapshot
-from .sparse_postings import SparseIndex as SparseIndex
 from .vector_index import VectorIndex as VectorIndex
 from .vector_index import dense_index as dense_index

@@ -16,7 +16,6 @@ from graphwright.graph.graph import Graph, Kind
 from graphwright.kernels.csr import readonly
 from graphwright.kernels.half import HalfArray, products
 from graphwright.models.protocols import Encoder, Floats
-from graphwright.models.sparse import SparseEncoder, SparseRows
 from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.vector_pages import Pages
 from graphwright.search.vector_rows import VectorRows, row_sums
@@ -31,10 +30,6 @@ class EncodingRun(Protocol):
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
-        ...
-
-    def encode_queries(self, encoder: SparseEncoder, texts: Sequence[str]) -> SparseRows:
-        """Return one sparse row per question."""
         ...
 
 
@@ -226,7 +221,7 @@ def dense_index(graph: Graph, encoder: Encoder) -> VectorIndex:
     """Encode the passages of a graph with their titles; without passages its nodes, by their triples as text.
 
     Vectors that do not have unit length, such as Contriever's, are compared by the dot product, as in VectorSearch. The
-    vectors are only in memory. `SparseIndex.of` does the same with a sparse encoder, such as SPLADE.
+    vectors are only in memory.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> dense_index(Graph.from_triples([("Lyon", "in", "France")]), HashEncoder())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
@@ -26,12 +25,10 @@ from graphwright.serve.security.bodies import BodyLimits
 from graphwright.serve.security.hosts import HostGuard
 from graphwright.serve.security.keys import Key, Keys
 from graphwright.serve.security.rates import RateLimits
-from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.observation import Observation
 from graphwright.serve.telemetry.telemetry import Telemetry, gauges
-from graphwright.serve.telemetry.tracing import Tracing, trace_address
 
 _log = logging.getLogger("graphwright.serve")
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
@@ -53,15 +50,12 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     """Return the application that serves these indexes. Raises OptionError for settings that cannot be used."""
     settings = settings or ServeSettings()
     keys = _keys(settings)
-    address = trace_address(settings.traces, os.environ)
-    tracing = None if address is None else Tracing.exporting(address, content=settings.trace_content)
-    telemetry = Telemetry(settings.data, tracing)
+    telemetry = Telemetry(settings.data)
     server = Server(
         **vars(Library.of(catalog, settings, telemetry.fail_call)),
         keys=keys,
         limits=RateLimits(settings.requests_per_minute, settings.failures_per_minute),
         telemetry=telemetry,
-        tokens=None if settings.tokens is None else TokenVerifier(settings.tokens),
     )
     telemetry.metrics.add_gauges(lambda: gauges(server))
     app = FastAPI(
@@ -100,7 +94,7 @@ def _guards(server: Server) -> list[Middleware]:
         Middleware(Observation, telemetry=server.telemetry),
         Middleware(HostGuard, hosts=hosts),
         Middleware(BodyLimits, max_body=settings.max_body, max_upload=settings.max_upload, patience=settings.slow_body),
-        Middleware(Authentication, keys=server.keys, limits=server.limits, tokens=server.tokens),
+        Middleware(Authentication, keys=server.keys, limits=server.limits),
     ]
 
 
@@ -143,5 +137,4 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         server.workers.close()
         server.jobs.close()
         server.catalog.close()
-        server.telemetry.close()
         server.keys.close()

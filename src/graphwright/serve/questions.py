@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fastapi import Request
-
 from graphwright import Event, Index, State
 from graphwright.errors import OptionError
 from graphwright.methods.registry import method_named
@@ -70,14 +68,13 @@ def query_to(
     filter: Mapping[str, Any] | None = None,
     *,
     offline: bool = False,
-    request: Request | None = None,
 ) -> Query:
     """Return a query, with the language model unless `offline`. Raises OptionError for too long a question."""
     limit = library.settings.max_question
     if len(question) > limit:
         raise OptionError(f"The question has {len(question):,} characters; this server takes {limit:,}.")
     llm = None if offline else library.models.answering(index)
-    report = library.reporter(index, request)
+    report = library.reporter(index)
     return Query(question, method, top_k, filter, llm, library.settings.deadline, report)
 
 

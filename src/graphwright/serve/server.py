@@ -19,7 +19,6 @@ from graphwright.serve.security.authentication import granted
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.security.keys import Keys
 from graphwright.serve.security.rates import RateLimits
-from graphwright.serve.security.tokens import TokenVerifier
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.telemetry import Telemetry
 from graphwright.serve.workers import Workers
@@ -77,29 +76,28 @@ class Library:
             "snapshot": int(snapshot.about.get("revision", 0)),
         }
 
-    def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
+    def reporter(self, name: str) -> Callable[[Mapping[str, Any]], None]:
         """Return the function to call with each reply about an index; here it does nothing."""
         return lambda reply: None
 
 
 @dataclass(frozen=True)
 class Server(Library):
-    """A library served over HTTP. `tokens`: verifier of an identity provider's tokens, if there is one."""
+    """A library served over HTTP."""
 
     keys: Keys
     limits: RateLimits
     telemetry: Telemetry
-    tokens: TokenVerifier | None = None
 
     @property
     def closed(self) -> bool:
         """Whether requests need a key."""
-        return self.tokens is not None or self.keys.exist()
+        return self.keys.exist()
 
-    def reporter(self, name: str, request: Request | None) -> Callable[[Mapping[str, Any]], None]:
-        """Return the function that records a reply about an index in metrics and spans."""
-        model, span = self.models.name(name), getattr(getattr(request, "state", None), "span", None)
-        return lambda reply: self.telemetry.count_reply(name, reply, model, span)
+    def reporter(self, name: str) -> Callable[[Mapping[str, Any]], None]:
+        """Return the function that records a reply about an index in metrics."""
+        model = self.models.name(name)
+        return lambda reply: self.telemetry.metrics.count_reply(name, reply, model)
 
 
 async def server_of(request: Request) -> Server:

@@ -15,7 +15,6 @@ from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.models import LLMSettings
 from graphwright.serve.answer_models import ModelServer
-from graphwright.serve.security.tokens import TokenSettings
 
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _ROOT_PATH = Constraint("a path such as /wiki, or empty", lambda value: bool(_PATH.fullmatch(str(value))))
@@ -40,8 +39,8 @@ def default_data_folder() -> Path:
 class ServeSettings(Checked):
     """Settings of one server; the table in docs/deploy.md describes each.
 
-    Times are in seconds, sizes in bytes. None is no limit, or nothing of the kind. `tokens`: an identity provider whose
-    tokens are accepted besides keys. `folders`: folders that can be synced, by index and name.
+    Times are in seconds, sizes in bytes. None is no limit, or nothing of the kind. `folders`: folders that
+    can be synced, by index and name.
     """
 
     host: str = "127.0.0.1"
@@ -67,11 +66,8 @@ class ServeSettings(Checked):
     allow_write: bool = False
     footer: bool = False
     log_format: Annotated[str, OneOf("text", "json")] = "text"
-    traces: str | None = None
-    trace_content: bool = False
     encoders: tuple[str, ...] = ()
     model_servers: tuple[ModelServer, ...] = ()
-    tokens: TokenSettings | None = None
     llm: LLMSettings | None = None
     max_unpacked: Annotated[int, AtLeast(1024)] = 1024 * _MB
     max_files: Annotated[int, AtLeast(1)] = 10_000
@@ -90,8 +86,8 @@ class ServeSettings(Checked):
 def read_server_file(path: Path, **options: Any) -> ServeSettings:
     """Read the settings of a TOML file; `options` that are not None replace them.
 
-    Names are the fields of ServeSettings; the sections [llm], [tokens] and [[model_servers]] are LLMSettings,
-    TokenSettings and ModelServer. Raises DataError if the file cannot be read, OptionError with the file's name for an
+    Names are the fields of ServeSettings; the sections [llm] and [[model_servers]] are LLMSettings and
+    ModelServer. Raises DataError if the file cannot be read, OptionError with the file's name for an
     unknown name or a wrong value.
     """
     try:
@@ -116,8 +112,8 @@ def _values(table: Mapping[str, Any]) -> dict[str, Any]:
         if name == "model_servers":
             servers = value if isinstance(value, list) else [value]
             values[name] = tuple(ModelServer(**_section("[model_servers]", server)) for server in servers)
-        elif name in ("llm", "tokens"):
-            values[name] = (LLMSettings if name == "llm" else TokenSettings)(**_section(name, value))
+        elif name == "llm":
+            values[name] = LLMSettings(**_section(name, value))
         elif name == "data":
             values[name] = _path(name, value)
         elif name == "folders":

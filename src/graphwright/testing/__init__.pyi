@@ -11,7 +11,6 @@ from .graphs import TRIPLES as TRIPLES
 from .graphs import vectors_of as vectors_of
 from .models import FixedEncoder as FixedEncoder
 from .models import HashEncoder as HashEncoder
-from .models import HashSparseEncoder as HashSparseEncoder
 from .models import OverlapCrossEncoder as OverlapCrossEncoder
 from .models import ScriptedLLM as ScriptedLLM
 from .models import answer_reply as answer_reply

@@ -10,7 +10,6 @@ from types import MappingProxyType
 import numpy as np
 
 from graphwright.models.fake import HashEncoder as HashEncoder
-from graphwright.models.fake import HashSparseEncoder as HashSparseEncoder
 from graphwright.models.fake import OverlapCrossEncoder as OverlapCrossEncoder
 from graphwright.models.fake import ScriptedLLM as ScriptedLLM
 from graphwright.models.protocols import Floats

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -14,8 +12,6 @@ from tests.models.grammars import GrammarLLM, language
 from graphwright import EnumeratedPaths, Evidence, Graph, start
 from graphwright.errors import BudgetError, ReplyCutError
 from graphwright.models import BudgetedLLM, ScriptedLLM
-from graphwright.models.constrained import Decoded
-from graphwright.models.protocols import Cancel, Usage
 from graphwright.operators import ConstrainedDecoding
 from graphwright.operators.run import Run
 
@@ -51,33 +47,6 @@ def test_constrained_decoding_writes_existing_paths_only(
 def graph_rows(graph: Graph) -> list[tuple[int, int, int]]:
     columns = graph.columns
     return [(int(columns.heads[edge]), int(edge), int(columns.tails[edge])) for edge in graph.edges]
-
-
-@dataclass(frozen=True)
-class Beam:
-    """A model with a search of its own, which finds the longest texts best."""
-
-    id: str = "beam"
-
-    def complete(self, system: str, user: str, **_: object) -> object:
-        raise NotImplementedError
-
-    def decode(
-        self, system: str, user: str, texts: Sequence[str], k: int, usage: Usage, cancel: Cancel = None
-    ) -> list[Decoded]:
-        usage.add(Usage(calls=1, prompt_tokens=7, completion_tokens=2))
-        return [Decoded(text, -1.0 / len(text)) for text in sorted(texts, key=lambda text: (-len(text), text))[:k]]
-
-
-def test_constrained_decoding_with_beam_asks_once() -> None:
-    state = EnumeratedPaths(2)(start("Who?", FILMS, entities=["Heat"]))
-    run = Run()
-    evidence = (ConstrainedDecoding(Beam(), items=3) % 2)(state, run).evidence
-    assert evidence is not None and evidence.texts(FILMS) == ["Heat by Mann; Ali by Mann", "Heat stars Pacino"]
-    assert evidence.scores is not None and evidence.scores.tolist() == [1.0, 0.5]
-    assert (run.usage.llm_calls, run.usage.prompt_tokens) == (1, 7)
-    whole = ConstrainedDecoding(Beam(), items=3)(state).evidence
-    assert whole is not None and whole.identities()[:2] == evidence.identities()
 
 
 def test_constrained_prompt_holds_question_without_paths() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from graphwright.errors import OptionError
-from graphwright.serve.security.grants import Grant
 from graphwright.serve.security.keys import KEY_FILE, Keys
 
 
@@ -151,14 +150,6 @@ def test_session_ends_by_time_sign_out_or_key(keys: Keys, clock: Clock) -> None:
     keys.revoke(key.id)
     assert keys.session(second) is None
     assert keys.session("gws_" + "A" * 43) is None and keys.session("") is None
-
-
-def test_token_session_ends_with_token(keys: Keys, clock: Clock) -> None:
-    grant = Grant("jwt:ida", "ida", "read", ("wiki",))
-    session, seconds = keys.open_session(grant, 3600, clock.now + 60)
-    assert seconds == 60 and keys.session(session) == grant
-    clock.now += 60
-    assert keys.session(session) is None
 
 
 def _create_and_revoke(folder: Path, number: int) -> tuple[str, str]:

@@ -1,15 +1,11 @@
-"""Metrics, spans and logs: what they count, and that texts of questions are in none of them unless asked for."""
+"""Metrics and logs: what they count, and that texts of questions are in none of them."""
 
 from __future__ import annotations
 
 import json
 import logging
 import socket
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,6 @@ from tests.serve.conftest import Running, serving, wait_until
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.answer_models import unreachable
 from graphwright.serve.telemetry.logs import AuditLog, JSONFormatter, configure_logging
-from graphwright.serve.telemetry.tracing import Tracing, trace_address
 
 QUESTION = "On which river does Graz lie?"
 ANSWER = {"reasoning": "", "found": True, "text": "On the Mur.", "answers": ["Mur"], "citations": [{"passage": 1, "quote": "Graz lies on the Mur"}]}  # fmt: skip # noqa: E501
@@ -119,107 +114,6 @@ def test_invented_addresses_are_not_labels(server: Running) -> None:
         server.client.get(f"/v1/indexes/made-up-{number}")
     labels = "".join(values(server, "graphwright_requests_total"))
     assert "made" not in labels and "BREW" not in labels and 'method="other"' in labels
-
-
-# --- Spans
-
-sdk = pytest.importorskip("opentelemetry.sdk.trace", reason='needs the extra "otel"')
-
-
-def traced(cities: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, content: bool) -> list[Any]:
-    """Return the spans of an answer by a language model."""
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    exporter = InMemorySpanExporter()
-    provider = sdk.TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(Tracing, "exporting", classmethod(lambda cls, _, content: cls(provider, content=content)))
-    with LLMServer([json.dumps(ANSWER)]) as model:
-        options = {"llm": LLMSettings("scripted", model.url), "traces": "http://localhost:4318", "deadline": None}
-        with serving(cities, data=folder, trace_content=content, **options) as running:
-            exporter.clear()
-            headers = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-            body = {"question": QUESTION, "method": "bm25"}
-            assert running.client.post("/v1/indexes/cities/ask", json=body, headers=headers).status_code == 200
-    return list(exporter.get_finished_spans())
-
-
-def test_spans_follow_conventions_without_text(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
-    spans = {span.name: span for span in traced(cities, tmp_path, monkeypatch, content=False)}
-    spans.pop("GET /readyz", None)  # of the fixture, which waits for the server
-    assert set(spans) == {"POST /v1/indexes/{ix}/ask", "retrieval cities", "chat scripted"}
-    request, retrieval, chat = (spans[name] for name in ("POST /v1/indexes/{ix}/ask", "retrieval cities", "chat scripted"))  # fmt: skip # noqa: E501
-    assert f"{request.context.trace_id:032x}" == "0af7651916cd43dd8448eb211c80319c"
-    assert retrieval.parent.span_id == chat.parent.span_id == request.context.span_id
-    assert request.start_time <= retrieval.start_time <= retrieval.end_time <= chat.start_time + 1_000_000
-    assert chat.end_time <= request.end_time
-    assert retrieval.attributes["gen_ai.operation.name"] == "retrieval"
-    assert retrieval.attributes["gen_ai.data_source.id"] == "cities"
-    assert chat.attributes["gen_ai.operation.name"] == "chat" and chat.attributes["gen_ai.provider.name"] == "openai"
-    assert (chat.attributes["gen_ai.usage.input_tokens"], chat.attributes["gen_ai.usage.output_tokens"]) == (7, 3)
-    assert request.attributes["http.response.status_code"] == 200 and request.attributes["http.route"]
-    texts = json.dumps([dict(span.attributes) for span in spans.values()])
-    assert "Graz" not in texts and "Mur" not in texts
-
-
-def test_spans_hold_texts_on_request(cities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip # noqa: E501
-    spans = {span.name: span for span in traced(cities, tmp_path, monkeypatch, content=True)}
-    assert spans["retrieval cities"].attributes["gen_ai.retrieval.query.text"] == QUESTION
-    assert json.loads(spans["retrieval cities"].attributes["gen_ai.retrieval.documents"])[0]["id"]
-    (message,) = json.loads(spans["chat scripted"].attributes["gen_ai.output.messages"])
-    assert message["role"] == "assistant" and "On the Mur" in message["parts"][0]["content"]
-
-
-@pytest.mark.parametrize(
-    ("address", "environment", "expected"),
-    [
-        (None, {}, None),
-        ("http://c:4318/", {}, "http://c:4318/v1/traces"),
-        (None, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://e:4318"}, "http://e:4318/v1/traces"),
-        (None, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://e/own"}, "http://e/own"),
-        ("http://c:4318", {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://e/own"}, "http://c:4318/v1/traces"),
-        ("http://c:4318", {"OTEL_SDK_DISABLED": "true"}, None),
-        ("http://c:4318", {"OTEL_TRACES_EXPORTER": "none"}, None),
-    ],
-)
-def test_spans_go_to_configured_endpoint(address: str | None, environment: dict[str, str], expected: str | None) -> None:  # fmt: skip # noqa: E501
-    assert trace_address(address, environment) == expected
-
-
-def test_spans_arrive_at_collector() -> None:
-    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason='needs the extra "otel"')
-    arrived: list[tuple[str, bytes]] = []
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            arrived.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
-        thread = threading.Thread(target=collector.serve_forever, args=(0.01,))
-        thread.start()
-        tracing = Tracing.exporting(f"http://127.0.0.1:{collector.server_port}/v1/traces")
-        tracing.reply("cities", {"method": "bm25", "trace": [], "passages": []}, None)
-        tracing.close()
-        collector.shutdown()
-        thread.join()
-    ((path, body),) = arrived
-    assert path == "/v1/traces" and b"retrieval cities" in body and b"graphwright" in body
-
-
-def test_export_is_prepared_only_if_configured() -> None:
-    code = (
-        "import sys, tempfile; from pathlib import Path; from graphwright.serve.app import create_app; "
-        "from graphwright.serve.catalog import Catalog; from graphwright.serve.settings import ServeSettings; "
-        "create_app(Catalog({}), ServeSettings(data=Path(tempfile.mkdtemp()))); "
-        "print([m for m in sys.modules if m.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 # --- Logs

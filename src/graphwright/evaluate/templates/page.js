@@ -55,33 +55,10 @@
     });
   }
 
-  // Bars of time: milliseconds or shares of each method's time; pointing at a step highlights it.
-  for (const button of all("[data-bars]")) {
-    const part = button.closest("section");
-    button.addEventListener("click", () => {
-      part.classList.toggle("shares", button.dataset.bars === "share");
-      for (const option of all("[data-bars]", part)) option.setAttribute("aria-pressed", String(option === button));
-    });
-  }
-  for (const part of all("section:has(.bars)")) {
-    const light = (name) => {
-      part.classList.toggle("dimmed", name != null);
-      for (const element of all("[data-operator]", part)) element.classList.toggle("lit", element.dataset.operator === name);
-    };
-    for (const item of all(".legend [data-operator]", part)) {
-      item.addEventListener("pointerenter", () => light(item.dataset.operator));
-      item.addEventListener("pointerleave", () => light(null));
-    }
-  }
-
   // Tooltips, on touch screens too.
   const tip = el("div", { class: "tip", hidden: true, role: "presentation" });
   document.body.append(tip);
-  for (const title of all(".mark > title")) {
-    title.parentNode.dataset.tip = title.textContent;
-    title.remove();
-  }
-  for (const element of all(".bar [title], .stages [title], .board [title]")) {
+  for (const element of all(".board [title]")) {
     element.dataset.tip = element.title;
     element.removeAttribute("title");
   }

@@ -7,7 +7,6 @@ from typing import Annotated
 from graphwright.generate.contexts import CommunityReports, ReportContext
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.learn.path import Decode, PathRetriever
-from graphwright.learn.planner import Planner
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
 from graphwright.methods.options import CommunityLevel, Help, OptionalLLM, TopK
@@ -42,7 +41,7 @@ PlanPool = Annotated[
     ),
 ]
 PlanModel = Annotated[
-    Encoder | CrossEncoder | PathRetriever | Planner | None,
+    Encoder | CrossEncoder | PathRetriever | None,
     Help("the model that makes the plans without a language model, by default the index's encoder"),
 ]
 
@@ -51,8 +50,7 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
     """Return the planning step: from anchors to the relation paths that a model prefers.
 
     The model ranks the relation paths of the graph against the question with its entity names masked, the `pool`
-    shortest of them. A path retriever, trained on the graph as RoG's planner is, decodes them; a trained Planner scores
-    them as they are.
+    shortest of them. A path retriever, trained on the graph as RoG's planner is, decodes them.
 
     >>> from graphwright.models import HashEncoder
     >>> planned(HashEncoder())
@@ -60,8 +58,6 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
     """
     if isinstance(model, PathRetriever):
         return Decode(model, length) % plans
-    if isinstance(model, Planner):
-        return RelationPaths(length) % pool >> Rerank(model) % plans
     return RelationPaths(length) % pool >> LengthPenalty(MaskEntities(Rerank(model))) % plans
 
 
@@ -108,7 +104,7 @@ def rog(
     On a knowledge graph without passages, and without a language model, the answer is the ends of the best plan.
     """
     planning = _planning(ix, planner, retrieval_llm_of(retrieval_llm, planner, llm), plans, length, pool)
-    walks = Instances(returning=isinstance(planner, PathRetriever | Planner)) % paths
+    walks = Instances(returning=isinstance(planner, PathRetriever)) % paths
     return answered(ix, OnGraph(StatementGraph(), planning >> walks), top_k, llm, tied=True)
 
 
@@ -130,7 +126,7 @@ def gsr(
     write the relation paths; here a path retriever takes its place.
     """
     planning = _planning(ix, planner, retrieval_llm_of(retrieval_llm, planner, llm), plans, length, pool)
-    walks = Instances(returning=isinstance(planner, PathRetriever | Planner))
+    walks = Instances(returning=isinstance(planner, PathRetriever))
     search = planning >> walks >> InduceEdges() >> ShortestPaths() % paths
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 

@@ -11,7 +11,6 @@ from graphwright.generate.path_contexts import ChainContext
 from graphwright.learn.confidence import ConfidentPaths
 from graphwright.learn.graph_retrievers import EntityRetriever
 from graphwright.learn.path import PathRetriever
-from graphwright.learn.planner import Planner, is_planner
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, Explain, LastNode, Retriever
 from graphwright.methods.answering import answering, written
@@ -35,7 +34,7 @@ _NAMES = 10  # nodes of a knowledge graph shown for each passage: each is only a
 
 
 def evidence_chains(
-    scorer: Encoder | CrossEncoder | Operator | Retriever | Planner,
+    scorer: Encoder | CrossEncoder | Operator | Retriever,
     triples: int = 500,
     nodes: int = 1000,
     length: int | None = None,
@@ -43,8 +42,8 @@ def evidence_chains(
     """Return the steps from anchors to merged chains: retrieve triples, then reorganise (ReG@Triple, @Entity, @Path).
 
     `scorer`: a trained retriever, a model that reads each triple, or a search that ranks the triples of the graph.
-    `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever scores, K and L. A path retriever or a
-    planner gives chains of the whole graph, which are only merged. The chains of an entity retriever name all parallel
+    `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever scores, K and L. A path retriever
+    gives chains of the whole graph, which are only merged. The chains of an entity retriever name all parallel
     relations of a step (appendix E).
 
     >>> from graphwright.models.fake import HashEncoder
@@ -52,7 +51,7 @@ def evidence_chains(
     PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(HashEncoder(dimension=64)) % 500 >>
     Chains(length=2) >> MergeChains()
     """
-    if isinstance(scorer, PathRetriever | Planner):
+    if isinstance(scorer, PathRetriever):
         return scorer.search(triples) >> MergeChains()
     chains = Chains(length, parallel=isinstance(scorer, EntityRetriever))
     return retrieved(scorer, triples, nodes) >> chains >> MergeChains()
@@ -68,13 +67,13 @@ def retrieved(scorer: Encoder | CrossEncoder | Operator | Retriever, triples: in
 
 
 def explained(
-    retriever: Retriever | Planner, triples: int = 500, nodes: int = 1000, length: int = 3, paths: int = 10
+    retriever: Retriever, triples: int = 500, nodes: int = 1000, length: int = 3, paths: int = 10
 ) -> Operator:
     """Return the chains of a trained retriever, ranked by how well each relation path explains the answer.
 
     Offline twin of a language model that reads the chains; `paths`: the number of relation paths.
     """
-    if isinstance(retriever, PathRetriever | Planner):
+    if isinstance(retriever, PathRetriever):
         return retriever.search(triples)
     return retrieved(retriever, triples, nodes) >> Explain(retriever, length, paths=paths)
 
@@ -103,11 +102,8 @@ def reg(
     length: Annotated[int | None, Help("L, the most triples of a chain")] = None,
     *,
     retriever: Annotated[
-        Retriever | Planner | Checkpoint | Path | str | None,
-        Help(
-            "a retriever trained on questions and answers (`graphwright train`), or its file; or the folder of "
-            "a planner"
-        ),
+        Retriever | Checkpoint | Path | str | None,
+        Help("a retriever trained on questions and answers (`graphwright train`), or its file"),
     ] = None,
     scorer: Annotated[
         Encoder | CrossEncoder | None,
@@ -148,9 +144,5 @@ def reg(
     return Method(linked >> ToPassages(shown), *written(llm, ChainContext(), ChainAnswer(ix.encoder)), passages=shown)
 
 
-def _loaded(ix: Snapshot, retriever: Retriever | Planner | Checkpoint | Path | str) -> Retriever | Planner:
-    if isinstance(retriever, Planner):
-        return retriever
-    if isinstance(retriever, Path | str) and is_planner(retriever):
-        return Planner(str(retriever))
+def _loaded(ix: Snapshot, retriever: Retriever | Checkpoint | Path | str) -> Retriever:
     return retriever if isinstance(retriever, Retriever) else load_retriever(retriever, ix.encoder, ix.names)

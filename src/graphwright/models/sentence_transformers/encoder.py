@@ -55,7 +55,7 @@ def open_encoder(name: str, device: str | None = None) -> Any:
         # Before loading: sentence-transformers would turn it into a dense model with untrained pooling.
         if sparse := sparse_classes(name):
             raise OptionError(
-                f"{name} is a sparse model ({', '.join(sparse)}), without dense vectors. Use "
-                f"SentenceTransformerSparseEncoder({name!r})."
+                f"{name} is a sparse model ({', '.join(sparse)}), without dense vectors. Give the name "
+                f"of a dense model."
             )
         return SentenceTransformer(name, device=device)

@@ -11,7 +11,6 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.graph.evidence import Evidence
-from graphwright.models.constrained import ConstrainedLLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.rerank.scorer import ranked_by
@@ -144,9 +143,8 @@ class ConstrainedDecoding(Reranker):
     item, so that the model cannot write a path that the graph does not have. At most `items` are written, best first;
     the r-th scores 1/r, and items with one text share it.
 
-    There are three ways to constrain a model. A server of llama.cpp takes a grammar that is made from the trie, one
-    request for each item, without those written before. A ConstrainedLLM, such as TransformersLLM, searches by a beam
-    over allowed tokens. Any other model selects items by number, `batch` a prompt (see Choose), and the trace notes it.
+    A server of llama.cpp takes a grammar that is made from the trie, one request for each item, without those written
+    before. Any other model selects items by number, `batch` a prompt (see Choose), and the trace notes it.
 
     >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
@@ -164,8 +162,7 @@ class ConstrainedDecoding(Reranker):
         items_of, most = dict[str, list[int]](), min(self.items, self.items if k is None else k)
         for number, text in enumerate(items.texts(state.graph)):
             items_of.setdefault(data_line(text), []).append(number)
-        count = self.items if isinstance(self.model, ConstrainedLLM) else most  # the beam does not depend on k
-        texts = run.decode(self.model, self._prompt(state), list(items_of), count)
+        texts = run.decode(self.model, self._prompt(state), list(items_of), most)
         if texts is None:
             return Choose(self.model, self.batch).rerank(items, state, run, most).top(most)
         numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]

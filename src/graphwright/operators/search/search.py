@@ -1,4 +1,4 @@
-"""Search operators: nodes, triples and passages near a question, by vectors, words or sparse weights."""
+"""Search operators: nodes, triples and passages near a question, by vectors or words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.search.sparse_postings import SparseIndex
 from graphwright.search.vector_index import VectorIndex
 
 
@@ -88,30 +87,6 @@ def _best(ids: NDArray[np.int64], scores: Floats, k: int | None) -> tuple[NDArra
         return ids, scores
     best = top(scores, k)
     return ids[best], scores[best]
-
-
-@dataclass(frozen=True, repr=False)
-class SparseSearch(Ranker):
-    """Rank passages by the dot product of their sparse weights with the question's (SPLADE: Formal et al., 2021).
-
-    Passages that share no column with the question are left out.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashSparseEncoder
-    >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
-    >>> search = SparseSearch(SparseIndex.of(graph, HashSparseEncoder()))
-    >>> state = (search % 2)(start("Where is Graz?", graph)); graph.names.take(state.evidence.nodes)
-    ['Graz', 'Austria']
-    """
-
-    index: SparseIndex
-    gives = ("evidence",)
-
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        nodes, scores = self.index.scores(state.question.text, run)
-        if not state.graph.whole:
-            inside = state.graph.holds(nodes)
-            nodes, scores = nodes[inside], scores[inside]
-        return state.with_(evidence=Evidence.of_nodes(*_best(nodes, scores, k)))
 
 
 @dataclass(frozen=True, repr=False)

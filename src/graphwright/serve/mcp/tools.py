@@ -210,7 +210,7 @@ class Tools:
     ) -> tuple[str, Index, Query]:
         """Return the name of the requested index, the index, and a query to it."""
         name, filter = self._index(index), None if as_of is None else {"as_of": as_of}
-        query = query_to(self.library, name, question, method, top_k, filter, request=current_request())
+        query = query_to(self.library, name, question, method, top_k, filter)
         return name, self.library.catalog[name], query
 
     def _index(self, index: str | None, *, writes: bool = False) -> str:

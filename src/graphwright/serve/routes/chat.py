@@ -60,7 +60,6 @@ async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
         options.top_k,
         filter_of(options.filter),
         offline=options.offline,
-        request=request,
     )
     include_usage = body.stream_options is not None and body.stream_options.include_usage
     footer = server.settings.footer if options.footer is None else options.footer

@@ -34,7 +34,7 @@ _EVENTS = event_stream(
 def query_of(body: Asked, call: Call, method: str | None) -> Query:
     """Return the query of a body."""
     options = method, body.top_k, filter_of(body.filter)
-    return query_to(call.server, call.ix, body.question, *options, offline=body.offline, request=call.request)
+    return query_to(call.server, call.ix, body.question, *options, offline=body.offline)
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from graphwright.serve.schemas.answers import Body, Reply
-from graphwright.serve.security.authentication import COOKIE, UnauthorizedError, session_token, verified_token
+from graphwright.serve.security.authentication import COOKIE, UnauthorizedError, session_token
 from graphwright.serve.security.grants import LOCAL, Grant
 from graphwright.serve.server import Server, ServerOf
 
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/session", tags=["session"])
 
 
 class KeyBody(Body):
-    """A key, or a token of the identity provider."""
+    """A key."""
 
     key: Annotated[str, Field(min_length=1, max_length=8_192, examples=["gw_0a1b2c3d_…"])]
 
@@ -42,12 +42,12 @@ async def sign_in(body: KeyBody, server: ServerOf, request: Request, response: R
     """Exchange a key for a session cookie, which is valid only for requests of the page."""
     if not server.closed:
         return _reply(server, LOCAL)
-    verified = await verified_token(body.key.strip(), server.keys, server.tokens)
-    if verified is None:
+    grant = server.keys.check(body.key.strip())
+    if grant is None:
         raise server.limits.refuse(request.scope, UnauthorizedError("The key is unknown, expired or revoked."))
-    token, seconds = server.keys.open_session(verified.grant, server.settings.session_hours * 3600, verified.expires)
+    token, seconds = server.keys.open_session(grant, server.settings.session_hours * 3600)
     response.set_cookie(COOKIE, token, max_age=seconds, **_cookie(server, request))
-    return _reply(server, verified.grant)
+    return _reply(server, grant)
 
 
 @router.delete("", status_code=204)

@@ -12,7 +12,6 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Annotated, Any
 
-from anyio.to_thread import run_sync
 from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -22,7 +21,6 @@ from graphwright.serve.problems import ServeError, send_problem
 from graphwright.serve.security.grants import LOCAL, Grant
 from graphwright.serve.security.keys import Keys
 from graphwright.serve.security.rates import RateLimits
-from graphwright.serve.security.tokens import TokenVerifier, VerifiedToken
 from graphwright.serve.settings import ServeSettings, default_data_folder
 
 COOKIE = "graphwright_session"
@@ -50,7 +48,7 @@ class ForbiddenError(ServeError):
 
 def check_exposure(settings: ServeSettings, keys: Keys) -> None:
     """Raise OptionError if other machines can reach the server and requests need no key."""
-    if not (settings.is_loopback or settings.tokens is not None or keys.exist()):
+    if not (settings.is_loopback or keys.exist()):
         raise OptionError(
             f"--host {settings.host} opens the server to others, and there is no key. Make one: "
             f"{create_command(settings.data)}"
@@ -67,15 +65,13 @@ def create_command(data: Path) -> str:
 class Authentication:
     """ASGI middleware that puts the grant of each request into its state, or refuses the request.
 
-    A key or a token of the identity provider is in the header Authorization. The page's session is in a cookie, which
-    permits changes only with proof that the request comes from the page. While no key exists, every request has all
-    rights. Bodies are not read here.
+    A key is in the header Authorization. The page's session is in a cookie, which permits changes only with proof that
+    the request comes from the page. While no key exists, every request has all rights. Bodies are not read here.
     """
 
     app: ASGIApp
     keys: Keys
     limits: RateLimits
-    tokens: TokenVerifier | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its grant, or refuse it."""
@@ -83,7 +79,7 @@ class Authentication:
             await self.app(scope, receive, send)
             return
         try:
-            grant = await self._grant(scope)
+            grant = self._grant(scope)
             if grant is not None:
                 if route_path(scope) not in _PROBES:
                     self.limits.count(grant)
@@ -95,16 +91,14 @@ class Authentication:
         scope.setdefault("state", {})["grant"] = grant
         await self.app(scope, receive, send)
 
-    async def _grant(self, scope: Scope) -> Grant | None:
+    def _grant(self, scope: Scope) -> Grant | None:
         """Return the grant; None without a valid key. Raises ForbiddenError for a cookie that another site sends."""
-        if self.tokens is None and not self.keys.exist():
+        if not self.keys.exist():
             return LOCAL
         headers = Headers(scope=scope)
         kind, _, credentials = headers.get("authorization", "").strip().partition(" ")
         if kind:
-            token = credentials.strip() if kind.lower() == "bearer" else ""
-            verified = await verified_token(token, self.keys, self.tokens)
-            return None if verified is None else verified.grant
+            return self.keys.check(credentials.strip() if kind.lower() == "bearer" else "")
         session = session_token(headers)
         grant = None if session is None else self.keys.session(session)
         if grant is not None and scope["method"] not in SAFE_METHODS and not is_same_origin(headers, proof=True):
@@ -112,14 +106,6 @@ class Authentication:
                 f"A session counts only for requests of this server's own page. Send a key instead.{compared(headers)}"
             )
         return grant
-
-
-async def verified_token(token: str, keys: Keys, tokens: TokenVerifier | None) -> VerifiedToken | None:
-    """Return the rights of a key or of an identity provider's token; None if it is invalid."""
-    grant = keys.check(token)
-    if grant is not None:
-        return VerifiedToken(grant, float("inf"))
-    return None if tokens is None or token.startswith("gw_") else await run_sync(tokens.check, token)
 
 
 _MISSING = "Send a key that is valid, in the header Authorization: Bearer gw_…"

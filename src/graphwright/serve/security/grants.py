@@ -15,7 +15,7 @@ SCOPES = ("read", "write", "admin")
 class Grant(Checked):
     """Rights of one request.
 
-    `key_id`: id of the key or the token, None without one. `name`: name of its holder, for the audit log. `scope`: one
+    `key_id`: id of the key, None without one. `name`: name of its holder, for the audit log. `scope`: one
     of SCOPES. `indexes`: names of the visible indexes; None is all.
 
     >>> grant = Grant("k1", "wiki page", "write", ("wiki",))

@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS keys (
     created REAL NOT NULL, expires REAL, used REAL, revoked REAL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS sessions (
-    hash TEXT PRIMARY KEY, key_id TEXT, holder TEXT NOT NULL, expires REAL NOT NULL
+    hash TEXT PRIMARY KEY, key_id TEXT NOT NULL, expires REAL NOT NULL
 ) STRICT;
 """
 _COLUMNS = "id, name, scope, indexes, created, keys.expires, used, revoked"
@@ -155,27 +155,21 @@ class Keys:
         self._note_use(key)
         return key.grant
 
-    def open_session(self, grant: Grant, seconds: float, end: float = float("inf")) -> tuple[str, int]:
-        """Create a session with the rights of a grant; return its token and its seconds, at most until `end`."""
+    def open_session(self, grant: Grant, seconds: float) -> tuple[str, int]:
+        """Create a session with the rights of a key's grant; return its token and its whole seconds."""
         token, now = f"gws_{secrets.token_urlsafe(32)}", self._clock()
-        seconds = max(0.0, min(seconds, end - now))
         with self._write() as database:
             database.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
-            row = (_hash(token), grant.key_id, json.dumps(asdict(grant)), now + seconds)
-            database.execute("INSERT INTO sessions VALUES (?, (SELECT id FROM keys WHERE id = ?), ?, ?)", row)
+            database.execute("INSERT INTO sessions VALUES (?, ?, ?)", (_hash(token), grant.key_id, now + seconds))
         return token, int(seconds)
 
     def session(self, token: str) -> Grant | None:
         """Return the rights of a session; None if it has ended or its key is no longer active."""
         if _SESSION.fullmatch(token) is None:
             return None
-        query = f"SELECT key_id, holder, {_COLUMNS} FROM sessions LEFT JOIN keys ON id = key_id WHERE "
+        query = f"SELECT {_COLUMNS} FROM sessions JOIN keys ON id = key_id WHERE "
         query = f"{query} sessions.hash = ? AND sessions.expires > ?"
-        for key_id, holder, *row in self._rows(query, _hash(token), self._clock()):
-            if key_id is None:  # of an identity provider's token
-                values = json.loads(holder)
-                return Grant(**values | {"indexes": None if values["indexes"] is None else tuple(values["indexes"])})
-            key = _key(row)
+        for key in map(_key, self._rows(query, _hash(token), self._clock())):
             return key.grant if key.state(self._clock()) == "active" else None
         return None
 

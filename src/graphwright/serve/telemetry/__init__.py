@@ -1,1 +1,1 @@
-"""Logs, metrics, spans and the audit log."""
+"""Logs, metrics and the audit log."""

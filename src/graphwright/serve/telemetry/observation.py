@@ -64,18 +64,16 @@ class Observation:
                 message = {**message, "headers": _with_headers(message.get("headers", []), id)}
             await send(message)
 
-        with self.telemetry.span(scope["method"], headers) as span:
-            scope["state"]["span"] = span
-            try:
-                await self.app(scope, receive, observed)
-            except Exception as error:
-                if status:  # the response has begun and cannot be replaced
-                    raise
-                what = scope["method"], route_path(scope)
-                _log.error("%s %s failed", *what, exc_info=error, extra={"request_id": id})
-                await send_problem(scope, receive, observed, error)
-            finally:
-                self.telemetry.end_request(scope, id, status, time.perf_counter() - begun)
+        try:
+            await self.app(scope, receive, observed)
+        except Exception as error:
+            if status:  # the response has begun and cannot be replaced
+                raise
+            what = scope["method"], route_path(scope)
+            _log.error("%s %s failed", *what, exc_info=error, extra={"request_id": id})
+            await send_problem(scope, receive, observed, error)
+        finally:
+            self.telemetry.end_request(scope, id, status, time.perf_counter() - begun)
 
 
 def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:

@@ -1,11 +1,11 @@
-"""Telemetry: the metrics, spans, logs and audit log of a server."""
+"""Telemetry: the metrics, logs and audit log of a server."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +29,9 @@ from graphwright.serve.security.authentication import SAFE_METHODS, route_path
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.security.rates import client_address
 from graphwright.serve.telemetry.logs import REQUEST_ID, AuditLog
-from graphwright.serve.telemetry.tracing import Tracing
 from graphwright.store import IndexLayout
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span
-
     from graphwright.serve.server import Server
 
 _access = logging.getLogger("graphwright.serve.security.authentication")
@@ -42,19 +39,14 @@ _log = logging.getLogger("graphwright.serve")
 
 
 class Telemetry:
-    """Metrics, the audit log if there is a data folder, and spans if they are configured."""
+    """Metrics, and the audit log if there is a data folder."""
 
-    def __init__(self, folder: Path | None = None, tracing: Tracing | None = None) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self.metrics = Metrics()
         self._audit = None if folder is None else AuditLog(folder)
-        self._tracing = tracing
-
-    def span(self, method: str, headers: Mapping[str, str]) -> AbstractContextManager[Span | None]:
-        """Return the span of a request, for the time of a block; None if spans are not configured."""
-        return nullcontext() if self._tracing is None else self._tracing.request(method, headers)
 
     def end_request(self, scope: Scope, id: str, status: int, seconds: float) -> None:
-        """Record a request in metrics, span, log and, if it is a change, audit log.
+        """Record a request in metrics, log and, if it is a change, audit log.
 
         `status`: 0 if the client disconnected before a response. The grant, the route and the index are those that
         inner middleware and routes have put into `scope`. The log has no query string, which may have a question.
@@ -71,16 +63,6 @@ class Telemetry:
             holder = {} if grant is None else {"name": grant.name, "scope": grant.scope}
             target = {"index": scope.get("path_params", {}).get("ix"), "path": path, "status": status}
             self._audit.write({"action": f"{method} {route or path}", **holder, **target, **who})
-        if self._tracing is not None:
-            self._tracing.end_request(state["span"], method, route, status, id)
-
-    def count_reply(
-        self, index: str, reply: Mapping[str, Any], model: str | None = None, span: Span | None = None
-    ) -> None:
-        """Record a reply in metrics and spans. `model`: of the index; `span`: of the request."""
-        self.metrics.count_reply(index, reply, model)
-        if self._tracing is not None:
-            self._tracing.reply(index, reply, model, span)
 
     def fail_call(self, index: str, model: str, error: ModelError) -> None:
         """Count a failed call of a language model, and log the reason with the request's id."""
@@ -90,11 +72,6 @@ class Telemetry:
             *(model, reason_of(error)),
             extra={"index": index, "request_id": REQUEST_ID.get()},
         )
-
-    def close(self) -> None:
-        """Export the remaining spans."""
-        if self._tracing is not None:
-            self._tracing.close()
 
 
 def gauges(server: Server) -> Iterator[tuple[str, str, Mapping[str, str], float]]:
