@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.cli.command import graphwright
 
 from graphwright import Document, Index
 from graphwright.build import document_storage
@@ -17,7 +25,6 @@ TEXTS = {f"town{i}": f"Town{i} lies on River{i}." for i in range(6)}
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
-    monkeypatch.setattr(document_storage, "_COMMIT_AFTER", 0.0)
     monkeypatch.setattr(document_storage, "_DOCUMENTS", 2)
     return Index.create(tmp_path / "towns", encoder=HashEncoder())
 
@@ -74,3 +81,67 @@ def test_interrupted_sync_keeps_folder_documents(index: Index, tmp_path: Path) -
     changes = index.sync(folder)
     assert (changes.removed, len(changes.added), len(changes.unchanged)) == (["town0.txt"], 4, 1)
     assert index.is_current and not index.verify()
+
+
+# Each document takes as long as a page of a scanned file.
+SLOW = """
+import signal, sys, time
+from graphwright.build import document_sources
+from graphwright.cli.app import main
+read = document_sources.storable
+document_sources.storable = lambda document: time.sleep(0.4) or read(document)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
+def test_interrupted_first_index_continues_where_it_stopped(tmp_path: Path, kind: signal.Signals) -> None:
+    folder, into = tmp_path / "notes", tmp_path / "index"
+    folder.mkdir()
+    for number in range(200):
+        (folder / f"town{number:03}.txt").write_text(f"Town{number} lies on River{number}.")
+    command = [sys.executable, "-c", SLOW, "index", str(folder), "--into", str(into)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not stored(into) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(kind)
+        _, message = process.communicate(timeout=60)
+    kept = stored(into)
+    assert 0 < kept < 200
+    if kind == signal.SIGINT:
+        assert process.returncode == 130 and "Run the same command again to resume" in message
+    again = json.loads(graphwright("index", folder, "--into", into, "--json").stdout)
+    assert (again["unchanged"], again["added"]) == (kept, 200 - kept)
+    assert again["index"]["documents"] == 200
+
+
+def stored(into: Path) -> int:
+    """Return the number of documents in the store of an index, 0 if there is none."""
+    if not (into / "index.sqlite").exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{into / 'index.sqlite'}?mode=ro", uri=True)) as db:
+        return int(db.execute("SELECT count(*) FROM documents").fetchone()[0])
+
+
+def test_progress_counts_bytes_of_all_files(index: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / f"{name}.txt").write_text(f"{text}\n" * 100)
+    shown = list[tuple[str, int, int]]()
+    index.add([folder], lambda *step: shown.append(step))
+    reading = [(done, total) for work, done, total in shown if work == "read files (kB)"]
+    assert len(reading) >= 3 and reading == sorted(reading)
+    assert (
+        {total for _, total in reading}
+        == {reading[-1][0]}
+        == {-(-sum(f.stat().st_size for f in folder.iterdir()) // 1000)}
+    )
+
+
+def test_progress_of_listed_documents_has_their_number(index: Index) -> None:
+    shown = list[tuple[str, int, int]]()
+    index.add(list(documents()), lambda *step: shown.append(step))
+    assert [step for step in shown if step[0] == "read documents"][-1] == ("read documents", 6, 6)

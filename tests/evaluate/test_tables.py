@@ -83,6 +83,12 @@ def test_markdown_has_every_figure_of_leaderboard() -> None:
         assert line[board[0].index("ndcg@10, %")].startswith(f"{100 * mean:.1f} (")
 
 
+def test_markdown_heading_keeps_names_with_underscores() -> None:
+    of = summary(rows())
+    of["data"]["name"] = "2hop_dev#3"
+    assert markdown(of).splitlines()[0].endswith(" of 2hop_dev#3.")
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_markdown_escapes_hostile_names(name: str) -> None:
     record = [row(name, "q0"), row("ppr", "q0", recall=0.1)]

@@ -35,15 +35,15 @@ def test_computed_answer_has_its_query_and_statements(index: Index) -> None:
     assert state.evidence.texts(state.graph) == ["gimp → [license] → GPL"]
 
 
-def test_threshold_above_the_probability_gives_no_answer(index: Index) -> None:
-    answer = index.ask("What is the license of gimp?", index.method("graph", threshold=1.0)).answer
+def test_confidence_above_the_probability_gives_no_answer(index: Index) -> None:
+    answer = index.ask("What is the license of gimp?", index.method("graph", confidence=1.0)).answer
     assert not answer.found and answer.short == () and answer.citations == ()
     assert answer.text == "The graph does not say. The nearest that it records is: gimp license GPL"
 
 
-def test_threshold_outside_0_to_1_is_an_error(index: Index) -> None:
+def test_confidence_outside_0_to_1_is_an_error(index: Index) -> None:
     with pytest.raises(OptionError, match="threshold"):
-        index.method("graph", threshold=2.0)
+        index.method("graph", confidence=2.0)
 
 
 def test_hops_above_4_is_an_error(index: Index) -> None:
@@ -70,7 +70,7 @@ def test_language_model_computes_or_reads_statements(index: Index) -> None:
 
 
 def test_retrieval_without_a_probable_query_gives_statements_near_the_names(index: Index) -> None:
-    state = index.retrieve("What does gimp cost?", index.method("graph", threshold=1.0))
+    state = index.retrieve("What does gimp cost?", index.method("graph", confidence=1.0))
     assert {"gimp license GPL", "gimp depends on gtk"} <= set(state.evidence.texts(state.graph))
 
 

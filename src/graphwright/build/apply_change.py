@@ -46,7 +46,7 @@ class IndexChange:
         self._extraction = ChunkExtraction(operation)
         self._documents = DocumentStorage(operation, self._extraction)
         self._publication = Publication(operation)
-        self._kept: list[str] = []  # documents that were committed before the end
+        self._kept = 0  # number of new documents that were committed before the end
 
     def add(
         self, sources: Iterable[Source] | Source, options: ReadOptions | None = None, transform: Transform | None = None
@@ -138,10 +138,10 @@ class IndexChange:
 
         So an operation that is killed while it reads does not begin anew; an error removes them again.
         """
-        if len(self._changes.added) > len(self._kept) and not self._changes.replaced:
+        if len(self._changes.added) > self._kept and not self._changes.replaced:
             self._store.set("revision", str(self._store.revision + (not self._kept)))
             self._store.keep()
-            self._kept = list(self._changes.added)
+            self._kept = len(self._changes.added)
 
     @contextmanager
     def _removing_kept(self, revision: int) -> Iterator[None]:
@@ -151,7 +151,7 @@ class IndexChange:
         except Exception:
             if self._kept:
                 with suppress(StoreError), self._store.writing():
-                    self._store.remove(self._kept)
+                    self._store.remove(self._changes.added[: self._kept])
                     self._store.set("revision", str(revision))
             raise
 

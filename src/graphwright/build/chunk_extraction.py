@@ -12,7 +12,6 @@ from graphwright.models.protocols import has_argument
 from graphwright.store.store import StoredChunk
 
 _PASSAGES = 256  # read between two reports of progress
-_FEW = 32  # passages that take less than a second
 _CHUNKS = 64  # read by a deferred extractor between two commits
 NOT_READ = "not read yet"
 """Pending reason of a chunk that a deferred extractor has not tried to read."""
@@ -26,15 +25,20 @@ class ChunkExtraction:
         self._operation = operation
         self._failed: set[tuple[str, int]] = set()  # documents and chunks, in this run
 
-    def extract(self, extractor: Extractor, excerpts: Sequence[Excerpt]) -> Sequence[Extraction | ExtractionFailure]:
-        """Return one extraction or failure for each excerpt. Raises OptionError if the extractor returns others."""
+    def extract(
+        self, extractor: Extractor, excerpts: Sequence[Excerpt], report: Callable[[float], None] | None = None
+    ) -> Sequence[Extraction | ExtractionFailure]:
+        """Return one extraction or failure for each excerpt; `report` is called with the part that is done, up to 1.
+
+        Raises OptionError if the extractor returns another number of results.
+        """
         if not excerpts:
             return []
         operation = self._operation
         results: Sequence[Extraction | ExtractionFailure]
         if (encoded := getattr(extractor, "extract_encoded", None)) is not None:
             is_kept = extractor.encoder.id == operation.encoder.id  # type: ignore[attr-defined]
-            results = self._encoded(encoded, is_kept, excerpts)
+            results = self._encoded(encoded, is_kept, excerpts, report)
         elif has_argument(extractor.extract, "usage"):
             results = extractor.extract(excerpts, usage=operation.changes.usage)  # type: ignore[call-arg]
         else:
@@ -46,12 +50,18 @@ class ChunkExtraction:
             )
         return results
 
-    def _encoded(self, extract: Callable[..., Any], is_kept: bool, excerpts: Sequence[Excerpt]) -> list[Extraction]:
+    def _encoded(
+        self,
+        extract: Callable[..., Any],
+        is_kept: bool,
+        excerpts: Sequence[Excerpt],
+        report: Callable[[float], None] | None,
+    ) -> list[Extraction]:
         """Extract in parts, and report each; keep the vectors if they are those of the index."""
         operation, results = self._operation, list[Extraction]()
         for first in range(0, len(excerpts), _PASSAGES):
-            if len(excerpts) > _FEW:
-                operation.report("read passages", first, len(excerpts))
+            if report is not None:
+                report(first / len(excerpts))
             part = excerpts[first : first + _PASSAGES]
             extractions, vectors = extract(part, operation.changes.usage)
             results += extractions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -65,21 +65,32 @@ def read_sources(
     changes: Changes,
     excluded: Path,
     options: ReadOptions | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Callable[[str, int, int], None] = lambda work, done, total: None,
 ) -> Iterator[Document]:
     """Read one document or several in any form; consecutive paths are read together, so that repetitions are noticed.
 
-    `excluded`: a folder that is not read. `report`: called with the number of files that were read, and of all files.
+    `excluded`: a folder that is not read. `report`: called before each document with the name of the work, the amount
+    that has been read, and in all: kB of files, or documents, of which an iterator does not tell the number.
     """
     is_single = isinstance(sources, Document | Mapping | Path | str) or not isinstance(sources, Iterable)
     listed: Iterable[Any] = [sources] if is_single else sources  # type: ignore[assignment]
+    before, given = 0, len(listed) if isinstance(listed, Sized) else 0
+
+    def report_bytes(done: int, total: int) -> None:
+        report("read files (kB)", -(-done // 1000), -(-total // 1000))
+
     for are_paths, group in groupby(listed, lambda source: isinstance(source, Path)):
         if are_paths:
             paths = [source for source in group if isinstance(source, Path)]
-            reading = read_documents(paths, changes.skipped.append, exclude=[excluded], options=options, report=report)
+            reading = read_documents(
+                paths, changes.skipped.append, exclude=[excluded], options=options, report=report_bytes
+            )
             yield from map(storable, reading)
         else:
-            yield from map(_document, group)
+            for number, source in enumerate(group, before + 1):
+                before = number
+                report("read documents", number, max(given, number))
+                yield _document(source)
 
 
 def _document(source: Any) -> Document:

@@ -17,7 +17,8 @@ from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extractio
 from graphwright.store.store import ExtractedChunk, StoredChunk
 
 _DOCUMENTS = 500  # held in memory at once
-_COMMIT_AFTER = 20.0  # seconds after which the new documents read so far are committed
+_CHARACTERS = 20_000  # of the first documents that are committed together
+_SECONDS = 1.0  # for which documents are read before they are stored, and in which the next ones should be stored
 ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
 """A function that returns the chunks of a document with their extractions."""
 
@@ -29,31 +30,35 @@ class DocumentStorage:
         """`extraction`: reads the chunks of new documents."""
         self._operation, self._extraction = operation, extraction
         self._store, self._changes = operation.store, operation.changes
-        self._counts_files = False  # whether progress counts files, whose number is known before they are read
+        self._position = ("read documents", 0, 0)  # of the sources: the work, the amount read, and in all
+        self._reported = 0  # the amount that is stored
 
     def read(
         self, sources: Iterable[Source] | Source, options: ReadOptions | None, transform: Transform | None
     ) -> Iterator[Document]:
         """Return an iterator over the documents read, or over the result of `transform`."""
-        documents = read_sources(sources, self._changes, self._operation.layout.path, options, self._report_files)
+        documents = read_sources(sources, self._changes, self._operation.layout.path, options, self._read_up_to)
         return documents if transform is None else map(storable, transform(documents))
 
     def put_all(self, documents: Iterator[Document], keep: Callable[[], None], folder: str = "") -> set[str]:
         """Store documents; return the ids of those that are whole files.
 
-        `keep`: called every 20 s, to commit what was read. `folder`: the folder that they are synced with.
+        `keep`: called after the first documents and then about once a second, to commit what was read. `folder`: the
+        folder that they are synced with.
         """
-        seen, files, due = dict[str, bytes](), set[str](), time.monotonic() + _COMMIT_AFTER
-        while batch := list(islice(documents, _DOCUMENTS)):
+        seen, files, characters = dict[str, bytes](), set[str](), _CHARACTERS
+        while batch := _next(documents, characters):
+            start = time.monotonic()
             ids = [document.id for document in batch]
             files.update(document.id for document in batch if document.file)
             if folder:
                 self._claim(ids, folder)
             known = self._store.hashes(ids)
             self._put([d for d in batch if is_new(d, known, seen, self._changes)], folder)
-            if time.monotonic() > due:
-                keep()
-                due = time.monotonic() + _COMMIT_AFTER
+            self._report_part(1)
+            keep()
+            is_quick = time.monotonic() - start < _SECONDS
+            characters = characters * 2 if is_quick else max(characters // 2, _CHARACTERS)
         return files
 
     def put_extracted(self, documents: Iterable[tuple[Document, ChunkReader]]) -> None:
@@ -129,14 +134,11 @@ class DocumentStorage:
         model = self._operation.extractor
         extractor = model.provisional if isinstance(model, DeferredExtractor) else model
         parts = self._split(documents)
-        results = iter(self._extraction.extract(extractor, self._excerpts(parts)))
+        results = iter(self._extraction.extract(extractor, self._excerpts(parts), self._report_part))
         for document, chunks in parts:
             self._store.put(document, self._extracted(document, chunks, extractor.id, results), folder)
         if unsuitable := getattr(extractor, "unsuitable", None):
             self._changes.unsuitable.update(filter(None, (unsuitable(document.text) for document in documents)))
-        if not self._counts_files:
-            done = len(self._changes.added) + len(self._changes.replaced)
-            self._operation.report("read documents", done, done)
 
     def _extracted(
         self,
@@ -160,7 +162,26 @@ class DocumentStorage:
                 extracted.append(ExtractedChunk(chunk, result, reader, NOT_READ if deferred else None))
         return extracted
 
-    def _report_files(self, done: int, total: int) -> None:
-        self._counts_files = total > 1
-        if self._counts_files:
-            self._operation.report("read files", done, total)
+    def _read_up_to(self, work: str, done: int, total: int) -> None:
+        """Record how far the sources were read; what was read is reported as done when it is stored."""
+        if self._position[0] != work:
+            self._reported = 0
+        self._position = work, done, total
+
+    def _report_part(self, part: float) -> None:
+        """Report progress where a part of the documents at hand is stored, from 0 to 1."""
+        work, done, total = self._position
+        self._operation.report(work, round(self._reported + (done - self._reported) * part), total)
+        if part == 1:
+            self._reported = done
+
+
+def _next(documents: Iterator[Document], characters: int) -> list[Document]:
+    """Return the next documents, about as many as have these characters and can be read in a second."""
+    batch, end = list[Document](), time.monotonic() + _SECONDS
+    for document in documents:
+        batch.append(document)
+        characters -= len(document.text)
+        if len(batch) == _DOCUMENTS or characters <= 0 or time.monotonic() > end:
+            break
+    return batch

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.options import AsJson, ModelOptions, expanded, names_in
+from graphwright.cli.options import AsJson, Confidence, ModelOptions, expanded, names_in
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class ExperimentOptions:
     seed: Annotated[int | None, "Random seed for samples, intervals and tests."] = None
     baseline: Annotated[str | None, "Method that the others are tested against (default: the first)."] = None
     metrics: Annotated[str | None, "Metrics to report (default: all that the data supports)."] = None
+    confidence: Confidence = None
     answered: Annotated[
         bool | None, typer.Option("--answers/--no-answers", help="Answer the questions, or retrieve only.")
     ] = None

@@ -95,6 +95,12 @@ References = Annotated[
     "Join documents with those of the same command that their texts cite: rules (identifiers, titles, authors with "
     "years), or llm (the language model lists what a text cites).",
 ]
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=1, help="Least probability of a short or computed answer without a language model (default: 0.5)."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]
 
@@ -390,6 +396,7 @@ class QueryOptions(FilterOptions):
         str | None, "Encoder that scores triples and paths in methods that take one, as lego-12: sbert:FOLDER."
     ] = None
     cross_encoder: Annotated[str | None, "Cross-encoder of methods that take one: minilm, or sbert:FOLDER."] = None
+    confidence: Confidence = None
     as_json: AsJson = False
     explain: Annotated[bool, "Show the result, time and tokens of each step."] = False
 
@@ -403,7 +410,7 @@ class QueryOptions(FilterOptions):
         if self.retriever is not None and self._named != "reg":
             raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
         options = {"top_k": self.top_k, "filter": self.filter(), "retriever": self.retriever, "encoder": self.encoder}
-        options[self._second_model()] = self.cross_encoder
+        options |= {self._second_model(): self.cross_encoder, "confidence": self.confidence}
         return {name: value for name, value in options.items() if value is not None}
 
     @property

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines
+_WINDOW = 30.0  # seconds; the rate is that of the last one or two such periods
 
 
-def progress_text(work: str, done: int, total: int, seconds: float = 0) -> str:
-    """Return the progress of some work as text, with its rate and the remaining time after `seconds`.
+def progress_text(work: str, done: int, total: int, seconds: float = 0, before: int = 0) -> str:
+    """Return the progress of some work as text, with its rate and the remaining time, if it began with `before`.
+
+    `seconds`: since then.
 
     >>> progress_text("encode passages", 1200, 4800, 60)
-    'encode passages: 1,200 of 4,800, 20/s, 0:03:00 left'
+    'encode passages: 1,200 of 4,800, 20/s, 0:03:00 left of this step'
     >>> progress_text("read documents", 500, 500, 1000)
     'read documents: 500, 0.5/s'
     >>> progress_text("write the index", 0, 0)
@@ -34,11 +37,11 @@ def progress_text(work: str, done: int, total: int, seconds: float = 0) -> str:
     if done <= 0 and total <= 0:
         return work
     text = f"{work}: {done:,}" + (f" of {total:,}" if total > done else "")
-    if done <= 0 or seconds <= 0:
+    if done <= before or seconds <= 0:
         return text
-    rate = done / seconds
+    rate = (done - before) / seconds
     text += f", {rate:,.0f}/s" if rate >= 9.5 else f", {rate:.1g}/s"
-    return f"{text}, {_clock((total - done) / rate)} left" if total > done else text
+    return f"{text}, {_clock((total - done) / rate)} left of this step" if total > done else text
 
 
 def _clock(seconds: float) -> str:
@@ -83,8 +86,8 @@ class _Lines:
     usage: Usage | None
     interval: float = _SECONDS
     _state: tuple[str, int, int] = ("", 0, 0)
-    _begun: dict[str, float] = field(default_factory=dict)  # when each work began; they may alternate
-    _done: dict[str, int] = field(default_factory=dict)
+    _marks: dict[str, list[tuple[float, int]]] = field(default_factory=dict)  # times of each work, and what was done
+    _done: dict[str, int] = field(default_factory=dict)  # of each work; they may alternate
     _start: float = field(default_factory=time.monotonic)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _end: threading.Event = field(default_factory=threading.Event)
@@ -103,8 +106,11 @@ class _Lines:
     def show(self, work: str, done: int, total: int) -> None:
         """Store the progress of the work."""
         with self._lock:
+            now = time.monotonic()
             if work not in self._done or done < self._done[work]:
-                self._begun[work] = time.monotonic()
+                self._marks[work] = [(now, done)]
+            elif now - self._marks[work][-1][0] >= _WINDOW:
+                self._marks[work] = [self._marks[work][-1], (now, done)]
             self._done[work] = done
             self._state = work, done, total
 
@@ -116,7 +122,8 @@ class _Lines:
         """Return the state of the work."""
         with self._lock:
             (work, done, total), now = self._state, time.monotonic()
-            line = progress_text(work, done, total, now - self._begun[work]) if work else "working"
+            since, before = self._marks[work][0] if work else (now, 0)
+            line = progress_text(work, done, total, now - since, before) if work else "working"
         cost = "" if self.usage is None else tokens_and_cost(self.usage)
         return f"{line}, {_clock(now - self._start)} so far" + (f", {cost}" if cost else "")
 

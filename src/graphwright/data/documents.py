@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -31,7 +32,7 @@ def read_documents(
     *,
     exclude: Iterable[Path | str] = (),
     options: ReadOptions | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Document]:
     """Return an iterator over the documents of files and folders, in a fixed order.
 
@@ -45,9 +46,9 @@ def read_documents(
     `corpus.jsonl`, and from hyperlinks to files of the same folder.
 
     Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` is called with each of
-    them, and `report` with the number of files before each, and of all. Raises DataError at once for a path that does
-    not exist, and during reading if nothing can be read, if two different documents have the same id, or for a damaged
-    file of rows among `paths`; a damaged file in a folder is read up to the damage.
+    them, and `report` with the bytes of the files read so far, and of all. Raises DataError at once for a path that
+    does not exist, and during reading if nothing can be read, if two different documents have the same id, or for a
+    damaged file of rows among `paths`; a damaged file in a folder is read up to the damage.
     """
     roots = [Path(path) for path in paths]
     if not roots:
@@ -74,7 +75,7 @@ def _read(
     skip: Callable[[Skipped], None],
     excluded: frozenset[Path],
     options: ReadOptions,
-    report: Callable[[int, int], None] | None,
+    report: Callable[[int, int], None],
 ) -> Iterator[Document]:
     places: dict[str, _Place] = {}
     skipped: list[Skipped] = []
@@ -86,13 +87,16 @@ def _read(
 
     chosen = list(files(roots, note, excluded, options))
     mails = known_mails(File(path.name, path) for path, _ in chosen if path.suffix.lower() in MAIL_SUFFIXES)
-    for number, (path, name) in enumerate(chosen):
-        if report is not None:
-            report(number, len(chosen))
+    sizes = [_size(path) for path, _ in chosen]
+    before, total = 0, sum(sizes)
+    for (path, name), size in zip(chosen, sizes, strict=True):
+        read = 0  # bytes of this file, of which a document tells at least as many as it has characters
         for line, item in _items(path, name, options, path in roots, mails):
             if isinstance(item, Skipped):
                 note(item)
                 continue
+            read = min(read + len(item.text), size)
+            report(before + read, total)
             document, place = item, (_digest(item), path, line)
             if line and (other := places.get(item.id)) and other[1] != path and other[0] != place[0]:
                 document = replace(item, id=f"{file_name(name)}#{item.id}")  # the id of a row in another file
@@ -101,10 +105,19 @@ def _read(
                 yield document
             else:
                 note(_repeat(document.id, first, place))
+        before += size
+        report(before, total)
     if not places:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
         reason = f"{counted(len(chosen), 'file')}, none with text. {reasons}" if chosen else _no_file(options, reasons)
         raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, 0 for one that cannot be examined."""
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
 
 
 def _no_file(options: ReadOptions, reasons: str) -> str:

@@ -128,7 +128,7 @@ class Asker:
         return {
             "documents": documents[:_MAX_DOCUMENTS],
             "evidence": _evidence(state),
-            "answer": None if state.answer is None else _answer(state.answer, answers or ()),
+            "answer": None if state.answer is None else _answer(state.answer),
             **self._measured(name, outcome),
         }
 
@@ -212,10 +212,10 @@ def _evidence(state: State) -> list[Row]:
     ]
 
 
-def _answer(answer: Answer, short: Sequence[str]) -> Row:
+def _answer(answer: Answer) -> Row:
     return {
         "text": answer.text,
-        "short": list(short),
+        "short": list(answer.short),
         "found": answer.found,
         "verified": answer.verified,
         "citations": [cited.to_dict() for cited in answer.citations[:_MAX_CITATIONS]],

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from graphwright.constraints import AtLeast, Checked, OneOf
+from graphwright.constraints import AtLeast, Between, Checked, OneOf
 from graphwright.data import Dataset, Document, QuestionRecord, Skipped, read_dataset, read_openie
 from graphwright.data.decoding import existing
 from graphwright.data.question_sets.questions import Source, Triple
@@ -69,7 +69,8 @@ class Experiment(Checked):
     first). `questions`: name or path of the question file, where there are several. `metrics`: names of `MEASURES`
     (default: all that the data supports). `answered`: whether methods answer (default: where only answers can be
     measured). `linked`: link entities instead of using the gold ones. `index`: an existing index of the same corpus
-    or graph, or the one to ask if `data` has questions only; without it a run builds its own.
+    or graph, or the one to ask if `data` has questions only; without it a run builds its own. `confidence`: the least
+    probability of a short or computed answer without a language model (default: 0.5).
 
     Raises OptionError for a name or a value that cannot be used.
     """
@@ -88,6 +89,7 @@ class Experiment(Checked):
     linked: Annotated[bool, OneOf(True, False)] = False
     sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     index: str | Path | None = None
+    confidence: Annotated[float | None, Between(0, 1)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -103,8 +105,14 @@ class Experiment(Checked):
         select_measures(self.metrics)
 
     def entries(self) -> tuple[ComparedMethod, ...]:
-        """Return the methods to compare, grids expanded."""
-        return entries(self.methods, self.sweep)
+        """Return the methods to compare, grids expanded, with the confidence of those that name none."""
+        listed, common = entries(self.methods, self.sweep), {"confidence": self.confidence}
+        if self.confidence is None:
+            return listed
+        return tuple(
+            replace(entry, options=common | dict(entry.options)) if "confidence" in (entry.takes or ()) else entry
+            for entry in listed
+        )
 
     def against(self) -> str:
         """Return the name of the baseline."""

@@ -27,6 +27,8 @@ Summary = Mapping[str, Any]
 Table = list[list[str]]
 """Cells in rows, the header first."""
 
+# Signs that mean something in Markdown; an underscore inside a word, or a # after the beginning, does not.
+_MARKS = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)|^#|<(?=\S)|^>")
 _GAP = 3  # characters between two columns of a terminal
 _NONE = "–"
 _MAIN = "main metric"
@@ -229,4 +231,4 @@ def _markdown(rows: Table) -> str:
 
 def _escaped(text: str) -> str:
     """Escape a text for Markdown, also for a table."""
-    return re.sub(r"([\\`*_\[\]|#]|<(?=\S)|^>)", r"\\\1", " ".join(clean(text).split()))
+    return _MARKS.sub(r"\\\g<0>", " ".join(clean(text).split()))

@@ -1,4 +1,4 @@
-"""The budget of a context: how many passages and tokens of evidence a language model is shown."""
+"""The limits of a method: what a language model is shown, and the confidence from which an answer needs none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from graphwright.models.budget import estimated_tokens
-from graphwright.operators.operator import Composite, Operator
+from graphwright.operators.operator import Composite, Confident, Operator
 
 CONTEXT_PASSAGES = 15
 """Default number of passages that a method shows to a language model, the same for all, so that they compare."""
@@ -23,17 +23,21 @@ class Budgeted(Operator):
     """An operator that shows a language model at most `passages` passages and `tokens` tokens, two of its fields."""
 
 
-def budgeted(operator: Operator, passages: int | None, tokens: int | None) -> Operator:
-    """Return an operator with another budget, also inside composites; None keeps their own.
+def limited(
+    operator: Operator, passages: int | None = None, tokens: int | None = None, confidence: float | None = None
+) -> Operator:
+    """Return an operator with another budget and confidence, also inside composites; None keeps their own.
 
     >>> from graphwright import Keep; from graphwright.generate import PassageContext
-    >>> budgeted(Keep() >> PassageContext(), passages=5, tokens=1_000)
+    >>> limited(Keep() >> PassageContext(), passages=5, tokens=1_000)
     Keep() >> PassageContext(passages=5, tokens=1000)
     """
     if isinstance(operator, Composite):
-        return operator.mapped(lambda part: budgeted(part, passages, tokens))
-    given = {name: value for name, value in (("passages", passages), ("tokens", tokens)) if value is not None}
-    return replace(operator, **given) if isinstance(operator, Budgeted) else operator  # type: ignore[type-var]
+        operator = operator.mapped(lambda part: limited(part, passages, tokens, confidence))
+    values = {"passages": passages, "tokens": tokens} if isinstance(operator, Budgeted) else {}
+    values |= {"threshold": confidence} if isinstance(operator, Confident) else {}
+    given = {name: value for name, value in values.items() if value is not None}
+    return replace(operator, **given) if given else operator  # type: ignore[type-var]
 
 
 class Room:

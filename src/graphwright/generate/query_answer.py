@@ -10,7 +10,7 @@ from graphwright.generate.citations import supported as with_markers
 from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder
-from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
+from graphwright.operators.operator import IS_OPERATOR, Composite, Confident, Operator
 from graphwright.operators.query.asked import LIKELY, SURE
 from graphwright.operators.query.graphs.english import english_probability
 from graphwright.operators.query.result import QueryResult
@@ -24,22 +24,22 @@ _LISTED = 50  # names in the text
 
 
 @dataclass(frozen=True, repr=False)
-class QueryAnswer(Composite):
+class QueryAnswer(Composite, Confident):
     """Answer with the result of the state's query, or by other steps where the state has none.
 
     The text is the value, what was computed, in words, and citations of the rows or statements that it rests on, at
-    most ten. If the probability of the query is below `sure`, the answer of the other steps follows.
+    most ten. If the probability of the query is below `threshold`, the answer of the other steps follows.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
-    sure: Annotated[float, Between(0, 1)] = SURE
+    threshold: Annotated[float, Between(0, 1)] = SURE
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Set the answer."""
         asked = state.query
         if asked is None or asked.result is None:
             return self.otherwise.execute(state, run, k)
-        if asked.probability >= self.sure:
+        if asked.probability >= self.threshold:
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
         return answered(after.with_(answer=None), run, _joined(computed_answer(state), after.answer))

@@ -19,7 +19,7 @@ from graphwright.generate.citations import (
 from graphwright.generate.quoted_sentences import Sentence, around, sentences_of, widened
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
-from graphwright.operators.operator import Operator
+from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.versions import versions_of
@@ -45,7 +45,7 @@ class MayAnswer(Operator):
 
 
 @dataclass(frozen=True, repr=False)
-class ReadSpans(MayAnswer):
+class ReadSpans(MayAnswer, Confident):
     """Add a reader's best short answer, if its score reaches `threshold`; else leave the state unchanged.
 
     The text begins with the short answer; the text around it follows, and is cited. `passages`: the number of passages

@@ -17,7 +17,8 @@ from graphwright.learn.candidates import ANSWER
 from graphwright.learn.labels import Label, Labels
 from graphwright.learn.network import sigmoid
 from graphwright.learn.path import PathRetriever
-from graphwright.operators import Anchor, Operator, Run, State, start
+from graphwright.operators import Anchor, Run, State, start
+from graphwright.operators.operator import Confident
 
 CALIBRATION, MEANING = "calibration", "meaning"
 """Names in `Checkpoint.about`: the weights of the confidence, one for each feature, and the weight of the cosine."""
@@ -32,7 +33,7 @@ _PENALTY = 1e-3  # on the squares of the weights, so that a retriever without er
 
 
 @dataclass(frozen=True, repr=False)
-class ConfidentPaths(Operator):
+class ConfidentPaths(Confident):
     """Drop the evidence of a path retriever where its best relation path is probably wrong.
 
     The probability is a logistic function of the path's likelihood, its share against the next path, and its cosine

@@ -60,7 +60,7 @@ def evidence_or(search: Operator, k: int) -> Operator:
     return If(IsComputed(), (QueryEvidence() | search) % k, search)
 
 
-def computed_first(ending: tuple[Operator, Operator], sure: float = SURE) -> tuple[Operator, Operator]:
+def computed_first(ending: tuple[Operator, Operator], threshold: float = SURE) -> tuple[Operator, Operator]:
     """Return the context and the answer of a method, with the result of a sure query as the answer."""
     context, answer = ending
-    return context, QueryAnswer(answer, sure)
+    return context, QueryAnswer(answer, threshold)

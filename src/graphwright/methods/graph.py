@@ -32,9 +32,6 @@ def graph(
     ix: Snapshot,
     top_k: TopK = CONTEXT_PASSAGES,
     hops: Annotated[int, Help("the most relations of a path")] = 3,
-    threshold: Annotated[
-        float, Help("the least probability of a query that answers, over a graph without documents")
-    ] = RECORDED,
     *,
     parser: OptionalParser = None,
     llm: OptionalLLM = None,
@@ -52,10 +49,10 @@ def graph(
     parser = parser or graph_parser(ix, hops)
     if ix.graph.passages is not None:
         return multihop(ix, top_k, parser=parser, llm=llm)
-    asked = executed(llm, parser, threshold)
+    asked = executed(llm, parser, RECORDED)
     search = If(IsComputed(), QueryEvidence(_SHOWN), LikelyQueries(parser) | _near(ix))
     ranked = ToPassages(top_k if llm is None else _SHOWN)
-    ending = computed_first(written(llm, PathContext(), NotRecorded(MiniLM())), threshold)
+    ending = computed_first(written(llm, PathContext(), NotRecorded(MiniLM())), RECORDED)
     return Method(asked >> search >> ranked, *ending, passages=_SHOWN)
 
 

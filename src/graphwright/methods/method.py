@@ -11,7 +11,7 @@ from typing import Annotated
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import GraphwrightError, OptionError
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, budgeted
+from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, limited
 from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -56,7 +56,7 @@ class Method(Checked):
     @cached_property
     def ending(self) -> Operator:
         """The part after the search: the context within the budget, and the answer."""
-        parts = (budgeted(self.context, self.passages, self.tokens), self.answer)
+        parts = (limited(self.context, self.passages, self.tokens), self.answer)
         return _joined(parts)
 
     @cached_property
@@ -68,10 +68,14 @@ class Method(Checked):
         """Answer the question of a state, in a new run unless given. Raises NeedsError for an unmet need."""
         return self.pipeline(state, run)
 
-    def within(self, passages: int | None = None, tokens: int | None = None) -> Method:
-        """Return this method with another budget, also inside its search; None keeps its own."""
+    def within(self, passages: int | None = None, tokens: int | None = None, confidence: float | None = None) -> Method:
+        """Return this method with another budget, also inside its search; None keeps its own.
+
+        `confidence`: the least probability of an answer that no language model writes, from 0 to 1.
+        """
         given = {name: value for name, value in (("passages", passages), ("tokens", tokens)) if value is not None}
-        return replace(self, search=budgeted(self.search, passages, tokens), **given) if given else self  # type: ignore[arg-type]
+        search = limited(self.search, passages, tokens, confidence)
+        return replace(self, search=search, answer=limited(self.answer, confidence=confidence), **given)  # type: ignore[arg-type]
 
 
 Builder = Callable[..., Operator | Method]

@@ -15,7 +15,7 @@ from graphwright.methods.answering import method_with_search
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
 from graphwright.methods.method import Builder, Method
-from graphwright.methods.options import CONTEXT_HELP, Help
+from graphwright.methods.options import LIMITS_HELP, Help
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.cluerag import clue_rag
 from graphwright.methods.papers.constrained import dog, gcr, structgpt
@@ -113,8 +113,8 @@ class NamedMethod:
             )
         for option in self._declared.values():
             option.check(self.name, options.get(option.name, option.default))
-        passages, tokens = (options.pop(name, None) for name in CONTEXT_HELP)
-        return self.build(snapshot, **options).within(passages, tokens)
+        limits = [options.pop(name, None) for name in LIMITS_HELP]
+        return self.build(snapshot, **options).within(*limits)
 
     @property
     def about(self) -> str:
@@ -125,13 +125,13 @@ class NamedMethod:
     def options(self) -> dict[str, Any]:
         """Its options with their defaults, None for a required one."""
         defaults = {name: option.default for name, option in self._declared.items()}
-        return defaults | dict.fromkeys(CONTEXT_HELP) if self._shows_passages else defaults
+        return defaults | dict.fromkeys(LIMITS_HELP) if self._shows_passages else defaults
 
     @property
     def help(self) -> dict[str, str]:
         """The help of each option."""
         texts = {name: option.help for name, option in self._declared.items()}
-        return {**texts, **CONTEXT_HELP} if self._shows_passages else texts
+        return {**texts, **LIMITS_HELP} if self._shows_passages else texts
 
     @property
     def required(self) -> tuple[str, ...]:

@@ -143,6 +143,10 @@ class Keep(Operator):
         return state
 
 
+class Confident(Operator):
+    """An operator whose result needs a probability of at least `threshold`, one of its fields."""
+
+
 class Composite(Ranker):
     """Runs other operators, which are traced; its needs and results follow from theirs.
 

@@ -112,9 +112,6 @@ def reg(
             "vectors of triples"
         ),
     ] = None,
-    confidence: Annotated[
-        float, Help("the least probability of a trained path retriever's best relation path, or there is no answer")
-    ] = 0.3,
     llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
@@ -138,7 +135,7 @@ def reg(
         scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # `| Keep()` would drop scores
         answer = TargetAnswer(tied=True)
         if isinstance(trained, PathRetriever):
-            return Method(scored >> ToPassages(top_k), answer=ConfidentPaths(trained, confidence) >> answer)
+            return Method(scored >> ToPassages(top_k), answer=ConfidentPaths(trained) >> answer)
         return Method(scored >> ToPassages(top_k), answer=answer)
     shown = top_k if llm is None else _NAMES * top_k
     return Method(linked >> ToPassages(shown), *written(llm, ChainContext(), ChainAnswer(ix.encoder)), passages=shown)

@@ -11,7 +11,7 @@ from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, tree_item
 from graphwright.graph.walks import walk_text
-from graphwright.operators.operator import Operator
+from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
@@ -41,7 +41,7 @@ class MostProbable(Checked):
 
 
 @dataclass(frozen=True, repr=False)
-class ParseQuery(Operator):
+class ParseQuery(Confident):
     """Set the query that a parser holds for the most probable; none if its probability is below `threshold`."""
 
     parser: Annotated[QueryParser, Has("a parser of questions, with parse", "parse")]

@@ -21,7 +21,7 @@ from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload
 from graphwright.store import Changes
 
-_UNITS = {"read documents": "documents", "extract": "chunks", "refine": "values"}
+_UNITS = {"read documents": "documents", "read files (kB)": "kB", "extract": "chunks", "refine": "values"}
 _MAX_FAILED = 100  # failed parts that are listed
 _POLL_SECONDS = 0.5  # between two checks whether another process still writes
 
