@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.data import read_graph_questions, read_openie, read_questions, read_triples
-from graphwright.data.decoding import clean, decode, is_binary, lines
+from graphwright.data.decoding import decode, is_binary, lines
 from graphwright.errors import DataError
 
 WESTERN = "Le café est déjà fermé à cette heure, mais l’élève “français” était très étonné : 5 £."
@@ -72,15 +72,6 @@ def test_decode_declared_encoding_that_fits_is_used() -> None:
 )
 def test_is_binary_control_bytes_are_binary(data: bytes) -> None:
     assert is_binary(data)
-
-
-@given(st.text(st.characters(codec=None), max_size=50))
-def test_clean_any_text_can_be_stored(text: str) -> None:
-    done = clean(text)
-    done.encode("utf-8")
-    assert clean(done) == done and "\r" not in done and "\0" not in done
-    plain = text.isascii() and text.isprintable()
-    assert not plain or done == text
 
 
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "cp1252", "gb18030", "shift_jis"])

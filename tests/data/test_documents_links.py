@@ -16,6 +16,7 @@ from graphwright.data.documents import read_documents
 from graphwright.data.links import resolved
 from graphwright.data.records.read import links_of
 from graphwright.errors import DataError
+from graphwright.text.characters import file_name
 
 
 def read(*paths: Path) -> tuple[dict[str, Document], list[Skipped]]:
@@ -129,5 +130,5 @@ paths = st.lists(parts, min_size=1, max_size=4).map("/".join)
 @given(paths, paths)
 def test_resolved_relative_address_leads_to_file(here: str, there: str) -> None:
     up = "../" * here.count("/")
-    assert resolved(here, [up + quote(there)]) == (() if here == there else (there,))
+    assert resolved(here, [up + quote(there)]) == (() if here == there else (file_name(there),))
     assert resolved(here, [f"{up}../{quote(there)}", f"//{quote(there)}", f"#{there}", ""]) == ()

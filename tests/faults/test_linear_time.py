@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from tests.faults.linear_time import assert_linear
 
 from graphwright.cli import terminal
-from graphwright.data.decoding import clean
 from graphwright.data.document import Document, split
 from graphwright.data.formats.html import html_text
 from graphwright.data.formats.markdown import markdown_text
@@ -24,6 +23,7 @@ from graphwright.operators.anchors.link_entities import _candidates, _joined
 from graphwright.operators.state import MAX_QUESTION
 from graphwright.testing import corpus_index
 from graphwright.text import names, sentences, words
+from graphwright.text.characters import clean
 
 
 class Place(BaseModel):

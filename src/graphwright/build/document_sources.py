@@ -11,7 +11,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import file_name
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import read_documents
 from graphwright.data.read_options import ReadOptions
@@ -21,6 +20,7 @@ from graphwright.data.records.rows import has_rows
 from graphwright.errors import DataError, OptionError
 from graphwright.store.changes import Changes
 from graphwright.store.digests import content_hash
+from graphwright.text.characters import composed, file_name
 
 Source = Document | Mapping[str, Any] | Path | str
 Transform = Callable[[Iterable[Document]], Iterable[Document]]
@@ -133,8 +133,8 @@ def _id_of(value: Any, title: str, text: Any) -> Any:
 def storable(document: Document) -> Document:
     """Return the document with NUL and half surrogate pairs replaced by U+FFFD, so that spans stay valid.
 
-    Links are sorted, each once, without those to itself. Raises OptionError if id, text, title or a link is not a
-    string, or the id or the text is empty.
+    Its id, title, metadata and links get composed letters (NFC). Links are sorted, each once, without those to itself.
+    Raises OptionError if id, text, title or a link is not a string, or the id or the text is empty.
     """
     parts = {"id": document.id, "text": document.text, "title": document.title}
     for name, part in parts.items():
@@ -148,9 +148,9 @@ def storable(document: Document) -> Document:
             f"a record of the document {document.id!r} is {str(wrong)[:200]}; give Record(type, fields, start, end) "
             f"with texts in its fields and spans inside the text."
         )
-    metadata = {_valid(str(name)): _valid(metadata_text(value)) for name, value in document.metadata.items()}
-    name, text, title = map(_valid, parts.values())
-    links = tuple(sorted(set(map(_valid, document.links)) - {name, ""}))
+    metadata = {_name(str(name)): _name(metadata_text(value)) for name, value in document.metadata.items()}
+    name, text, title = _name(document.id), _valid(document.text), _name(document.title)
+    links = tuple(sorted(set(map(_name, document.links)) - {name, ""}))
     records = tuple(document.records)
     return replace(document, id=name, text=text, title=title, metadata=metadata, links=links, records=records)
 
@@ -166,6 +166,10 @@ def _is_record(record: object, length: int) -> bool:
         and 0 <= field.start <= field.end <= length
         for field in record.fields
     )
+
+
+def _name(text: str) -> str:
+    return composed(_valid(text))
 
 
 def _valid(text: str) -> str:

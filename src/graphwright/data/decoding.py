@@ -36,50 +36,6 @@ _ALL_HIGH = bytes(range(128, 256))
 _SIGN_IN_WORD = re.compile(r"(?<=[a-z])[¹³¿£¥¯ªº¼¾](?=[a-z])", re.IGNORECASE)
 _NOT_LATIN = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp932", "gb18030", "cp949", "big5", "euc_jp"]
 
-_CHANGED = "\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\u200b\xad\ufeff\ud800-\udfff"
-_UNCLEAN = re.compile(f"[{_CHANGED}]")
-_UNCLEAN_NAME = re.compile(f"[{_CHANGED}\t\n]")
-_REPLACEMENTS = {"\x0b": "\n", "\x0c": "\n\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n\n"}
-_INVISIBLE = "\u200b\xad\ufeff"  # zero-width space, soft hyphen, byte order mark: removed, as they split words
-
-
-def clean(text: str) -> str:
-    r"""Return the text without characters that are invisible or that cannot be stored.
-
-    Line ends become `\n`, form feeds a paragraph break, other control characters a space, and lone
-    surrogates (which JSON can hold and UTF-8 cannot) U+FFFD. All other characters stay.
-
-    >>> clean("co\xadoperate\r\nnow\x00\ud800")
-    'cooperate\nnow \ufffd'
-    """
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _UNCLEAN.sub(_replacement, text)
-
-
-def _replacement(match: re.Match[str]) -> str:
-    char = match[0]
-    if char in _INVISIBLE:
-        return ""
-    return _REPLACEMENTS.get(char, "\ufffd" if char >= "\ud800" else " ")
-
-
-def file_name(name: str) -> str:
-    r"""Return the name of a file for ids: line ends, and characters that `clean` would change, become %XX.
-
-    So do bytes that are not UTF-8, which Python reads as lone surrogates. Different names stay different.
-
-    >>> file_name("caf\udce9.txt"), file_name("two\nlines")
-    ('caf%E9.txt', 'two%0Alines')
-    """
-    return _UNCLEAN_NAME.sub(_escaped, name)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    byte = ord(match[0]) - 0xDC00  # as surrogateescape has it
-    data = bytes([byte]) if 0x80 <= byte <= 0xFF else match[0].encode("utf-8", "surrogatepass")
-    return "".join(f"%{byte:02X}" for byte in data)
-
 
 def decode(data: bytes, declared: str = "") -> str | None:
     """Return the bytes as text, or None if no encoding fits.

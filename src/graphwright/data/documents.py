@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
-from graphwright.data.decoding import SAMPLE, file_name, is_binary, open_bytes
+from graphwright.data.decoding import SAMPLE, is_binary, open_bytes
 from graphwright.data.document import Document, Skipped
 from graphwright.data.file_documents import OFFICE, Allowance, FileReader
 from graphwright.data.folders import files
@@ -18,6 +18,7 @@ from graphwright.data.links import CORPUS, LINKS, links_file, read_links
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.errors import DataError, counted
+from graphwright.text.characters import file_name
 
 _BESIDE = ("queries.jsonl", "questions.jsonl", "openie.jsonl")  # files of a corpus that are no documents
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from graphwright.data.decoding import SAMPLE, clean
+from graphwright.data.decoding import SAMPLE
 from graphwright.data.document import Document, Skipped, passage_title
 from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
@@ -21,6 +21,7 @@ from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, file_type
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.data.records.versions import document_record
 from graphwright.errors import DataError
+from graphwright.text.characters import clean
 from graphwright.text.names import is_file_title
 
 OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
-from graphwright.data.decoding import clean, lines
+from graphwright.data.decoding import lines
 from graphwright.data.document import Skipped
+from graphwright.text.characters import clean, file_name
 
 CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 """Names of the file of documents in our own format and in BEIR's."""
@@ -58,7 +59,7 @@ def resolved(name: str, targets: Iterable[str]) -> tuple[str, ...]:
     for target in map(str.strip, targets):
         path = unquote(re.split("[?#]", target, maxsplit=1)[0])
         if path and not _EXTERNAL.match(target):
-            linked = clean(posixpath.normpath(posixpath.join(folder, path)))
+            linked = file_name(posixpath.normpath(posixpath.join(folder, path)))
             if linked not in (name, ".", "..") and not linked.startswith("../"):
                 names[linked] = None
     return tuple(names)

@@ -22,6 +22,7 @@ from graphwright.store.locks import is_written
 from graphwright.store.progress import read_progress
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
+from graphwright.text.characters import composed
 from graphwright.text.places import Places
 
 _MAX_COMPARED = 5_000  # document ids that an unknown id is compared with
@@ -142,7 +143,7 @@ class IndexReading:
 
     def metadata(self, document: str) -> dict[str, str]:
         """Return the metadata of a document, empty for an unknown one."""
-        return self._store.metadata([document]).get(document, {})
+        return self._store.metadata([composed(document)]).get(composed(document), {})
 
     def metadata_by_document(self, documents: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Return the metadata of these documents, or of all, by id; unknown ones are left out."""
@@ -167,7 +168,7 @@ class IndexReading:
 
     def _rows(self, document: str) -> tuple[Graph, Passages, list[int]]:
         """Return the rows of a document. Raises OptionError for an unknown one."""
-        graph = self.graph
+        graph, document = self.graph, composed(document) if isinstance(document, str) else document
         known = {} if graph.passages is None else graph.passages.rows_of_document
         if graph.passages is None or not isinstance(document, str) or document not in known:
             candidates = known if len(known) <= _MAX_COMPARED else ()
@@ -231,8 +232,8 @@ class IndexReading:
 
 
 def checked_ids(ids: str | Iterable[str]) -> list[str]:
-    """Return ids as a list. Raises OptionError for anything else."""
+    """Return ids as a list, with composed letters as stored ids have. Raises OptionError for anything else."""
     listed = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
     if wrong := [value for value in listed if not isinstance(value, str)]:
         raise OptionError(f"{wrong[0]!r} is not the id of a document. Give ids as strings.")
-    return listed
+    return list(map(composed, listed))

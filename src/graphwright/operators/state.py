@@ -16,6 +16,7 @@ from graphwright.graph.ranking import Ranking
 from graphwright.graph.walks import shown_path
 from graphwright.models.protocols import Usage
 from graphwright.prompts.answer_prompt import Context
+from graphwright.text.characters import clean
 
 if TYPE_CHECKING:
     from graphwright.operators.query.asked import AskedQuery
@@ -280,7 +281,7 @@ def start(
     anchors: Iterable[Anchor] | None = None,
     evidence: Evidence | None = None,
 ) -> State:
-    """Return the start state of a pipeline.
+    """Return the start state of a pipeline, with the question in the characters of stored texts (`clean`).
 
     `entities` are names of nodes: each becomes an anchor unless `anchors` is given. A name that the graph lacks gives
     an anchor without nodes, and a note in the trace. Raises OptionError for an empty question, or ids outside the
@@ -293,6 +294,7 @@ def start(
     query = question if isinstance(question, Question) else Question(question)
     if not isinstance(query.text, str):
         raise OptionError(f"{query.text!r} is not a question; give a text or a Question.")
+    query = replace(query, text=clean(query.text))
     if not query.text.strip():
         raise OptionError(f"The question is empty ({query.text[:40]!r}); give a question.")
     if len(query.text) > MAX_QUESTION:

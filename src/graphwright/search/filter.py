@@ -8,6 +8,7 @@ from typing import Any
 
 from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
+from graphwright.text.characters import composed
 from graphwright.text.numbers import conversion
 from graphwright.text.values import ColumnFormat, Value, column_format, format_of_part, value_of
 
@@ -155,10 +156,10 @@ class Filter:
         values: dict[str, str | Range] = {}
         for name, value in dict(metadata or {}).items():
             condition = Range.of(value) if isinstance(value, Mapping) else value
-            values[str(name)] = condition if isinstance(condition, Range) else metadata_text(condition)
+            values[composed(str(name))] = condition if isinstance(condition, Range) else _text(condition)
         pairs = sorted(values.items(), key=lambda pair: pair[0])
-        object.__setattr__(self, "documents", None if ids is None else tuple(sorted(set(map(str, ids)))))
-        object.__setattr__(self, "folder", None if folder is None else folder.strip("/"))
+        object.__setattr__(self, "documents", None if ids is None else tuple(sorted({composed(str(id)) for id in ids})))
+        object.__setattr__(self, "folder", None if folder is None else composed(folder).strip("/"))
         object.__setattr__(self, "metadata", tuple(pairs))
         object.__setattr__(self, "as_of", date)
 
@@ -248,6 +249,10 @@ class Filter:
         if all(value is None or (name, value) == ("metadata", ()) for name, value in conditions.items()):
             return set(documents)
         return set(Filter(**conditions).passing(documents))
+
+
+def _text(value: object) -> str:
+    return composed(metadata_text(value))
 
 
 def _folders(id: str) -> list[str]:

@@ -25,7 +25,7 @@ def test_html_text_page_gives_title_and_visible_text() -> None:
     assert page.title == "Rivers & Lakes"
     assert page.text.split("\n\n") == [
         "Rivers",
-        "The Ob is\xa05 410\xa0km long.\nIt flows north.",
+        "The Ob is 5 410 km long.\nIt flows north.",
         "Irtysh\nTom",
         "Name: Ob; km: 3650.",
         "a\n  b",

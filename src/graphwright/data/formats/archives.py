@@ -17,8 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from graphwright.data.decoding import file_name, open_bytes
+from graphwright.data.decoding import open_bytes
 from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, Unread, UnreadableError
+from graphwright.text.characters import file_name
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 MAX_MEMBERS = 100_000

@@ -12,6 +12,7 @@ from graphwright.data.formats.parsing.office_package import has_folder, office_p
 from graphwright.data.formats.parsing.xml import outermost
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
 from graphwright.data.records.table import Table
+from graphwright.text.characters import raised
 
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _BOX = f"{W}txbxContent"
@@ -185,6 +186,12 @@ class _Document:
             cells.append(Cell(text, int(span) if span.isdigit() else 1, above=above, bold=bold))
         return cells
 
+    @staticmethod
+    def _raised(node: Any, before: str) -> str:
+        """Return the text of a part of a run, with the mark of a raised number."""
+        position = value_of(node.getparent().find(f"{W}rPr/{W}vertAlign"))
+        return raised(before, node.text or "") if position == "superscript" else node.text or ""
+
     def _text(self, paragraph: Any, references: list[tuple[str, str]]) -> tuple[str, int, int]:
         """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text."""
         parts: list[str] = []
@@ -193,7 +200,7 @@ class _Document:
         for node in _shown(paragraph):
             tag = node.tag
             if tag == f"{W}t":
-                parts.append(node.text or "")
+                parts.append(self._raised(node, "".join(parts[-2:])))
                 has_text = has_text or bool(parts[-1].strip())
             elif tag == _BOX:
                 lines = [self._text(inner, references)[0] for inner in _paragraphs(node)]

@@ -11,10 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
-from graphwright.data.decoding import clean, decode, open_bytes
+from graphwright.data.decoding import decode, open_bytes
 from graphwright.data.document import Heading
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Row, Table, TableTypes
+from graphwright.text.characters import clean
 from graphwright.text.places import Box, Places
 
 MAX_BYTES = 256 * 2**20

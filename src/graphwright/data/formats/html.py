@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from graphwright.data.decoding import SAMPLE, clean, decode
+from graphwright.data.decoding import SAMPLE, decode
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
@@ -16,6 +16,7 @@ from graphwright.data.formats.parsing.html_tables import data_table, is_hidden
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Table, TableTypes
+from graphwright.text.characters import clean, raised
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -42,7 +43,7 @@ _PARAGRAPH = words_in(
 _HEADINGS = words_in("h1 h2 h3 h4 h5 h6")
 _MAX_CANDIDATES = 3  # for the main content
 _LINE, _CELL = words_in("dd dt li option tr"), words_in("td th")
-_SPACE = re.compile(r"(?:[^\S\xa0 ]| (?=[^\S\xa0]))[^\S\xa0]*+")  # white space other than a single blank
+_SPACE = re.compile(r"(?:[^\S ]| (?=\s))\s*+")  # white space other than a single blank
 _PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+)?html\b", re.IGNORECASE)
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.IGNORECASE)
 
@@ -82,7 +83,7 @@ def html_text(page: str) -> Extracted:
     from selectolax.lexbor import LexborHTMLParser
 
     parser = LexborHTMLParser(limited_nesting(page))
-    titles = (" ".join(node.text().split()) for node in parser.css("head title, h1"))
+    titles = (" ".join(clean(node.text()).split()) for node in parser.css("head title, h1"))
     title = next(filter(None, titles), "")
     root = parser.body or parser.root
     if root is None:
@@ -147,6 +148,9 @@ class _Page:
                 return False  # the sign of a link to the heading itself
             self.links.append(target)
         self._break(tag)
+        if tag == "sup" and not self.verbatim and self.parts and not self.due:
+            self._write(raised(self.parts[-1], node.text()))
+            return False
         if tag == "table" and (table := data_table(node, self._text_of)) is not None:
             self._write_table(table)
             return False
@@ -196,8 +200,9 @@ class _Page:
             self._write(" ")
 
     def _write(self, text: str) -> None:
+        text = clean(text)
         if not self.verbatim:
-            text = _SPACE.sub(" ", clean(text))
+            text = _SPACE.sub(" ", text)
             if self.due or self.spaced:
                 text = text.lstrip(" ")
         if not text:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
-from graphwright.data.decoding import clean, is_binary
+from graphwright.data.decoding import is_binary
 from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.pdf_layout import write_pages
 from graphwright.data.formats.parsing.pdf_order import UNIT, Cell, Line
+from graphwright.text.characters import clean
 from graphwright.text.places import Places
 
 _MAX_CHARACTERS = 1_000_000  # of a page

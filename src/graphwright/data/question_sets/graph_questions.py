@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphwright.data.decoding import clean, existing, lines, stem, suffix_of
+from graphwright.data.decoding import existing, lines, stem, suffix_of
 from graphwright.data.question_sets.questions import (
     Dataset,
     QuestionRecord,
@@ -18,6 +18,7 @@ from graphwright.data.question_sets.questions import (
 )
 from graphwright.data.records.read import Records, checked, read_records
 from graphwright.errors import DataError, counted
+from graphwright.text.characters import clean
 
 _GRAPHS = ("kb.tsv", "kb_union.tsv", "kb.txt", "kb.tsv.gz")
 ENTITIES = ("topic_entities", "q_entity", "entities")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphwright.data.decoding import clean
 from graphwright.data.document import Document
 from graphwright.data.formats.format import Extracted
 from graphwright.data.formats.html import html_text
@@ -15,6 +14,7 @@ from graphwright.data.question_sets.multihop import Pool, converted_questions, p
 from graphwright.data.question_sets.questions import Dataset, Source
 from graphwright.data.records.read import Record, Records, checked
 from graphwright.errors import DataError
+from graphwright.text.characters import clean
 
 _EMPTY_LINE = re.compile(r"\n\s*\n")
 

@@ -15,7 +15,7 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import clean, stem
+from graphwright.data.decoding import stem
 from graphwright.data.document import Document
 from graphwright.data.question_sets.questions import (
     Dataset,
@@ -29,6 +29,7 @@ from graphwright.data.question_sets.questions import (
 from graphwright.data.records.read import Record, Records, checked, read_records
 from graphwright.data.records.rows import MAX_PASSAGE
 from graphwright.errors import DataError, counted
+from graphwright.text.characters import clean
 from graphwright.text.words import WORD
 
 QUESTION_FIELDS = ("question", "query", "text", "input", "document")

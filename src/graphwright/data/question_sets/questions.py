@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import clean, existing, stem, suffix_of
+from graphwright.data.decoding import existing, stem, suffix_of
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.records.read import SUFFIXES, Record, Records, field_names, first_field, first_value, read_records
 from graphwright.errors import DataError, counted
+from graphwright.text.characters import clean
 
 _NAMES = {
     "id": ("id", "_id"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from graphwright.data.decoding import clean
+from graphwright.text.characters import clean
 
 MAX_SPAN = 1_000
 """Maximum columns or rows that one cell spans."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from graphwright.data.decoding import clean
 from graphwright.data.document import metadata_text
 from graphwright.data.formats.format import Extracted, TextBuilder, UnreadableError
 from graphwright.data.records.grid import CellRow
 from graphwright.data.records.header import header_evidence
 from graphwright.data.records.record import DOCUMENT, Field, Record
 from graphwright.data.records.table import SAMPLE
+from graphwright.text.characters import clean
 
 Object: TypeAlias = Mapping[str, Any]
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphwright.data.decoding import clean, existing
+from graphwright.data.decoding import existing
 from graphwright.data.document import Skipped
 from graphwright.data.records.read import Record, field_names, first_value, read_records
 from graphwright.errors import DataError
+from graphwright.text.characters import clean
 
 _OPENIE_IDS = ("id", "idx", "_id", "passage_id")
 _ENTITIES = ("entities", "extracted_entities")

@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import clean, decode, lines, open_bytes, suffix_of
+from graphwright.data.decoding import decode, lines, open_bytes, suffix_of
 from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.records.delimited import read_table
 from graphwright.data.records.table import Note
 from graphwright.errors import DataError
+from graphwright.text.characters import clean
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
 """Suffixes of files that hold records; the first three may also be packed, as `.jsonl.gz`."""

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.decoding import clean, suffix_of
+from graphwright.data.decoding import suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
@@ -20,6 +20,7 @@ from graphwright.data.records.read import field_names, json_objects, json_value,
 from graphwright.data.records.record import Field, Record, file_type
 from graphwright.data.records.table import Note, TableTypes
 from graphwright.errors import DataError
+from graphwright.text.characters import clean
 
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 """Suffixes of files of rows, whose documents have ids of their own."""

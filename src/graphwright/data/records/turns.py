@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from graphwright.data.decoding import clean
 from graphwright.data.formats.format import Extracted, TextBuilder
 from graphwright.data.records.record import MESSAGE, Field, Record
+from graphwright.text.characters import clean
 from graphwright.text.sentences import sentence_spans
 
 _MAX_LINE = 600  # characters of a turn after one name; the name stands again before what follows
