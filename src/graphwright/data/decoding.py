@@ -32,8 +32,10 @@ _MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _ALL_HIGH = bytes(range(128, 256))
-# Bytes that are signs in Western Europe's code page and letters in Central Europe's: Polish l with stroke is "³".
-_SIGN_IN_WORD = re.compile(r"(?<=[a-z])[¹³¿£¥¯ªº¼¾](?=[a-z])", re.IGNORECASE)
+_FOREIGN_WORD = re.compile(rb"[@-~]*[\x80-\xff][@-~\x80-\xff]*")  # the second byte of a character may be ASCII
+_WESTERN = ("cp1252", "cp1250", "cp850", "mac_roman")  # code pages of Latin script, the usual one first
+# A character that is no small letter between two: Polish l with stroke is "³" in Western Europe's code page.
+_IN_WORD = re.compile(r"(?<=[a-z])[^\x00-\x7f’‘–—…·](?=[a-z])")
 _NOT_LATIN = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp932", "gb18030", "cp949", "big5", "euc_jp"]
 
 
@@ -232,12 +234,17 @@ def _guess(sample: bytes) -> str:
     """
     from charset_normalizer import from_bytes
 
-    words = b" ".join(word for word in sample.split() if not word.isascii())
+    words = b" ".join(_FOREIGN_WORD.findall(sample))
     runs = _HIGH.findall(words)
     high = sum(map(len, runs))
     if high > 1.5 * len(runs) and high > 0.55 * len(words):
         best = from_bytes(words, cp_isolation=_NOT_LATIN).best()
         return best.encoding if best else ""
-    western = words.decode("cp1252", "replace")
-    foreign = len(_SIGN_IN_WORD.findall(western)) + western.count("\ufffd")
-    return "cp1250" if foreign * 10 > len(runs) and _fitting("cp1250", words) else "cp1252"
+    errors = [_errors(words, codec) for codec in _WESTERN]
+    return _WESTERN[errors.index(min(errors)) if errors[0] * 10 > len(runs) else 0]
+
+
+def _errors(words: bytes, codec: str) -> int:
+    """Return the number of characters that a code page lacks, or that are no small letters between small letters."""
+    text = words.decode(codec, "replace")
+    return text.count("\ufffd") + sum(not char.islower() for char in _IN_WORD.findall(text))

@@ -20,12 +20,17 @@ _DATES = [
         rf"\b{_NAME} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})(?!\d)",
     )
 ]
+HALVES = {
+    "上午": "a", "午前": "a", "오전": "a", "凌晨": "a", "清晨": "a", "早上": "a", "下午": "p", "午後": "p", "오후": "p",
+    "中午": "p", "晚上": "p",
+}  # fmt: skip
+"""Whether the hours of the clock that follow a name of a part of the day are those before noon (a) or after (p)."""
 _CLOCK = re.compile(
-    r"(?:(?P<noon>[上下]午|午[前後]|오[전후])\s?)?(?<![\d.:])(?P<hour>\d{1,2})(?::|(?:\.|h)(?=\d\d\b))(?P<minute>\d\d)(?:[:.](?P<second>\d\d))?(?!\d)"
-    r"\s*(?P<half>[ap]\.?m\b)?",
+    rf"(?:(?P<noon>{'|'.join(HALVES)})\s?)?"
+    r"(?<![\d.:])(?P<hour>\d{1,2})(?::|(?:\.|h)(?=\d\d\b))(?P<minute>\d\d)(?:[:.](?P<second>\d\d))?(?!\d)"
+    r"\s*(?P<half>[ap]\.?\s?m\b|[صم]\b)?",
     re.IGNORECASE,
 )
-_HALVES = {"上午": "a", "午前": "a", "오전": "a", "下午": "p", "午後": "p", "오후": "p"}
 _EPOCH = re.compile(r"(?P<seconds>1\d{9})(?:\.\d+|\d{3})?")  # seconds, with a fraction or in thousandths
 
 
@@ -83,9 +88,9 @@ def _swapped(parts: dict[str, str], day_first: bool | None, clock: re.Match[str]
 def _time(clock: re.Match[str] | None) -> tuple[int, int, int]:
     if clock is None:
         return 0, 0, 0
-    hour, half = int(clock["hour"]), (clock["half"] or _HALVES.get(clock["noon"], "")).lower()
+    hour, half = int(clock["hour"]), (clock["half"] or HALVES.get(clock["noon"], "")).lower()
     if half:
-        hour = hour % 12 + (12 if half.startswith("p") else 0)
+        hour = hour % 12 + (12 if half.startswith(("p", "م")) else 0)
     return hour, int(clock["minute"]), int(clock["second"] or 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 from operator import ne
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
@@ -96,16 +96,12 @@ def _rows(cells: list[list[str]]) -> Iterator[list[str]]:
     """Yield the rows of a table, whose cells may stand on one line or on a line each."""
     width = next((len(row) for row in cells if row), 0)
     if width > 1:
-        yield from (row for row in cells if row)
+        flat = [cell for row in cells for cell in row]
+        yield from (flat[at : at + width] for at in range(0, len(flat), width))
         return
-    row: list[str] = []
-    for line in cells:
-        if line:
-            row += line
-        elif row:
-            yield row
-            row = []
-    yield row
+    for has_cells, group in groupby(cells, key=bool):
+        if has_cells:
+            yield [cell for row in group for cell in row]
 
 
 def _inline(text: str, links: list[str]) -> str:

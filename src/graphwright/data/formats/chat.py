@@ -12,20 +12,25 @@ from graphwright.data.decoding import decode
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.records.turns import Turn, turns_text
 from graphwright.data.records.versions import name_parts
-from graphwright.text.date_search import date_text, first_day
+from graphwright.text.date_search import HALVES, date_text, first_day
 from graphwright.text.dates import day_first_of
 
+_SPACE = r"[ \u202f\xa0]"
 _CLOCK = (
-    r"(?:(?:[上下]午|午[前後]|오[전후]) ?)?\d{1,2}[:.]\d\d(?:[:.]\d\d(?:[.,]\d{1,3})?)?"
-    r"(?:[ \u202f\xa0]?[APap]\.?[ ]?[Mm]\b\.?)?"
+    rf"(?:(?:{'|'.join(HALVES)}) ?)?\d{{1,2}}[:.]\d\d(?:[:.]\d\d(?:[.,]\d{{1,3}})?)?"
+    rf"(?:{_SPACE}?(?:[APap]\.?{_SPACE}?[Mm]\b\.?|[صم]\b))?"
 )
+_THEN = rf"(?:[,،]|T|{_SPACE}[^\W\d_]{{1,3}}\.?)?{_SPACE}?"  # between a date and a time: "at", "um", "à"
 _DATE = (
     r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? (?:\d{4},? )?"
     r"|\d{1,2}[- ][^\W\d_]{3,9}\.?[- ]\d{2,4}|\d{4}[年년] ?\d{1,2}[月월] ?\d{1,2}[日일])"
 )
-_TIME = rf"(?P<time>(?:{_DATE}(?:,|T|[ \u202f]at)?[ ]?)?{_CLOCK}|\d{{1,3}}:\d\d:\d\d)Z?"
-_DAY_TIME = rf"(?P<time>{_DATE}(?:,|T)?[ \u202f]?{_CLOCK})"
+_TIME = rf"(?P<time>(?:{_DATE}{_THEN})?{_CLOCK}|\d{{1,3}}:\d\d:\d\d)Z?"
+_DAY_TIME = rf"(?P<time>{_DATE}{_THEN}{_CLOCK})"
 _NAME = r"(?P<name>[^\W\d_][^:<>\[\]\t\n]{0,59}?)"
+_ANY_NAME = (
+    r"(?:~\s?)?(?P<name>(?:\+?\d[\d\s()-]{5,20}|[^\s\d:<>\[\]*-])[^:<>\[\]\t\n]{0,59}?)"  # or a number of a telephone
+)
 _NICK = r"<[@+%~& ]?(?P<name>[^<>\s]{1,40})>"
 
 
@@ -42,9 +47,10 @@ def _form(turn: str, notice: str = "", is_timed: bool = True) -> _Form:
 
 
 _FORMS = (
-    _form(rf"\[{_TIME}\][ ]?(?:~\s?)?{_NAME}:(?:[ \u200e](?P<text>.*))?$", rf"\[{_TIME}\][ ]?(?P<text>.*)$"),
+    _form(rf"\[{_TIME}\][ ]?{_ANY_NAME}:(?:[ \u200e](?P<text>.*))?$", rf"\[{_TIME}\][ ]?(?P<text>.*)$"),
+    _form(rf"\[(?P<name>[^\[\]]{{1,60}})\] \[{_TIME}\] (?P<text>.*)$"),  # KakaoTalk
     _form(rf"\[?{_TIME}\]?\s+{_NICK}[ \t](?P<text>.*)$", rf"\[?{_TIME}\]?\s(?P<text>.*)$"),  # IRC
-    _form(rf"{_DAY_TIME}(?: [-–]|,) (?:~\s?)?{_NAME} ?:(?: (?P<text>.*))?$", rf"{_DAY_TIME}(?: [-–]|,) (?P<text>.*)$"),
+    _form(rf"{_DAY_TIME}(?: [-–]|,) {_ANY_NAME} ?:(?: (?P<text>.*))?$", rf"{_DAY_TIME}(?: [-–]|,) (?P<text>.*)$"),
     _form(rf"{_TIME}\t[@+%~&]?(?P<name>[^\t<>]{{1,40}})\t(?P<text>.*)$", rf"{_TIME}\t(?P<text>.*)$"),  # WeeChat, LINE
     _form(rf"{_NAME},? ?\[{_TIME}\]:?(?: (?P<text>.*))?$"),  # Telegram
     _form(rf"{_NAME} ?\({_TIME}\):?(?: (?P<text>.*))?$"),
@@ -53,7 +59,7 @@ _FORMS = (
     _form(rf"{_TIME}[ \t]+(?:[^\W\d_]+ {{2,}})?{_NAME}(?: {{2,}}[^:]*)? ?:(?:\s(?P<text>.*))?$"),  # Zoom
     _form(r"(?P<name>[^\W\d_a-z][\w.'’-]+(?: [^\W\d_][\w.'’-]*){0,3}): (?P<text>\S.*)$", is_timed=False),
 )
-_DAY_MARK = re.compile(r"(?:---|===|\*\*\*)\s")  # of IRC: "--- Day changed Thu May 14 2026"
+_DAY_MARK = re.compile(r"(?:-{3,}|={3,}|\*{3,})\s")  # of IRC: "--- Day changed Thu May 14 2026"
 _TIME_LINE, _DAY_TIME_LINE, _NAME_LINE = (re.compile(f"{pattern}$") for pattern in (_TIME, _DAY_TIME, _NAME))
 _LEVELS = frozenset(
     ["trace", "debug", "info", "notice", "warn", "warning", "error", "err", "critical", "fatal", "severe"]
@@ -159,8 +165,10 @@ def _time(written: str, days_first: bool | None, day: str) -> str:
     """Return a date and time, or a time of a recording as it is written."""
     if date := date_text(written, days_first):
         return date
-    written = " ".join(written.replace(".", ":").split()) if not re.search("[apAP]", written) else written
-    clock = date_text(f"2000-01-01 {written}")[len("2000-01-01 ") :] if re.search("[apAP]", written) else written
+    if any(map(str.isalpha, written)):  # before or after noon
+        clock = date_text(f"2000-01-01 {written}").removeprefix("2000-01-01 ")
+    else:
+        clock = " ".join(written.replace(".", ":").split())
     return f"{day} {clock}".strip()
 
 

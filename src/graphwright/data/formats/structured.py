@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from graphwright.data.decoding import decode
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
 from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
 from graphwright.data.records.objects import object_file
 from graphwright.data.records.record import file_type
+
+_PAIR = re.compile(r'([A-Za-z_][\w.-]*)=(?:"((?:[^"\\]|\\.)*+)"|([^\s"=]*+))(?!\S)')
+_LOGFMT = re.compile(rf"(?:{_PAIR.pattern}\s*)+")
+_SAMPLE = 20  # lines
 
 
 def yaml_value(text: str) -> Any:
@@ -87,8 +93,9 @@ def read_xml(file: File) -> Iterator[Extracted]:
 def xml_value(element: Element, depth: int = 0) -> Any:
     """Return an element as an object: attributes and elements by name, repeated ones as a list; a text as a text.
 
-    An element with text between its elements is a text. Elements of the root that hold elements are always a list, so
-    that a list of one is one, too. If all elements in it have one attribute, the same, that tells them apart, and a
+    An element with text between its elements is a text, and one with neither an object of its attributes. Elements of
+    the root that hold elements are always a list, so that a list of one is one, too; an element alone in the root is as
+    the root. If all elements in it have one attribute, the same, that tells them apart, and a
     text, this is their name: `<field name="city">Graz</field>`.
 
     >>> xml_value(parsed_xml(b'<c><p sku="K"><price unit="EUR">12</price><tag>a</tag><tag>b</tag></p></c>'))
@@ -99,12 +106,13 @@ def xml_value(element: Element, depth: int = 0) -> Any:
     texts = (element.text, *(child.tail for child in children))
     if not children or any(text and text.strip() for text in texts):
         text = " ".join("".join(element.itertext()).split())
-        return {**attributes, "": text} if attributes else text
+        return {**attributes, **({"": text} if text else {})} if attributes else text
     members: dict[str, list[Any]] = {name: [value] for name, value in attributes.items()}
     if names := _names(children):
-        return {**attributes, **{name: xml_value(child, depth + 1)[""] for name, child in names.items()}}
+        return {**attributes, **{name: xml_value(child)[""] for name, child in names.items() if child.text}}
+    inner = depth + (depth > 0 or len(children) > 1)
     for child in children:
-        value = xml_value(child, depth + 1)
+        value = xml_value(child, inner)
         if isinstance(value, dict) and "" in value:  # a text with attributes
             own = value.pop("")
             members.setdefault(local(child), []).append(own)
@@ -112,8 +120,10 @@ def xml_value(element: Element, depth: int = 0) -> Any:
                 members.setdefault(f"{local(child)}.{name}", []).append(attribute)
         else:
             members.setdefault(local(child), []).append(value)
-    listed = (v if len(v) > 1 or (not depth and isinstance(v[0], dict)) else v[0] for v in members.values())
-    return dict(zip(members, listed, strict=True))
+    lists = {local(child) for child in children if len(child) and not depth}
+    return {
+        name: v if len(v) > 1 or (name in lists and isinstance(v[0], dict)) else v[0] for name, v in members.items()
+    }
 
 
 def _names(children: Sequence[Element]) -> dict[str, Element]:
@@ -124,7 +134,30 @@ def _names(children: Sequence[Element]) -> dict[str, Element]:
     return names if one_each and len(attributes) == 1 and len(names) == len(children) > 1 else {}
 
 
+def _pairs(line: str) -> dict[str, str]:
+    """Return the pairs of a line of a log in logfmt, none for another line.
+
+    >>> _pairs('level=warn msg="disk full" ms=930')
+    {'level': 'warn', 'msg': 'disk full', 'ms': '930'}
+    """
+    pairs = [match.groups() for match in _PAIR.finditer(line)] if _LOGFMT.fullmatch(line.strip()) else []
+    return {key: re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else plain for key, quoted, plain in pairs}
+
+
+def _is_logfmt(head: bytes, suffix: str) -> bool:
+    lines = [line for line in (decode(head) or "").split("\n")[:_SAMPLE] if line.strip()]
+    return len(lines) > 1 and all(len(_pairs(line)) > 1 for line in lines[: -1 if len(lines) > 2 else None])
+
+
+def _read_logfmt(file: File) -> Iterator[Extracted]:
+    """Yield the lines of a log in logfmt as text and records; any other line as it is."""
+    lines = [line for line in file.text().split("\n") if line.strip()]
+    part = object_file([_pairs(line) or {"": line.strip()} for line in lines], file_type(file.name))
+    yield part or Extracted(file.text())
+
+
 FORMATS = (
+    Format("logfmt", (), _read_logfmt, by_content=_is_logfmt),
     Format("YAML", (".yaml", ".yml"), _read(yaml_value)),
     Format("TOML", (".toml",), _read(toml_value)),
     Format("XML", (".xml",), read_xml),

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import chain, groupby, islice
 from pathlib import Path
-from statistics import median
+from statistics import mode
 from typing import Any, NamedTuple, TypeVar
 
 from graphwright.data.decoding import lines, suffix_of
@@ -30,6 +30,7 @@ _MAX_SAMPLE = 1_000_000  # characters of the lines by which a dialect is detecte
 _MIN_TABLE = 2  # rows, without the header, of a table above a wider one
 _MARKS = ",;\t|^~"
 _ONE_COLUMN = "\x1f"  # a delimiter that no file has
+_RULE = re.compile(r"[-+=:|\s]*(?:-{3}|={3})[-+=:|\s]*")  # between the rows of a table that a program draws
 _ESCAPED_QUOTE = re.compile(r'\\"(?=[^,;\t|\n])')
 _DECLARED = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # of Excel, before the header
 Item = TypeVar("Item")
@@ -79,15 +80,16 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     known = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else ""
     dialect = _dialect(sample[skipped:], known)
     rows = (
-        CellRow(number + skipped, [cell.strip("\ufeff") if cell.strip() else "" for cell in cells])
+        CellRow(number + skipped, [cell.strip("\ufeff \t\xa0\r\n") for cell in cells])
         for number, cells in table_rows(chain(sample[skipped:], source), dialect, f"{path}, ")
+        if not _RULE.fullmatch("".join(cells))
     )
     head = list(_first(rows, lambda row: sum(map(len, row.cells))))
     above = _above(head)
     lines_above = [": ".join(filter(None, map(cell_text, row.cells))) for row in head[:above]]
     if any(lines_above):
         yield head[0].number, Note(head[0].number, ["\n".join(filter(None, lines_above))])
-    table = Table(chain(head[above:], rows), assume=lambda row: True, is_sheet=True, min_columns=1)
+    table = Table(chain(_with_corner(head[above:]), rows), assume=lambda row: True, is_sheet=True, min_columns=1)
     for item in table.items():
         yield item.number, item if isinstance(item, Note) else _record(item)
 
@@ -111,18 +113,36 @@ def _record(row: Row) -> TableRecord | str:
 
 
 def _above(rows: Sequence[CellRow]) -> int:
-    """Return the number of rows above the first table: a block with a header, or the widest; blank rows divide them."""
+    """Return the number of rows above the first table: a block with a header, or the widest; blank rows divide them.
+
+    The first rows of a block stand above its table if they have another number of cells, and the next one is a header.
+    """
     widths: list[tuple[float, int]] = []
     at = 0
     for has_text, group in groupby(rows, key=lambda row: any(row.cells)):
         block = list(group)
         if has_text:
-            width = median(len(row.cells) for row in block)
-            if width > 1 and len(block) > _MIN_TABLE and header_evidence(block) > 0 and not are_pairs(block):
-                widths.append((len(rows), -at))
-            widths.append((width, -at))
+            width = mode(len(row.cells) for row in block)
+            lead = next(number for number, row in enumerate(block) if len(row.cells) == width)
+            lead = lead if len(block) - lead > _MIN_TABLE and header_evidence(block[lead:]) > 0 else 0
+            table = block[lead:]
+            if width > 1 and len(table) > _MIN_TABLE and header_evidence(table) > 0 and not are_pairs(table):
+                widths.append((len(rows), -at - lead))
+            widths.append((width, -at - lead))
         at += len(block)
     return -max(widths, default=(0, 0))[1]
+
+
+def _with_corner(rows: Sequence[CellRow]) -> Iterator[CellRow]:
+    """Yield rows with a blank cell before the names of the columns if these are one fewer than the cells of each row.
+
+    So R writes a table whose rows have names.
+    """
+    widths = {len(row.cells) for row in rows[1:] if any(row.cells)}
+    has_names = len(widths) == 1 and all(row.cells[-1] for row in rows[1:] if any(row.cells))
+    for number, row in enumerate(rows):
+        is_short = number == 0 and has_names and len(row.cells) + 1 in widths
+        yield row._replace(cells=["", *row.cells]) if is_short else row
 
 
 def _dialect(sample: Sequence[str], delimiter: str) -> Dialect:
@@ -155,7 +175,11 @@ def table_rows(source: Iterable[str], dialect: Dialect, place: str = "") -> Iter
     """
     delimiter, quote, escape = dialect
     reader = csv.reader(
-        (f"{line}\n" for line in source), delimiter=delimiter, quotechar=quote, escapechar=escape or None
+        (f"{line}\n" for line in source),
+        delimiter=delimiter,
+        quotechar=quote,
+        escapechar=escape or None,
+        skipinitialspace=True,
     )
     while True:
         number = reader.line_num + 1

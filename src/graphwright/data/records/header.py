@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import median
 
-from graphwright.data.records.grid import CellRow, has_digit, is_number, kind_of
+from graphwright.data.records.grid import CellRow, cell_text, has_digit, is_number, kind_of
 from graphwright.text.dates import period_of
 
 Assumption = Callable[[CellRow], bool]
@@ -163,10 +163,10 @@ def column_names(header: Sequence[CellRow]) -> tuple[str, ...]:
     for column in range(max(len(row.cells) for row in header)):
         parts = [_name(header, number, column) for number in range(len(header))]
         parts = [part for at, part in enumerate(parts) if part and part not in parts[:at]]
-        name = _BETWEEN.join(parts)[:_MAX_NAME].strip()
+        joined = name = cell_text(_BETWEEN.join(parts)[:_MAX_NAME])
         count = 2
         while name and name in names:
-            name, count = f"{_BETWEEN.join(parts)[:_MAX_NAME].strip()} ({count})", count + 1
+            name, count = f"{joined} ({count})", count + 1
         names.append(name)
     return tuple(names)
 

@@ -24,6 +24,7 @@ Record = Mapping[str, Any]
 Records = Iterator[tuple[int, dict[str, Any] | str]]
 """Records with their line, or their position from 1 in a file without lines; an unreadable record is its error text."""
 
+_NO_JSON = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\n]*|/\*.{0,2000}?\*/|,(?=\s*[\]}])', re.DOTALL)  # but a text, group 1
 _BATCH = 64  # rows of Parquet in memory
 
 
@@ -88,12 +89,17 @@ def _json_records(path: Path, fields: Collection[str]) -> Records:
 def json_value(path: Path) -> Any:
     """Return the value of a `.json` file, None for JSON lines under the wrong name, an error text for neither.
 
-    Several values after each other are a list.
+    Several values after each other are a list. Comments and commas before a closing bracket are left out.
     """
     with open_bytes(path) as file:
         text = decode(file.read())
-    value = "not text" if text is None else _parsed(text)
-    if text is None or not isinstance(value, str) or "Extra data" not in value:
+    if text is None:
+        return "not text"
+    value = _parsed(text.lstrip("\ufeff"))
+    if isinstance(value, str) and "Extra data" not in value:
+        plain = _parsed(_NO_JSON.sub(lambda match: match[1] or "", text))
+        return value if isinstance(plain, str) else plain
+    if not isinstance(value, str):
         return value
     return None if isinstance(_parsed(text.strip().partition("\n")[0]), dict) else _values(text)
 

@@ -55,7 +55,7 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     options = options or ReadOptions()
     value = with_rows(json_value(path)) if suffix_of(path) == ".json" else None
     try:
-        whole = _whole(value, name, options)
+        whole = _whole(value, name, options, path)
     except UnreadableError as error:
         whole = Skipped(str(path), str(error), True)
     if whole is not None:
@@ -94,10 +94,10 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         )
 
 
-def _whole(value: Any, name: str, options: ReadOptions) -> Document | Skipped | None:
+def _whole(value: Any, name: str, options: ReadOptions, path: Path) -> Document | Skipped | None:
     """Return a `.json` file of one object, or of the messages of a chat, as a document; None for rows."""
     stem = file_type(name)
-    part = chat_of(value)
+    part = chat_of(value, path)
     if part is None and isinstance(value, dict) and not _holds_rows(value, (*TEXT_FIELDS, *options.text_columns)):
         part = object_file(value, stem)
     if part is None or not part.text:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphwright.data.formats.format import Extracted
+from graphwright.data.records.read import json_value
 from graphwright.data.records.turns import Turn, turns_text
 from graphwright.text.date_search import date_text
 
@@ -23,12 +25,14 @@ class Export(NamedTuple):
     reply_to: str = ""
 
 
+_SLACK_EXPORT = Export(
+    ("ts", "text"),
+    ("user_profile.real_name", "user_profile.display_name", "user_profile.name", "username", "user", "bot_id"),
+    "ts", "text", "ts", "thread_ts",
+)  # fmt: skip
+_MESSENGER = Export(("sender_name", "timestamp_ms"), ("sender_name",), "timestamp_ms", "content")  # and Instagram
 _EXPORTS = (
-    Export(  # Slack
-        ("ts", "text"),
-        ("user_profile.real_name", "user_profile.display_name", "user_profile.name", "username", "user", "bot_id"),
-        "ts", "text", "ts", "thread_ts",
-    ),
+    _SLACK_EXPORT,
     Export(  # DiscordChatExporter
         ("timestamp", "content", "author"),
         ("author.nickname", "author.global_name", "author.name", "author.username"),
@@ -43,7 +47,7 @@ _EXPORTS = (
         ("id", "type", "date", "date_unixtime", "text"), ("from", "actor", "from_id"), "date", "text", "id",
         "reply_to_message_id",
     ),
-    Export(("sender_name", "timestamp_ms"), ("sender_name",), "timestamp_ms", "content"),  # Messenger, Instagram
+    _MESSENGER,
     Export(  # Google Chat
         ("creator", "created_date"), ("creator.name", "creator.email"), "created_date", "text", "message_id",
     ),
@@ -55,6 +59,8 @@ _EXPORTS = (
     Export(("sender_full_name", "timestamp", "content"), ("sender_full_name",), "timestamp", "content", "id"),  # Zulip
     Export(("role", "content"), ("name", "role"), "created_at", "content"),  # chats with language models
     Export(("speaker", "text"), ("speaker",), "start", "text"),  # transcripts of recordings
+    Export(("start", "end", "text"), (), "start", "text"),
+    Export(("start", "duration", "text"), (), "start", "text"),
 )  # fmt: skip
 _TITLES = ("channel.name", "name", "title")
 _SLACK = re.compile(r"<(?P<mark>[@#!]?)(?P<target>[^<>|\s]+(?:\^[^<>|]*)?)(?:\|(?P<label>[^<>]*))?>")
@@ -62,8 +68,10 @@ _SLACK_TIME = re.compile(r"\d{10}\.\d{1,6}")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
-def chat_of(value: Any) -> Extracted | None:
+def chat_of(value: Any, path: Path | None = None) -> Extracted | None:
     """Return the text of an export of a chat: a list of messages, or an object with such a list; None for another.
+
+    `path`: the file; an export of Slack has the names of the people in `users.json` of the folder above.
 
     >>> message = {"sender_name": "Anna", "timestamp_ms": 1767200400000, "content": "Hi."}
     >>> chat_of({"name": "Team", "messages": [message]}).text
@@ -71,8 +79,16 @@ def chat_of(value: Any) -> Extracted | None:
     """
     for messages in [value] if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
         if isinstance(messages, list) and (export := _export_of(messages)):
-            return _read(messages, export, value if isinstance(value, dict) else {})
+            people = _people(path.parent.parent / "users.json") if path and export is _SLACK_EXPORT else {}
+            return _read(messages, export, value if isinstance(value, dict) else {}, people)
     return None
+
+
+def _people(path: Path) -> dict[str, str]:
+    """Return the names in a file of Slack by id, none if there is no such file."""
+    users = json_value(path) if path.is_file() else None
+    known = [user for user in users if isinstance(user, dict)] if isinstance(users, list) else []
+    return {_first(user, ("id",)): _first(user, ("profile.real_name", "real_name", "name")) for user in known}
 
 
 def _export_of(messages: Sequence[Any]) -> Export | None:
@@ -81,16 +97,21 @@ def _export_of(messages: Sequence[Any]) -> Export | None:
     if not sample or not all(isinstance(message, dict) for message in sample):
         return None
     for export in _EXPORTS:
-        fitting = [m for m in sample if all(key in m for key in export.needed) and _first(m, export.speaker)]
+        fitting = [m for m in sample if all(key in m for key in export.needed)]
+        fitting = [
+            m for m in fitting if _first(m, export.speaker) or (not export.speaker and _time(_at(m, export.time)))
+        ]
         if len(fitting) * 2 > len(sample):
             times = [str(_at(message, export.time)) for message in fitting]
-            return export if export is not _EXPORTS[0] or all(map(_SLACK_TIME.fullmatch, times)) else None
+            return export if export is not _SLACK_EXPORT or all(map(_SLACK_TIME.fullmatch, times)) else None
     return None
 
 
-def _read(messages: Sequence[Any], export: Export, around: Mapping[str, Any]) -> Extracted:
+def _read(messages: Sequence[Any], export: Export, around: Mapping[str, Any], people: Mapping[str, str]) -> Extracted:
     known = [message for message in messages if isinstance(message, dict)]
-    names = {str(m["user"]): name for m in known if "user" in m and (name := _first(m, export.speaker))}
+    names = {**people} | {
+        str(m["user"]): name for m in known if "user" in m and (name := _first(m, export.speaker)) != m["user"]
+    }
     turns = [_turn(message, export, names) for message in known]
     if all(turn.time[:1].isdigit() for turn in turns):
         turns.sort(key=lambda turn: turn.time)
@@ -101,6 +122,8 @@ def _turn(message: Mapping[str, Any], export: Export, names: Mapping[str, str]) 
     identity, answered = (str(_at(message, path) or "") for path in (export.id, export.reply_to))
     speaker = _first(message, export.speaker)
     text = _text(_at(message, export.text), names)
+    if export is _MESSENGER:
+        speaker, text = _repaired(speaker), _repaired(text)
     attached = [_first(file, ("name", "fileName", "title", "filename")) for file in _files(message)]
     return Turn(
         names.get(speaker, speaker),
@@ -109,6 +132,18 @@ def _turn(message: Mapping[str, Any], export: Export, names: Mapping[str, str]) 
         identity,
         answered if answered != identity else "",
     )
+
+
+def _repaired(text: str) -> str:
+    """Return a text whose bytes of UTF-8 were written as characters each, as Messenger does.
+
+    >>> _repaired("J\u00c3\u00b6rg")
+    'Jörg'
+    """
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
 
 
 def _files(message: Mapping[str, Any]) -> list[Any]:
