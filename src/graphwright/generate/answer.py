@@ -157,7 +157,7 @@ class AnswerIfEnough(MayAnswer, Budgeted):
         if not best_passages(state, 1):
             return state
         shown = shown_passages(state, self.passages, self.tokens)
-        context = Context(state.question.text, "bubblerag_enough", shown)
+        context = Context(state.question.original, "bubblerag_enough", shown)
         answer = _written(self.model, state, context, run, Draft(None))
         if answer is None or not answer.verified:
             run.note("the first passages are not enough")

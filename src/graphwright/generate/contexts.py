@@ -54,7 +54,7 @@ class PassageContext(Budgeted):
     def apply(self, state: State, run: Run) -> State:
         """Set the context."""
         shown = shown_passages(state, self.passages, self.tokens)
-        return state.with_(context=Context(state.question.text, passages=shown))
+        return state.with_(context=Context(state.question.original, passages=shown))
 
 
 def shown_passages(state: State, passages: int, tokens: int) -> tuple[ShownPassage, ...]:
@@ -130,7 +130,7 @@ class HybridContext(Budgeted):
             return _triples(state, numbers)
 
         triples, shown = with_passages(state, self.passages, self.tokens, _TRIPLES, items)
-        return state.with_(context=Context(state.question.text, "bubblerag", shown, tuple(triples)))
+        return state.with_(context=Context(state.question.original, "bubblerag", shown, tuple(triples)))
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class ReportContext(Budgeted):
         relations = [data_line({"relation": text}) for text in statements]
         lines = [*reports, *relations]
         fitting, shown = with_passages(state, self.passages, self.tokens, _REPORTS, lambda numbers, tokens: lines)
-        return state.with_(context=Context(state.question.text, "reports", shown, tuple(fitting)))
+        return state.with_(context=Context(state.question.original, "reports", shown, tuple(fitting)))
 
 
 def _triples(state: State, numbers: Mapping[int, int]) -> Iterator[str]:

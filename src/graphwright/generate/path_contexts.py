@@ -145,7 +145,7 @@ class PathContext(Budgeted):
         themes = [line for line in lines if line in relations]
         paths = [line for line in lines if line not in relations]
         ascending = tuple(reversed(paths))
-        return state.with_(context=Context(state.question.text, self.template, passages, tuple(themes), ascending))
+        return state.with_(context=Context(state.question.original, self.template, passages, tuple(themes), ascending))
 
     def _evidence(self, state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:
         """Yield the lines of the evidence, the best first; `numbers` are those of the shown passages, by node."""
@@ -247,7 +247,7 @@ class ChainContext(Budgeted):
         """Set the context."""
         items = partial(_chain_lines, state)
         chains, passages = with_passages(state, self.passages, self.tokens, _PATHS, items)
-        return state.with_(context=Context(state.question.text, "chains", passages, tuple(chains)))
+        return state.with_(context=Context(state.question.original, "chains", passages, tuple(chains)))
 
 
 def _chain_lines(state: State, numbers: Mapping[int, int], tokens: int) -> Iterator[str]:

@@ -38,6 +38,7 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.fitted_scorer import PassageScorer, ScorePassages
 from graphwright.operators.rerank.multi_hop_rerank import MultiHopRerank
 from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.search.reword import Reword
 from graphwright.operators.search.search import VectorSearch, WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import Only
@@ -141,9 +142,9 @@ def multihop(
     """
     search, ending = multihop_search(ix, top_k, seeds, restart, scorer, cover), answering(ix, llm)
     if parser is None and not has_records(ix):
-        return Method(search >> ToPassages(), *ending)
+        return Method(Reword(ix.words) >> search >> ToPassages(), *ending)
     found = executed(llm, parser or offline_parser(ix)) >> evidence_or(search, top_k) >> ToPassages()
-    return Method(found, *computed_first(ending))
+    return Method(Reword(ix.words) >> found, *computed_first(ending))
 
 
 def blended(before: Operator, rank: Operator, share: float) -> Operator:
@@ -169,7 +170,8 @@ def rerank(
 ) -> Method:
     """Rerank the passages of a hybrid search by a cross-encoder, blended with the search (retrieve, then rerank)."""
     rank = blended(Keep(), Rerank(cross_encoder or MiniLMCrossEncoder()), blend)
-    return Method((first or both(ix, max(budget, DEPTH))) % budget >> rank % top_k >> ToPassages(), *answering(ix, llm))
+    search = Reword(ix.words) >> (first or both(ix, max(budget, DEPTH))) % budget
+    return Method(search >> rank % top_k >> ToPassages(), *answering(ix, llm))
 
 
 def multihop_rerank(
@@ -186,7 +188,8 @@ def multihop_rerank(
     llm: OptionalLLM = None,
 ) -> Method:
     """Rerank the passages of `multihop` by a cross-encoder, alone and with entities of the best; fuse both ranks."""
-    return Method(reread(ix, top_k, pool, contexts, first, cross_encoder, scorer) >> ToPassages(), *answering(ix, llm))
+    search = Reword(ix.words) >> reread(ix, top_k, pool, contexts, first, cross_encoder, scorer)
+    return Method(search >> ToPassages(), *answering(ix, llm))
 
 
 def reread(

@@ -21,7 +21,7 @@ from graphwright.text.characters import clean
 if TYPE_CHECKING:
     from graphwright.operators.query.asked import AskedQuery
 
-MAX_QUESTION = 10_000
+MAX_QUESTION = 100_000
 """Maximum characters of a question."""
 
 _ITEMS = 20  # items of evidence in `State.to_dict`
@@ -29,12 +29,21 @@ _ITEMS = 20  # items of evidence in `State.to_dict`
 
 @dataclass(frozen=True)
 class Question:
-    """A question; `entities` (names in the graph) and `answers` where they are known."""
+    """A question; `entities` (names in the graph) and `answers` where they are known.
+
+    `asked`: the question as it was asked, where `Reword` has changed its text.
+    """
 
     text: str
     id: str = ""
     entities: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
+    asked: str = ""
+
+    @property
+    def original(self) -> str:
+        """The question as it was asked."""
+        return self.asked or self.text
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +246,7 @@ class State:
             [] if self.passages is None else [p.to_dict() for p in self.passages.top(top_k or len(self.passages))]
         )
         return {
-            "question": self.question.text,
+            "question": self.question.original,
             "method": method,
             "found": None if answer is None else answer.found,
             "answer": None if answer is None else answer.text,

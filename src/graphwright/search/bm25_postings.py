@@ -17,7 +17,7 @@ from graphwright.kernels.csr import group, row_pointers
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
-from graphwright.text.words import words
+from graphwright.text.words import terms
 
 K1, B = 1.2, 0.75
 _FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
@@ -50,11 +50,11 @@ class WordIndex(ChecksummedIndex):
     @classmethod
     def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
         """Index one text per node."""
-        return cls.of_words(TextColumn.of(" ".join(words(text)) for text in texts), nodes)
+        return cls.of_words(TextColumn.of(" ".join(terms(text)) for text in texts), nodes)
 
     @classmethod
     def of_words(cls, column: TextColumn, nodes: NDArray[np.int64]) -> WordIndex:
-        """Index one text per node, each given as its words (see `words`) with spaces between them."""
+        """Index one text per node, each given as its words (see `terms`) with spaces between them."""
         n = max(len(nodes), 1)
         number, owner, starts, ends = tokens(column.data, column.offsets)
         # Words are numbered by first appearance, so words and the texts between them form a column.
@@ -81,20 +81,24 @@ class WordIndex(ChecksummedIndex):
         return cls(vocabulary.gather(order), row_pointers(df), row, weights, nodes)
 
     def scores(self, text: str) -> Floats:
-        """Return the BM25 score of every row for the words of `text`: float32[rows], 0 where none occurs."""
+        """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
         total = np.zeros(len(self.nodes), np.float32)
-        for word in words(text):
+        for word in terms(text):
             rows, scores = self.postings(word)
             total[rows] += scores
         return total
 
     def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
-        """Return the rows with a word (in the form of `words`), and its part of the BM25 score of each."""
+        """Return the rows with a word (in the form of `terms`), and its part of the BM25 score of each."""
         at = self.vocabulary.first(word)
         if at == len(self.vocabulary) or self.vocabulary[at] != word:
             return np.empty(0, np.int32), np.empty(0, np.float32)
         part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
         return self.rows[part], self.weights[part]
+
+    def rarity(self, postings: int) -> float:
+        """Return the idf of a term that so many rows have: ln(1 + (N - df + 1/2) / (df + 1/2)), 0 for none."""
+        return float(np.log1p((len(self.nodes) - postings + 0.5) / (postings + 0.5))) if postings else 0.0
 
     @property
     def shape(self) -> tuple[int, ...]:

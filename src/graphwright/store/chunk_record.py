@@ -19,9 +19,9 @@ from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.columns import terminate
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM
 from graphwright.text.names import aliases_of, name_words, normal_form
-from graphwright.text.words import words
+from graphwright.text.words import terms, words
 
-RECORD_VERSION = 2  # changes whenever `ChunkRecord.of` would return something else for the same chunk
+RECORD_VERSION = 3  # changes whenever `ChunkRecord.of` would return something else for the same chunk
 _MAX_NAME = 200  # characters; a longer string is not a name
 _OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM})
 
@@ -105,7 +105,7 @@ class ChunkRecord(NamedTuple):
             terminate(aliases),
             terminate(phrases),
             terminate([" ".join(name_words(text))]),
-            terminate([" ".join(words(f"{full}\n{full}\n{text}" if full else text))]),
+            terminate([" ".join(terms(f"{full}\n{full}\n{text}" if full else text))]),
         )
 
     def extraction(self) -> Extraction:

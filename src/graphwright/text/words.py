@@ -83,6 +83,9 @@ _QUESTION_WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*(?:[.'’&-]\w+(?:[{MARKS}]+
 _INDEXED = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")  # a number keeps its separators: "1,000", "3.5"
 _INDEXED_WITH_MARKS = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*(?:[.,](?=\d)\d+)*")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
+_IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80}){0,16}[+#]{0,2}")
+_BETWEEN = re.compile(r"[/\\:=@]+")  # the parts of a path, an address, an option with its value
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:[.,]\d+)*")
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -120,6 +123,41 @@ def words(text: str) -> list[str]:
             return [part for word in terms if word not in STOP_WORDS for part in _parts(word)]
         folded = unicodedata.normalize("NFC", folded)
     return [_singular(word) for word in _INDEXED.findall(folded) if word not in STOP_WORDS]
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms by which passages are indexed: the words of a text, then its identifiers and their parts.
+
+    An identifier is a word with signs in it or before it, in lower case: a code, an option, the name of a file. So it
+    is rarer than its words, which it shares with other identifiers. The parts of a word in mixed case or with digits
+    are terms too.
+
+    >>> terms("Or ERR_CONN --no-verify")[2:], terms("getUserById v2.3")
+    (['verify', 'err_conn', '--no-verify'], ['getuserbyid', 'v2.3', 'get', 'user', 'id', '2.3'])
+    """
+    return [*words(text), *_identifiers(text if text.isascii() else fold_accents(text))]
+
+
+def _identifiers(text: str) -> Iterator[str]:
+    """Yield the identifiers of a text, with the parts of paths and of words in mixed case."""
+    for match in _IDENTIFIER.finditer(text):
+        whole = match.group()
+        if whole.isalpha() and (whole.islower() or whole.istitle()):
+            continue
+        pieces = [piece for piece in _BETWEEN.split(whole) if piece]
+        for piece in dict.fromkeys((whole, *pieces)):
+            if not _INDEXED.fullmatch(piece):
+                yield fold_letters(piece.lower())
+        for word in _INDEXED.findall(whole):
+            parts = _PARTS.findall(word)
+            if len(parts) > 1:
+                lower = (part.lower() for part in parts if len(part) > 1)
+                yield from (_singular(part) for part in lower if part not in STOP_WORDS)
+
+
+def fold_accents(text: str) -> str:
+    """Return a text without accents."""
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
 def _singular(word: str) -> str:

@@ -18,7 +18,7 @@ from graphwright.operators.search.mentions import frequency, rarity, reach
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
-from graphwright.text.words import words
+from graphwright.text.words import terms, words
 
 FEW = 5
 """Passages that may mention a topic or a shared entity, in a graph of any size."""
@@ -30,7 +30,7 @@ class QuestionMatch:
     """A question against all passages of the graph.
 
     `nodes`: the passages, ascending; `rows`: of the word index. `cosine`: of each passage; `near`, `bm25`: cosine and
-    BM25 over the best; `hybrid`: the sum of both. `words`: distinct words; `postings`: rows and scores of each;
+    BM25 over the best; `hybrid`: the sum of both. `words`: distinct terms; `postings`: rows and scores of each;
     `share`: the share of each in the idf of all. `seeds`: the nodes of each anchor; `df`: passages that mention each.
     """
 
@@ -44,7 +44,7 @@ class QuestionMatch:
         self.cosine = _cosine(passages, self.nodes, self.vector, run)
         best = float(self.cosine.max(initial=0.0))
         self.near = np.maximum(self.cosine / best, -1) if best > _ROUNDING else np.zeros_like(self.cosine)
-        counts = Counter(words(text))  # a word counts as often as the question has it
+        counts = Counter(terms(text))  # a word counts as often as the question has it
         self.words = list(counts)
         self.postings = [
             (rows, times * scores)

@@ -1,0 +1,144 @@
+"""Words of a question that an index lacks: what they may stand for, with the features of its probability.
+
+A misspelt word stands for a near word of the index, an acronym for a phrase with these initials.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.protocols import Floats
+from graphwright.search.bm25_postings import WordIndex
+from graphwright.text.words import fold_accents, terms, words
+
+SPELLING = (
+    "constant", "distance", "similarity", "letters", "lead", "known", "first letter", "context", "rarity",
+    "pieces", "consonants",
+)  # fmt: skip
+"""Features of a near word: edits; share of letters kept; logarithm of the letters; similarity over that of the next
+word; whether the encoder's vocabulary has the misspelt word; whether both begin alike; the greatest share of the other
+words of the question in a passage with the near word, by idf; the near word's idf over the largest possible; pieces
+of the encoder's vocabulary in the misspelt word, by letter; similarity of both without vowels and double letters."""
+
+INITIALS = ("constant", "letters", "count", "share", "context", "capitals", "chance")
+"""Features of a phrase: number of initials; logarithm of its occurrences; their share among those of all phrases with
+these initials; context as for a near word; whether every word has a capital; logarithm of the number of words searched
+over 20 to the power of the letters."""
+
+_MAX_WORDS = 50_000  # of an index; of a larger one only those with the same first letter are compared
+_NEAR = 4  # words that are compared by their features
+_MIN_SIMILARITY = 0.6
+_MIN_LETTERS = 4  # of a misspelt word
+ACRONYM = range(2, 7)
+"""Numbers of letters of an acronym."""
+_LETTERS = 20  # that begin words about equally often
+
+
+class Meaning(NamedTuple):
+    """What a word may stand for, and its features (SPELLING or INITIALS)."""
+
+    text: str
+    features: tuple[float, ...]
+
+
+class Context:
+    """The share of a question's terms that each row of an index has, by idf: `share: float64[rows]`."""
+
+    def __init__(self, index: WordIndex, question: str) -> None:
+        self.index, total = index, 0.0
+        self.share = np.zeros(len(index.nodes))
+        for term in dict.fromkeys(terms(question)):
+            rows, _ = index.postings(term)
+            self.share[rows] += index.rarity(len(rows))
+            total += index.rarity(len(rows))
+        self.share /= total or 1.0
+
+    def near_words(self, word: str) -> list[Meaning]:
+        """Return the words of the index that a word in the form of `words` may be misspelt for."""
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA
+
+        if len(word) < _MIN_LETTERS:
+            return []
+        vocabulary, (first, last) = self.index.vocabulary, (0, len(self.index.vocabulary))
+        if len(vocabulary) > _MAX_WORDS:
+            first, last = vocabulary.ends(word[0], prefix=True)
+        choices = [other for other in vocabulary[first:last] if other.isalpha() and len(other) >= _MIN_LETTERS - 1]
+        near = process.extract(
+            word, choices, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=_NEAR + 1
+        )
+        pieces = len(tokenise([word])[0].ids)
+        found = []
+        for at, (other, similarity, _) in enumerate(near[:_NEAR]):
+            rows, _ = self.index.postings(other)
+            lead = similarity - (near[1 if at == 0 else 0][1] if len(near) > 1 else _MIN_SIMILARITY)
+            edits = OSA.distance(word, other)
+            rarity = self.index.rarity(len(rows)) / self.index.rarity(1)
+            bare = OSA.normalized_similarity(_consonants(word), _consonants(other))
+            alike = word[0] == other[0], self.of(rows), rarity, pieces / len(word), bare
+            found.append(Meaning(other, (1.0, edits, similarity, math.log(len(word)), lead, pieces == 1, *alike)))
+        return found
+
+    def phrases(self, letters: str, texts: Sequence[str], rows: Sequence[int]) -> list[Meaning]:
+        """Return the phrases of texts with these initials, each as its first occurrence is written.
+
+        `rows`: the row of each text in the index. A word of up to three letters may stand between two initials.
+        """
+        found: dict[str, list[tuple[str, int]]] = {}
+        for text, row in zip(texts, rows, strict=True):
+            for phrase in phrases_with(letters, text):
+                found.setdefault(phrase.lower(), []).append((phrase, row))
+        total = sum(map(len, found.values()))
+        searched = 1 + sum(map(len, texts)) / 6
+        chance = math.log(searched) - len(letters) * math.log(_LETTERS)
+        meanings = []
+        for places in found.values():
+            phrase, share = places[0][0], len(places) / total
+            capitals = all(part[0].isupper() for part in phrase.split() if len(part) > 3)
+            context = self.of(np.array([row for _, row in places]))
+            row = (1.0, float(len(letters)), math.log(len(places)), share, context, float(capitals), chance)
+            meanings.append(Meaning(phrase, row))
+        return meanings
+
+    def of(self, rows: Iterable[int]) -> float:
+        """Return the largest share among rows."""
+        return float(self.share[np.asarray(rows)].max(initial=0.0))
+
+
+def _consonants(word: str) -> str:
+    return re.sub(r"([^aeiouy])\1+|[aeiouy]+", r"\1", word)
+
+
+def phrases_with(letters: str, text: str) -> Iterator[str]:
+    """Yield the phrases of a text whose words have these initials.
+
+    >>> list(phrases_with("RTO", "The recovery time objective is set."))
+    ['recovery time objective']
+    """
+    folded = fold_accents(text)
+    between = r"[ \t\n-]+(?:[^\W\d_]{1,3}[ \t\n]+)?"
+    pattern = r"(?<!\w)" + between.join(rf"{re.escape(letter)}[^\W\d_]+" for letter in letters)
+    for match in re.finditer(pattern, folded, re.IGNORECASE):
+        yield " ".join((text if len(text) == len(folded) else folded)[match.start() : match.end()].split())
+
+
+def probability(meanings: Sequence[Meaning], weights: Sequence[float]) -> Floats:
+    """Return the probability of each meaning: float64[n]."""
+    rows = np.array([meaning.features for meaning in meanings]).reshape(-1, len(weights))
+    return 1 / (1 + np.exp(-rows @ np.array(weights)))  # type: ignore[no-any-return]
+
+
+def as_written(word: str, text: str, capital: bool) -> str:
+    """Return a word in the form of `words` as a text writes it; the word itself where the text lacks it.
+
+    `capital`: whether to prefer a spelling with a capital; of several the most frequent one is taken.
+    """
+    written = Counter(part for part in re.findall(r"[^\W\d_]+", text) if words(part) == [word])
+    return max(written, key=lambda part: (part[0].isupper() == capital, written[part]), default=word)
