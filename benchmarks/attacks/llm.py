@@ -33,7 +33,7 @@ from graphwright.models.budget import Prices
 from graphwright.models.functions import FunctionEncoder, FunctionLLM
 from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.models.openai.rate import Clock
+from graphwright.models.openai.retries import Clock
 from graphwright.models.protocols import Usage
 
 __all__ = ["ATTACKS", "attack", "run"]

@@ -186,9 +186,8 @@ def _advice(status: int, body: str, model: str) -> tuple[str, str]:
             "Check the name of the model, and base_url: most servers need /v1 at its end.",
         )
     if status == 429:
-        limits = "Set requests_per_minute or tokens_per_minute, or a lower concurrency."
         return "refused the request for its rate limit", (
-            "Check the plan and the credit of the account." if "quota" in body else limits
+            "Check the plan and the credit of the account." if "quota" in body else "Set a lower concurrency."
         )
     if status >= 500:
         return "failed", "Try again later."
