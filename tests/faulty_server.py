@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.llm_server import Behaviour, Handler
 
 from graphwright.models import Cancellation
-from graphwright.models.openai.rate import Clock
+from graphwright.models.openai.retries import Clock
 
 
 def silent(handler: Handler) -> None:
@@ -86,7 +86,7 @@ class Watch:
         self.at = 0.0
         self.slept: list[float] = []
         self._lock = threading.Lock()
-        self.clock = Clock(now=lambda: self.at, date=time.time, sleep=self.sleep)
+        self.clock = Clock(date=time.time, sleep=self.sleep)
 
     def sleep(self, cancel: Cancellation, seconds: float) -> None:
         """Record a wait and move the clock by it."""

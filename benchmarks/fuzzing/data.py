@@ -76,8 +76,6 @@ allowed_hosts = ["a"]
 timeout = 5.0
 [llm]
 model = "m"
-[[model_servers]]
-key = "A_KEY"
 base_url = "http://a/v1"
 [folders.cities]
 reports = "/a"

@@ -461,7 +461,6 @@ def waiting(url: str, **options: Any) -> OpenAILLM:
 @pytest.mark.parametrize(
     ("behaviour", "model", "first"),
     [
-        (ok, lambda url: waiting(url, requests_per_minute=3), 3),  # the others wait for a minute to pass
         (hang_up, lambda url: waiting(url, retries=50), 5),  # they wait to try again
         (error(429, "busy", retry_after="60"), waiting, 1),
         (silent, lambda url: waiting(url, concurrency=1), 1),  # one waits for a reply, the others for it

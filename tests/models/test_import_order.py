@@ -11,7 +11,7 @@ ROOT = Path(graphwright.models.__file__).parent
 # fmt: off
 ORDER = [
     "protocols", "deadline", "structured", "budget", "constrained",
-    "openai.rate", "openai.errors", "openai.http", "openai.retries", "openai.model", "openai.reply",
+    "openai.errors", "openai.http", "openai.retries", "openai.model", "openai.reply",
     "openai.llm", "openai.encoder", "fake", "functions", "cache", "multilingual",
     "embedded.runtime", "embedded.encoder", "embedded.mention_features", "embedded.mentions",
     "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader_features",

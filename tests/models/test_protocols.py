@@ -7,24 +7,21 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graphwright.errors import ModelError
-from graphwright.models.openai.rate import RateLimiter
+from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Cancellation
 
 
-@pytest.mark.parametrize("wait", ["pause", "lock", "limit"])
+@pytest.mark.parametrize("wait", ["pause", "lock"])
 def test_waiting_ends_with_block(wait):
-    lock, limiter = threading.Lock(), RateLimiter(requests=1)
+    lock = threading.Lock()
     lock.acquire()
-    limiter.enter(1, Cancellation())
 
     def work(cancel):
         if wait == "pause":
             cancel.pause(30.0)
-        elif wait == "lock":
+        else:
             with cancel.acquire(lock):
                 pass
-        else:
-            limiter.enter(1, cancel)
 
     with ThreadPoolExecutor(1) as pool:
         with Cancellation() as cancel:
@@ -34,7 +31,6 @@ def test_waiting_ends_with_block(wait):
         began = time.monotonic()
         assert isinstance(task.exception(timeout=10), ModelError)
         assert time.monotonic() - began < 2
-    assert limiter._turn.acquire(blocking=False)  # nothing stays locked
 
 
 def test_cancellation_has_own_error_and_grace():
@@ -52,4 +48,4 @@ def test_cancelled_request_raises_without_wait():
     with Cancellation() as cancel:
         pass
     with pytest.raises(ModelError, match="cancelled"):
-        RateLimiter().enter(1, cancel)
+        OpenAILLM("m", "http://localhost:1/v1").complete("", "a", cancel=cancel)

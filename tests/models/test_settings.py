@@ -23,8 +23,6 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         model = "qwen2.5:7b"
         base_url = "https://[::1]:8000/a/v1"
         timeout = 0.5
-        requests_per_minute = 60
-        tokens_per_minute = 90_000
         concurrency = 2
         max_tokens = 99
         temperature = 1
@@ -47,7 +45,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     speed = {"prompt_rate": 2000, "completion_rate": 100.5, "extraction": "triples", "gleanings": 1, "deadline": 60}
     address = "https://[::1]:8000/a/v1"
     options = {"prompt_price": 0.15, "completion_price": 0.0, **speed, **thinking, "extra_body": body}
-    assert settings == LLMSettings("qwen2.5:7b", address, 0.5, 60, 90_000, 2, 99, 1.0, **options)
+    assert settings == LLMSettings("qwen2.5:7b", address, 0.5, 2, 99, 1.0, **options)
     llm = settings.llm()
     assert {name: getattr(llm, name) for name in thinking} == thinking and llm.extra_body == body
 
@@ -152,8 +150,6 @@ def test_client_takes_stored_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234")
     given: dict[str, Any] = {
         "timeout": 7.0,
-        "requests_per_minute": 60,
-        "tokens_per_minute": 9000,
         "concurrency": 2,
         "max_tokens": 99,
         "temperature": 0.5,

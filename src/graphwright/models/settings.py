@@ -31,7 +31,7 @@ class LLMSettings(Checked):
     """A language model and its limits.
 
     `deadline`: seconds for all replies to a question that is asked on the command line (see Index.ask); None is no
-    limit, as for the limits per minute. In the file `extra_body` is a section [llm.extra_body]. OpenAILLM describes the
+    limit. In the file `extra_body` is a section [llm.extra_body]. OpenAILLM describes the
     fields that are not named here. `prompt_price`, `completion_price`: price of a million tokens, both or neither.
     `prompt_rate`, `completion_rate`: tokens a second that the server reads and writes, over all requests at a time,
     both or neither; estimates of hours need them. `extraction`: "full", or "triples" for names and triples only.
@@ -44,8 +44,6 @@ class LLMSettings(Checked):
     model: Annotated[str, TEXT]
     base_url: Annotated[str | None, TEXT] = None
     timeout: Annotated[float, Between(0.001, 86_400)] = 120.0
-    requests_per_minute: Annotated[int | None, Between(1, 10**9)] = None
-    tokens_per_minute: Annotated[int | None, Between(1, 10**12)] = None
     concurrency: Annotated[int, Between(1, 10_000)] = 8
     max_tokens: Annotated[int, Between(1, 10**9)] = 2048
     temperature: Annotated[float, Between(0, 2)] = 0.0

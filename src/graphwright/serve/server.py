@@ -11,14 +11,13 @@ from fastapi import Depends, Request
 from graphwright import Index
 from graphwright.errors import ModelError
 from graphwright.models import Cancellation
-from graphwright.serve.answer_models import AnswerModels
+from graphwright.serve.answer_model import AnswerModel
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.security.authentication import granted
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.security.keys import Keys
-from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.telemetry import Telemetry
 from graphwright.serve.workers import Workers
@@ -28,11 +27,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Library:
-    """The indexes of a server, with their worker threads, language models and jobs."""
+    """The indexes of a server, with their worker threads, language model and jobs."""
 
     catalog: Catalog
     settings: ServeSettings
-    models: AnswerModels
+    model: AnswerModel
     workers: Workers
     jobs: Jobs
 
@@ -40,11 +39,10 @@ class Library:
     def of(
         cls, catalog: Catalog, settings: ServeSettings, report: Callable[[str, str, ModelError], None] | None = None
     ) -> Library:
-        """Return the library of open indexes. `report`: see AnswerModels."""
-        folders = {name: index.path for name, index in catalog.items()}
-        models = AnswerModels(settings.llm, settings.model_servers, folders, report)
+        """Return the library of open indexes. `report`: see AnswerModel."""
+        model = AnswerModel(settings.llm, report)
         workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
-        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models))
+        return cls(catalog, settings, model, workers, Jobs(catalog, settings, model))
 
     def visible(self, grant: Grant) -> list[str]:
         """Return the names of the indexes that a grant sees."""
@@ -59,7 +57,7 @@ class Library:
     def facts(self, name: str) -> dict[str, Any]:
         """Return the facts about an index, in the form of IndexReply."""
         index = self.catalog[name]
-        snapshot, model = index.snapshot, self.models.name(name)
+        snapshot, model = index.snapshot, self.model.name
         passages = snapshot.graph.passages
         return {
             "name": name,
@@ -86,7 +84,6 @@ class Server(Library):
     """A library served over HTTP."""
 
     keys: Keys
-    limits: RateLimits
     telemetry: Telemetry
 
     @property
@@ -96,7 +93,7 @@ class Server(Library):
 
     def reporter(self, name: str) -> Callable[[Mapping[str, Any]], None]:
         """Return the function that records a reply about an index in metrics."""
-        model = self.models.name(name)
+        model = self.model.name
         return lambda reply: self.telemetry.metrics.count_reply(name, reply, model)
 
 

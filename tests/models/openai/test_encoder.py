@@ -147,13 +147,6 @@ def test_first_failed_batch_ends_encoding():
     assert len(server.requests) < 100
 
 
-def test_limits_hold_over_batches():
-    watch = Watch()
-    with LLMServer(answer) as server:
-        OpenAIEncoder("m", server.url, batch=1, requests_per_minute=2, clock=watch.clock).encode(list("abcdef"))
-    assert watch.at == 120
-
-
 def test_openai_encoder_is_cacheable_value():
     encoder = OpenAIEncoder("m", "http://localhost:1/v1", "sk-secret", 8, 16)
     assert pickle.loads(pickle.dumps(encoder)) == encoder == eval(repr(encoder)) and "secret" not in repr(encoder)

@@ -168,19 +168,3 @@ def test_threads_may_share_model():
         llm, prompts = OpenAILLM("m", server.url, concurrency=16), [f"prompt {n}" for n in range(24)]
         replies = [done.text for done in pool.map(lambda text: llm.complete("", text), prompts)]
     assert replies == [text.upper() for text in prompts]
-
-
-def test_requests_per_minute_are_limited(watch):
-    with LLMServer(["ok"]) as server:
-        llm = OpenAILLM("m", server.url, requests_per_minute=2, clock=watch.clock)
-        for _ in range(5):
-            llm.complete("", "a")
-    assert watch.at == 120
-
-
-def test_tokens_per_minute_are_limited_by_usage_that_server_reports(watch):
-    with LLMServer([Say("ok", (60, 40))]) as server:
-        llm = OpenAILLM("m", server.url, tokens_per_minute=1000, max_tokens=800, clock=watch.clock)
-        for at in (0, 0, 60, 60):  # 300 and 801 are more than 1,000
-            llm.complete("", "a")
-            assert watch.at == at

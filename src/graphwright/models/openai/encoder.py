@@ -82,7 +82,7 @@ class OpenAIEncoder(OpenAIModel):
             body["dimensions"] = self.dimensions
         estimate = sum(map(estimated_tokens, inputs))
 
-        def read(chunks: Iterator[bytes]) -> tuple[Floats, int]:
+        def read(chunks: Iterator[bytes]) -> Floats:
             started = time.perf_counter()
             data = self._connection.endpoint.parsed(b"".join(chunks))
             tokens = token_count(data, "prompt_tokens") or estimate
@@ -90,13 +90,12 @@ class OpenAIEncoder(OpenAIModel):
             seconds = time.perf_counter() - started
             with lock:
                 usage.add(Usage(calls=1, texts=len(texts), tokens=tokens, seconds=seconds, cost=cost))
-            return self._rows(data, len(texts)), tokens
+            return self._rows(data, len(texts))
 
         return self._connection.request(
             "embeddings",
             body,
             read,
-            tokens=estimate,
             max_bytes=len(texts) * (self.dimensions or _MAX_DIMENSION) * _BYTES_PER_NUMBER + _SLACK,
             cancel=cancel,
         )

@@ -199,7 +199,7 @@ class OpenAILLM(OpenAIModel):
         prompt = sum(estimated_tokens(message["content"]) for message in body["messages"])
         per_token = _BYTES_PER_TOKEN if call.on_text is None else _BYTES_PER_EVENT
 
-        def read(chunks: Iterator[bytes]) -> tuple[RawReply, int]:
+        def read(chunks: Iterator[bytes]) -> RawReply:
             started = time.perf_counter()
             reply = IncomingReply(self._connection.endpoint, call.on_text)
             try:
@@ -212,13 +212,12 @@ class OpenAILLM(OpenAIModel):
                 raise
             tokens = reply.prompt_tokens or prompt, reply.completion_tokens or estimated_tokens(reply.text)
             self._count(call.usage, *tokens, started)
-            return RawReply(reply.text, reply.finish), sum(tokens)
+            return RawReply(reply.text, reply.finish)
 
         return self._connection.request(
             "chat/completions",
             {**body, **(self.extra_body or {})},
             read,
-            tokens=prompt + self.longest,
             max_bytes=self.longest * per_token + _SLACK,
             cancel=call.cancel,
             allow=partial(call.allow, prompt, self.longest),

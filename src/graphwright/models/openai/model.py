@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from graphwright.constraints import TEXT, AtLeast, Between, Checked
 from graphwright.errors import OptionError
 from graphwright.models.openai.errors import Endpoint, Secret
-from graphwright.models.openai.rate import Clock, RateLimiter
-from graphwright.models.openai.retries import HTTPConnection
+from graphwright.models.openai.retries import Clock, HTTPConnection
 
 _MAX_TOKENS = 1_000_000_000  # in the usage of one response
 
@@ -24,8 +23,8 @@ class OpenAIModel(Checked):
     `base_url`: address of the server, up to and with `/v1`; by default the environment variable OPENAI_BASE_URL, else
     OpenAI. `api_key`: by default OPENAI_API_KEY; servers given by address may need none. `timeout`: seconds from
     sending a request to the last byte of its response. `retries`: maximum number of retries after failures that may
-    pass; one at most after a timeout or a refused connection. `requests_per_minute`, `tokens_per_minute`,
-    `concurrency`: limits for this object and its threads together; waiting for them does not count against the timeout.
+    pass; one at most after a timeout or a refused connection. `concurrency`:
+    requests at a time of this object and its threads together; waiting does not count against the timeout.
     Equality ignores the key. The key is in no repr, error or id; it is in a pickle only if it was an argument.
     """
 
@@ -35,8 +34,6 @@ class OpenAIModel(Checked):
     _: KW_ONLY
     timeout: Annotated[float, Between(0, 86_400, open_low=True)] = 120.0
     retries: Annotated[int, AtLeast(0)] = 5
-    requests_per_minute: Annotated[int | None, AtLeast(1)] = None
-    tokens_per_minute: Annotated[int | None, AtLeast(1)] = None
     concurrency: Annotated[int, AtLeast(1)] = 8
     clock: Clock = field(default=Clock(), compare=False)
     _connection: HTTPConnection = field(init=False, compare=False)
@@ -48,9 +45,8 @@ class OpenAIModel(Checked):
         url = self.base_url or os.environ.get("OPENAI_BASE_URL")
         url = checked_address(url) if url else None
         endpoint = Endpoint(self.model, url or OPENAI_URL, Secret(_key(self.api_key, url)))
-        limiter = RateLimiter(self.requests_per_minute, self.tokens_per_minute, self.clock)
         limits: dict[str, Any] = {name: getattr(self, name) for name in ("timeout", "retries", "concurrency")}
-        object.__setattr__(self, "_connection", HTTPConnection(endpoint, limiter, self.clock, **limits))
+        object.__setattr__(self, "_connection", HTTPConnection(endpoint, self.clock, **limits))
 
     def __repr__(self) -> str:
         """Return the expression that makes this object, without the key and without default arguments."""

@@ -1,7 +1,7 @@
 """Retries of requests to a server: which failures are tried again, after how long, and how often.
 
-No client library replaces this loop: each attempt needs a check of the budget, admission by the rate limiter and
-cancellation, and responses that are cut off are retried too.
+No client library replaces this loop: each attempt needs a check of the budget and of cancellation, and responses that
+are cut off are retried too.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import json
 import math
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from graphwright.errors import ModelError, ReplyCutError
 from graphwright.models.openai.errors import Endpoint, HTTPStatusError, IncompleteResponse, NoServer, NotSent, TimedOut
 from graphwright.models.openai.http import HTTPRequests
-from graphwright.models.openai.rate import Clock, RateLimiter
 from graphwright.models.protocols import Cancellation
 
 T = TypeVar("T")
@@ -28,16 +29,29 @@ _MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
 _MAX_BACKOFF = 60.0
 
 
-class HTTPConnection:
-    """A thread-safe connection to one server, with rate limits and retries."""
+def _pause(cancel: Cancellation, seconds: float) -> None:
+    cancel.pause(seconds)  # a Deadline overrides it
 
-    def __init__(
-        self, endpoint: Endpoint, limiter: RateLimiter, clock: Clock, *, timeout: float, retries: int, concurrency: int
-    ) -> None:
+
+@dataclass(frozen=True)
+class Clock:
+    """A source of time and a way to wait, which tests replace.
+
+    `date`: seconds since 1970; `sleep`: waits for seconds, and by default raises ModelError as soon as the work is
+    cancelled.
+    """
+
+    date: Callable[[], float] = time.time
+    sleep: Callable[[Cancellation, float], None] = _pause
+
+
+class HTTPConnection:
+    """A thread-safe connection to one server, with retries."""
+
+    def __init__(self, endpoint: Endpoint, clock: Clock, *, timeout: float, retries: int, concurrency: int) -> None:
         """Set the limits; nothing is opened before the first request."""
         self.endpoint = endpoint
         self._requests = HTTPRequests(endpoint, timeout)
-        self._limiter = limiter
         self._clock = clock
         self._retries = retries
         self._slots = threading.BoundedSemaphore(concurrency)
@@ -46,17 +60,16 @@ class HTTPConnection:
         self,
         path: str,
         body: dict[str, Any],
-        read: Callable[[Iterator[bytes]], tuple[T, int]],
+        read: Callable[[Iterator[bytes]], T],
         *,
-        tokens: int,
         max_bytes: int,
         cancel: Cancellation,
         allow: Callable[[], None] = lambda: None,
     ) -> T:
         """Send a request, with at most `retries` retries.
 
-        `path`: below the address of the server. `read` turns the bytes of the response into a result and its number of
-        tokens; `tokens` is their estimate; a response above `max_bytes` is treated as endless. `allow` is called before
+        `path`: below the address of the server. `read` turns the bytes of the response into a result; a
+        response above `max_bytes` is treated as endless. `allow` is called before
         each attempt, while the request occupies no slot, and raises to prevent the attempt. Raises ModelError where the
         work is cancelled: nothing is sent then.
         """
@@ -66,12 +79,10 @@ class HTTPConnection:
             allow()
             try:
                 with cancel.acquire(self._slots):
-                    entry = self._limiter.enter(tokens, cancel)
+                    cancel.check()
                     with closing(self._requests.stream(path, content.encode(), max_bytes, cancel)) as chunks:
-                        result, entry.tokens = read(chunks)
-                    return result
+                        return read(chunks)
             except HTTPStatusError as error:
-                entry.tokens = 0
                 seconds = retry_after(error.retry_after, self._clock.date())
                 if not _may_succeed(error, seconds):
                     raise
@@ -104,7 +115,6 @@ class HTTPConnection:
                 f"{error} The server demands a wait of {seconds:,.0f} seconds; the limit is {_MAX_WAIT:,.0f}. Try "
                 f"again later."
             ) from error
-        self._limiter.pause(seconds)
         return seconds
 
 
