@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import CO_OCCURS
 from graphwright.graph.items import Item, ItemKind, path_item, tree_item, walk_of, walk_to
 from graphwright.graph.walks import bundle_of, edge_label, step_names, walk_text, write_walk
+from graphwright.testing import corpus_index
 
 TRIPLES = [
     ("Q", "r", "a"),  # 0
@@ -114,10 +116,12 @@ def test_taken_and_unscored_items_keep_walk_text() -> None:
 
 def test_cooccurrence_edge_is_shown_by_sentence() -> None:
     graph = Graph.from_triples([("Ida", CO_OCCURS, "Graz"), ("Graz", "lies on", "Mur"), ("Ida", CO_OCCURS, "Mur")])
-    sentences = {
+    sentences: dict[str, Any] = {
         "edge_text": np.array([0, 1, -1], np.int32),
         "sentences": TextColumn.of(["Ida left Graz.", "On the Mur."]),
     }
+    assert not Graph(replace(graph.columns, **sentences)).co_occurs(0)  # an imported relation of this name
+    sentences["passages"] = corpus_index().graph.passages
     graph = Graph(replace(graph.columns, **sentences))
     assert [graph.co_occurs(edge) for edge in range(3)] == [True, False, False]
     (walk,) = Evidence.of_paths(graph, [([1, 0], [0])], render=walk_text).texts(graph)

@@ -117,13 +117,10 @@ def _with_rows(
 def known_pairs(snapshot: Snapshot, vectors: VectorRows) -> KnownPairs | None:
     """Return the synonyms of a snapshot, and the row of each of its names among `vectors`, which it is the base of."""
     columns, passages = snapshot.graph.columns, snapshot.graph.passages
-    count = len(columns.relations)
-    # Text may state a relation of the same name; the index's own is the last or the one before it.
-    relation = [at for at in range(max(count - 2, 0), count) if columns.relations[at] == SYNONYM]
     nearest = snapshot.nearest
-    if snapshot.names is None or passages is None or nearest is None or not relation:
+    if snapshot.names is None or passages is None or nearest is None or SYNONYM not in columns.own:
         return None
-    edges = np.flatnonzero(columns.relation == relation[-1])
+    edges = columns.edges_of(SYNONYM)
     pairs = np.stack((columns.heads[edges], columns.tails[edges]), axis=1).astype(np.int64) - len(passages)
     known = snapshot.names.by_text()[0]
     return KnownPairs(NearPairs(pairs, nearest), known.fingerprints(), vectors.positions()[known.row])

@@ -21,13 +21,15 @@ from graphwright.kernels.blocks import block_sums
 from graphwright.kernels.csr import Csr, group, undirected
 from graphwright.kernels.ranking import sorted_distinct
 
-# Relations that an index adds to those extracted from texts.
+# Relations that an index adds over passages, see `Columns.own`. Texts and imported graphs may have any of these names.
 ABOUT = "about"  # from a chunk to the entity that its title names
 MENTIONS = "mentions"  # from a chunk to any other entity in it
 ALIAS = "alias"  # from a shorter name to the entities that it may mean
 CO_OCCURS = "co-occurs with"  # between two names of a sentence for which no predicate was extracted
 SYNONYM = "synonym"  # between two names whose vectors are close
 REFERS = "refers to"  # from a chunk to the first chunk of a document that its own document refers to
+_OF_CHUNKS = (ABOUT, MENTIONS, REFERS)
+OWN_RELATIONS = (*_OF_CHUNKS, ALIAS, SYNONYM, CO_OCCURS)
 
 _LARGE = 2**20  # bytes from which on an array is hashed by its block sums
 Ids32 = NDArray[np.int32]
@@ -122,8 +124,34 @@ class Columns:
         inside = self.between_entities(owner)
         return group(len(self.names), self.edge_chunks.values[inside], owner[inside])
 
+    @cached_property
+    def own(self) -> dict[str, int]:
+        """The number of each relation that the index adds itself, by name; none without passages.
+
+        Of relations of the same name it is the last; the others are stated by texts or by an imported graph.
+        """
+        if self.passages is None:
+            return {}
+        last = {name: number for number, name in enumerate(self.relations) if name in OWN_RELATIONS}
+        return {name: number for name, number in last.items() if name not in _OF_CHUNKS or self._of_chunks(number)}
+
+    def _of_chunks(self, relation: int) -> bool:
+        """Return whether the edges of a relation begin at chunks."""
+        edges = self.related.row(relation)
+        return not len(edges) or self.kinds[self.heads[edges[0]]] == Kind.CHUNK
+
+    def stated_edges(self, relation: str) -> Ids32 | Ints:
+        """Return the edges of a relation that the index does not add itself, by edge id."""
+        own = self.own.get(relation, -1)
+        numbers = [number for number, name in enumerate(self.relations) if name == relation and number != own]
+        edges = self.related.rows(numbers)
+        return edges if len(numbers) < 2 else np.sort(edges)
+
     def by_relation(self, *relations: str) -> Csr:
-        """Return the neighbours of each node over edges of these relations, both directions, without self-loops."""
+        """Return the neighbours of each node over edges of the index's own relations of these names.
+
+        Both directions count, without self-loops.
+        """
         if relations not in self._by_relation:
             edges = self.edges_of(*relations)
             self._by_relation[relations] = undirected(len(self.names), self.heads[edges], self.tails[edges])
@@ -133,12 +161,11 @@ class Columns:
     def references(self) -> tuple[Ids32, Ids32]:
         """Heads and tails of the edges from passages to passages that their documents refer to, by edge id."""
         edges = self.edges_of(REFERS)
-        chunks = (self.kinds[self.heads[edges]] == Kind.CHUNK) & (self.kinds[self.tails[edges]] == Kind.CHUNK)
-        return self.heads[edges[chunks]], self.tails[edges[chunks]]
+        return self.heads[edges], self.tails[edges]
 
     def edges_of(self, *relations: str) -> Ints:
-        """Return the edges of these relations, by edge id."""
-        numbers = [i for i, name in enumerate(self.relations) if name in relations]
+        """Return the edges of the index's own relations of these names, by edge id."""
+        numbers = sorted(self.own[name] for name in relations if name in self.own)
         edges = self.related.rows(numbers)
         return edges if len(numbers) < 2 else np.sort(edges)
 
@@ -356,7 +383,7 @@ class Graph:
     def co_occurs(self, edge: int) -> bool:
         """Return whether an edge joins two names of a sentence without a predicate; only its text has a meaning."""
         c = self.columns
-        return c.edge_text is not None and c.edge_text[edge] >= 0 and c.relations[int(c.relation[edge])] == CO_OCCURS
+        return c.edge_text is not None and bool(c.edge_text[edge] >= 0 and c.relation[edge] == c.own.get(CO_OCCURS, -1))
 
     def ends(self, edges: ArrayLike) -> Ints:
         """Return the two nodes of each edge: int64[2 * len(edges)], head and tail in turn."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
 from graphwright.graph.evidence import item_text
 from graphwright.graph.graph import ABOUT, CO_OCCURS, MENTIONS, REFERS, SYNONYM, Graph
 from graphwright.graph.items import Item, ItemKind, Step, ends_of
@@ -107,7 +109,7 @@ def _hop_size(reached: set[int], ends: Hop, ways: Sequence[Ways], edges: Sequenc
 def relation_label(graph: Graph, relation: int, forward: bool) -> str:
     """Return a relation's name, followed by ⁻¹ where it is walked from tail to head; co-occurrence has no direction."""
     name = graph.columns.relations[relation]
-    return name if forward or name == CO_OCCURS else f"{name}⁻¹"
+    return name if forward or relation == graph.columns.own.get(CO_OCCURS) else f"{name}⁻¹"
 
 
 def edge_label(graph: Graph, edge: int, forward: bool) -> str:
@@ -178,17 +180,30 @@ def shown_path(graph: Graph, path: Sequence[str]) -> tuple[str, ...]:
 
     Mentions of names in passages, and co-occurrence in a sentence, are not stated relations.
 
-    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("mur#0", "about", "Mur")])
-    >>> shown_path(graph, ("Graz", "lies on", "Mur", "about⁻¹", "mur#0"))
-    ('Graz', 'lies on', 'Mur')
-    >>> shown_path(graph, ("Mur", "about⁻¹", "mur#0"))
-    ()
+    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "about", "rivers")])
+    >>> shown_path(graph, ("Graz", "lies on", "Mur", "about", "rivers"))
+    ('Graz', 'lies on', 'Mur', 'about', 'rivers')
     """
     labels = [label.removesuffix("⁻¹") for label in path[1::2]]
-    if labels and labels[-1] in _MENTIONED:
-        path, labels = path[:-2], labels[:-1]
-    stated = 0 < len(labels) <= _MAX_SHOWN and _NOT_STATED.isdisjoint(labels)
+    own = [_is_own(graph, *step) for step in zip(path[::2], labels, path[2::2], strict=False)]
+    if labels and own[-1] and labels[-1] in _MENTIONED:
+        path, labels, own = path[:-2], labels[:-1], own[:-1]
+    hidden = any(label in _NOT_STATED for label, is_own in zip(labels, own, strict=True) if is_own)
+    stated = 0 < len(labels) <= _MAX_SHOWN and not hidden
     return tuple(path) if stated and _all_relations(graph, set(labels)) else ()
+
+
+def _is_own(graph: Graph, node: str, label: str, other: str) -> bool:
+    """Return whether a step between nodes of these names is a relation of the index, and none that is stated."""
+    columns = graph.columns
+    if label not in columns.own:
+        return False
+    stated = columns.stated_edges(label)
+    heads, tails = graph.ids(node), graph.ids(other)
+    return not any(
+        (np.isin(columns.heads[stated], first) & np.isin(columns.tails[stated], last)).any()
+        for first, last in ((heads, tails), (tails, heads))
+    )
 
 
 def _all_relations(graph: Graph, labels: set[str]) -> bool:

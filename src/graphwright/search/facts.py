@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, ALIAS, CO_OCCURS, MENTIONS, REFERS, SYNONYM, Columns, Graph
+from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import RecordColumns, sorted_forms
 from graphwright.search.fact_values import values_of
 from graphwright.search.fact_words import FactWords, Likeness
@@ -26,8 +26,6 @@ from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import normal_form
 from graphwright.text.values import TypedValues
 
-OWN_RELATIONS = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, CO_OCCURS, REFERS})
-"""Relations that an index adds, which state no fact."""
 _NONE = np.empty(0, np.int64)
 Value = TypeVar("Value")
 _cache: SnapshotCache[object] = SnapshotCache()
@@ -104,12 +102,13 @@ class Facts:
         return self.kept("relations", self._stated)
 
     def _stated(self) -> tuple[str, ...]:
-        stated = [name for name in self.columns.relations if name not in OWN_RELATIONS]
+        own = set(self.columns.own.values())
+        stated = [name for number, name in enumerate(self.columns.relations) if number not in own]
         return tuple(dict.fromkeys([*stated, *(() if self.records is None else self.records.names)]))
 
     def relation(self, name: str) -> RelationFacts:
         """Return the facts of a relation or field, in the order of their numbers; none for an unknown name."""
-        return self.kept(("relation", name), lambda: RelationFacts.of(self.columns, name, name in OWN_RELATIONS))
+        return self.kept(("relation", name), lambda: RelationFacts.of(self.columns, name))
 
     def values(self, name: str, positions: Ints | None = None) -> TypedValues:
         """Return the typed object of each fact of a relation, or of those at `positions`.

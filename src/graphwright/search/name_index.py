@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Ids32, Kind
-from graphwright.search.relation_names import is_naming, relation_phrase
+from graphwright.search.relation_names import LABELS, is_naming, names_identifiers, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import aliases_of, normal_form
 
@@ -96,8 +96,8 @@ def name_forms(
     """Return the normal forms of nodes' names in order, and the node of each.
 
     `ids`, `labels`: further names of nodes; a label that is another node's name is left out. The tails of naming
-    relations ("alt label", "also known as", "label") are further names too; a node that is only such a name has no
-    forms.
+    relations ("alt label", "also known as") are further names too, of "label" only those of identifiers; a node that
+    is only a name of an identifier has no forms.
     """
     normal_forms = [normal_form(name) for name in columns.names]
     known, further_names, is_only_name = set(normal_forms), _stated_names(columns), _only_names(columns)
@@ -118,9 +118,14 @@ def name_forms(
     return column.gather(order), np.array(nodes, np.int64)[order]
 
 
-def _naming_edges(columns: Columns) -> Ints:
-    """Return the edges from a node to one of its names."""
-    naming = [i for i, relation in enumerate(columns.relations) if is_naming(relation_phrase(relation))]
+def _naming_edges(columns: Columns, of_identifiers: bool = False) -> Ints:
+    """Return the edges from a node to one of its names, or only those of relations that name identifiers."""
+    naming = []
+    for number, relation in enumerate(columns.relations):
+        phrase = relation_phrase(relation)
+        if is_naming(phrase) and columns.own.get(relation) != number:
+            is_further = phrase not in LABELS and not of_identifiers
+            naming += [number] * (is_further or names_identifiers(columns, number))
     return np.flatnonzero(np.isin(columns.relation, naming)) if naming else np.empty(0, np.int64)
 
 
@@ -133,8 +138,8 @@ def _stated_names(columns: Columns) -> dict[int, list[str]]:
 
 
 def _only_names(columns: Columns) -> NDArray[np.bool_]:
-    """Return which nodes are the tails of naming edges and have no other edge."""
-    edges, count = _naming_edges(columns), len(columns.names)
+    """Return which nodes are only the tails of edges that name identifiers."""
+    edges, count = _naming_edges(columns, of_identifiers=True), len(columns.names)
     if not len(edges):
         return np.zeros(count, bool)
     naming = np.bincount(columns.tails[edges], minlength=count)

@@ -38,11 +38,10 @@ class RelationFacts:
     into: Csr | None = None
 
     @classmethod
-    def of(cls, columns: Columns, name: str, without_edges: bool = False) -> RelationFacts:
-        """Return the facts of a relation; `without_edges`: only those of fields."""
+    def of(cls, columns: Columns, name: str) -> RelationFacts:
+        """Return the facts of a relation."""
         c, n, m = columns, len(columns.kinds), len(columns.heads)
-        numbers = [] if without_edges else [i for i, known in enumerate(c.relations) if known == name]
-        edges = c.related.row(numbers[0]) if len(numbers) == 1 else c.edges_of(*[name] * bool(numbers))
+        edges = c.stated_edges(name)
         large = (c.out, c.into) if len(edges) > LARGE else (None, None)
         if c.records is None:
             return cls(edges, c.heads, c.tails, m, _NONE, _NONE, _NONE, *large)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from graphwright.graph.graph import Graph
+from graphwright.graph.graph import Columns, Graph
 
 LABELS = frozenset({"label", "pref label", "name"})
 """Relations, in words, from a node to its display name."""
@@ -19,6 +19,8 @@ TYPES = frozenset(
     ["type", "instance of", "is a", "is an", "a", "class", "kind", "category", "rdf type", "kind of", "type of"]
 )
 """Relations, in words, from a node to its class."""
+_IDENTIFIER = re.compile(r"\S*[\d/:#]\S*")
+_SAMPLE = 100  # edges of a relation that are looked at
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z\d])(?=[A-Z])")
 _SEGMENTS = re.compile(r"[./#:](?=[^\s./#:]*$)")
 
@@ -42,11 +44,21 @@ def is_naming(phrase: str) -> bool:
     return phrase in LABELS or _ALIAS.fullmatch(phrase) is not None
 
 
+def names_identifiers(columns: Columns, relation: int) -> bool:
+    """Return whether the nodes that a relation begins at are mostly named by identifiers, such as Q42 or m.0abc.
+
+    Only then does a "label" name its node: that of a record is its company.
+    """
+    heads = columns.heads[columns.related.row(relation)[:_SAMPLE]]
+    identifiers = [_IDENTIFIER.fullmatch(name) is not None for name in columns.names.take(heads)]
+    return 2 * sum(identifiers) > len(identifiers)
+
+
 def shown_name(graph: Graph, node: int) -> str:
-    """Return the name that a node is shown by: its label where the graph has one, else its own."""
+    """Return the name that a node is shown by: its label where identifiers have one, else its own."""
     columns = graph.columns
     edges = columns.out.row(node)
     for relation in np.unique(columns.relation[edges]).tolist():
-        if relation_phrase(columns.relations[relation]) in LABELS:
+        if relation_phrase(columns.relations[relation]) in LABELS and names_identifiers(columns, relation):
             return graph.names[int(columns.tails[edges[columns.relation[edges] == relation][0]])]
     return graph.names[node]

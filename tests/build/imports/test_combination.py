@@ -195,7 +195,7 @@ def test_ambiguous_name_links_to_each_node(tmp_path):
     assert aliases.count(("Graz", "alias", "Graz")) == 2 and len(graph.ids("Graz")) == 3
     assert len(graph.ids("Mur")) == 1 and graph.text(graph.id("Mur")) == "Mur (river)"
     assert {f"{PREFIX}Graz #0", f"{PREFIX}Graz #1"} <= set(graph.names)
-    assert ("Mur", "mentions (stated)", "Graz") in [graph.triple(edge) for edge in graph.edges.tolist()]
+    assert ("Mur", "mentions", "Graz") in [graph.triple(edge) for edge in graph.edges.tolist()]
     assert index.verify() == []
 
 

@@ -22,7 +22,7 @@ from graphwright.build.imports.node_passages import NodePassages
 from graphwright.build.record_merge import joined_records
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Kind
+from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, OWN_RELATIONS, Columns, Graph, Kind
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct
@@ -32,7 +32,6 @@ from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 
-_OWN = frozenset({ABOUT, MENTIONS, ALIAS, SYNONYM, REFERS})
 Encode = Callable[[str, TextColumn], Floats]
 """A function that returns the vectors of texts; the name of their space is for progress."""
 
@@ -161,31 +160,21 @@ class Combination:
 
     def _edges(self) -> dict[str, object]:
         """Return the columns of edges: of documents, of the graph, from passages of nodes, and of aliases."""
-        relations, sentences = list(self.added.relations), self.added.sentences or TextColumn.of([])
-        number = {name: at for at, name in enumerate(relations)}  # the last of equal names, which belongs to the index
-        for name in (ABOUT, MENTIONS, ALIAS):
-            if name not in number:
-                number[name] = len(relations)
-                relations.append(name)
-        stated = [f"{name} (stated)" if name in _OWN else name for name in self.base.relations]
-        for name in stated:
-            if name not in number:
-                number[name] = len(relations)
-                relations.append(name)
-        of_base = np.array([number[name] for name in stated], np.int64)
+        relations, own, of_base, of_added = self._relations()
+        sentences = self.added.sentences or TextColumn.of([])
         entity, node = np.array(self.links.maybe, np.int64).reshape(-1, 2).T
         passage, mentioned = self.mentions
         m, tails = len(self.nodes.heads), self.first + self.nodes.tails
         text = None if self.base.edge_text is None else np.asarray(self.base.edge_text)
         none = np.full(len(passage) + len(self._about) + len(entity), -1)
-        aliases, named, added = np.full(len(entity), number[ALIAS]), self.number[self.p + entity], self.added
+        aliases, named, added = np.full(len(entity), own[ALIAS]), self.number[self.p + entity], self.added
         joined: dict[str, tuple[NDArray[Any], ...]] = {
             "heads": (self.first + self.nodes.heads, self.number[added.heads], self._about, passage, named),
             "relation": (
                 of_base[np.asarray(self.base.relation)],
-                added.relation,
-                np.full(len(self._about), number[ABOUT]),
-                np.full(len(passage), number[MENTIONS]),
+                of_added[np.asarray(added.relation)],
+                np.full(len(self._about), own[ABOUT]),
+                np.full(len(passage), own[MENTIONS]),
                 aliases,
             ),
             "tails": (tails, self.number[added.tails], self._topics, mentioned, self.first + node),
@@ -195,11 +184,26 @@ class Combination:
         base_sentences = () if self.base.sentences is None else (self.base.sentences,)
         return {
             **{name: np.concatenate(parts).astype(np.int32) for name, parts in joined.items()},
-            "relations": TextColumn.of(relations),
+            "relations": relations,
             "edge_text": np.concatenate((base_text, added_text, none)).astype(np.int32),
             "sentences": TextColumn.joined((sentences, *base_sentences)),
             "edge_chunks": self._edge_chunks(sum(map(len, joined["heads"]))),
         }
+
+    def _relations(self) -> tuple[TextColumn, dict[str, int], Ints, Ints]:
+        """Return the relations, the index's own by name, and the number of each of the graph and of the documents.
+
+        The index's own come last, also where the graph states one of that name, so that they stay apart.
+        """
+        added, base = list(self.added.relations), list(self.base.relations)
+        is_own = [self.added.own.get(name) == at for at, name in enumerate(added)]
+        texts = [name for name, own in zip(added, is_own, strict=True) if not own]
+        stated = {name: at for at, name in enumerate(dict.fromkeys([*texts, *base]))}
+        names = [*self.added.own, ABOUT, MENTIONS, ALIAS, *(name for name in base if name in OWN_RELATIONS)]
+        own = {name: len(stated) + at for at, name in enumerate(dict.fromkeys(names))}
+        of_added = [own[name] if mine else stated[name] for name, mine in zip(added, is_own, strict=True)]
+        of_base = np.array([stated[name] for name in base], np.int64)
+        return TextColumn.of([*stated, *own]), own, of_base, np.array(of_added, np.int64)
 
     def _edge_chunks(self, count: int) -> Csr:
         by_edge, m, k = self.added.edge_chunks, len(self.nodes.heads), len(self.added.heads)
