@@ -21,14 +21,30 @@ _MAX_SKIPPED = 10  # reasons shown on a terminal
 _COUNTS = ("added", "replaced", "unchanged", "moved", "removed", "retained", "skipped")
 
 
-def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, model: bool, as_json: bool) -> None:
-    """Print the changes of a command. `info`: the index afterwards; `model`: whether a language model extracts."""
+def show_changes(
+    changes: Changes,
+    info: Mapping[str, Any],
+    seconds: float,
+    copies: Mapping[str, str],
+    *,
+    model: bool,
+    as_json: bool,
+) -> None:
+    """Print the changes of a command.
+
+    `info`: the index afterwards; `copies`: new documents that are copies, with their originals; `model`: whether a
+    language model extracts.
+    """
     counts = {name: len(getattr(changes, name)) for name in _COUNTS}
     counts |= {"moved": counts["moved"] - changes.renamed, "renamed": changes.renamed}
     if as_json:
-        print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
+        print_json({**counts, **_details(changes), "copies": copies, "seconds": seconds, "index": info})
         return
     show_notes(changes, info["path"], model=model)
+    if copies:
+        count, pairs = counted(len(copies), "document"), [f"{copy} of {other}" for copy, other in copies.items()]
+        verb = "is a copy" if len(copies) == 1 else "are copies"
+        note(f"note: {count} {verb} of others, and share their place in rankings: {_first(pairs)}")
     summary = [f"{count:,} {name}" for name, count in counts.items() if count]
     if changes.refined:
         summary.append(f"{counted(changes.refined, 'value')} derived by the model")

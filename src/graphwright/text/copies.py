@@ -5,40 +5,63 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
+from graphwright.text.date_search import date_text
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import WORD, words
 
 KEYS = 2
 """Number of keys of a text."""
-_MIN_WORDS = 6  # of the sentences that two copies share
-_MIN_SHARE = 0.6  # of the words of each copy that are in shared sentences
-Sentence = tuple[str, ...]
+_MIN_SIZE = 24  # bytes of the letters and digits in the sentences that two copies share
+_MIN_SHARE = 0.6  # of the letters and digits of each copy that are in shared sentences
+_ENDS = tuple(".!?…。！？।۔")
+_MAX_LINE = 120  # characters of a header or footer
 
 
-def normal_sentences(text: str) -> list[Sentence]:
-    """Return the sentences and short lines of a text as words, without case and punctuation.
+class Sentence(NamedTuple):
+    """The words of a sentence, without case and punctuation; `is_line`: whether it looks like a header or footer."""
 
-    >>> normal_sentences("Page 3\\n\\nIt lifts 40\\ntonnes. Ask Ida!")
-    [('page', '3'), ('it', 'lifts', '40', 'tonnes'), ('ask', 'ida')]
+    words: tuple[str, ...]
+    is_line: bool
+
+
+@lru_cache(maxsize=1_000)
+def normal_sentences(text: str) -> tuple[Sentence, ...]:
+    """Return the sentences and short lines of a text.
+
+    A header or footer is a line of its own without a final full stop, or with a date.
+
+    >>> [(" ".join(sentence.words), sentence.is_line) for sentence in normal_sentences("Page 3\\n\\nAsk Ida!")]
+    [('page 3', True), ('ask ida', False)]
     """
-    sentences = (tuple(WORD.findall(text[start:end].casefold())) for start, end in sentence_spans(text))
-    return [sentence for sentence in sentences if sentence]
+    spans = sentence_spans(text)
+    sentences = (Sentence(tuple(WORD.findall(text[a:b].casefold())), _is_line(text, a, b)) for a, b in spans)
+    return tuple(sentence for sentence in sentences if sentence.words)
+
+
+def _is_line(text: str, start: int, end: int) -> bool:
+    before, after = text[:start].rstrip(" \t")[-1:], text[end:].lstrip(" \t")[:1]
+    if before not in ("", "\n") or after not in ("", "\n") or end - start > _MAX_LINE:
+        return False
+    return not text[start:end].endswith(_ENDS) or bool(date_text(text[start:end]))
 
 
 def copy_keys(text: str) -> list[int]:
     """Return the hashes of the longest two sentences of a text: int32, 0 for none. Copies share one of them."""
-    longest = sorted(set(normal_sentences(text)), key=lambda sentence: (-len(sentence), sentence))[:KEYS]
-    keys = [(zlib.crc32(" ".join(sentence).encode()) or 1) - 2**31 for sentence in longest]
+    distinct = {sentence.words for sentence in normal_sentences(text)}
+    longest = sorted(distinct, key=lambda sentence: (-_size([sentence]), sentence))[:KEYS]
+    keys = [(zlib.crc32(" ".join(sentence).encode("utf-8", "replace")) or 1) - 2**31 for sentence in longest]
     return keys + [0] * (KEYS - len(keys))
 
 
 def is_copy(first: str, second: str, question: Collection[str] = ()) -> bool:
     """Return whether one of two texts can stand for both.
 
-    They share most of their words in equal sentences; the others stand before and after these, such as headers,
-    footers and dates. A sentence between them that differs states something else. `question`: words of a question; if
-    one of them is only in the other sentences, these are asked for.
+    They share most of their letters in equal sentences, and differ in headers and footers before and after these. Any
+    other sentence states something else. `question`: words of a question; if one of them is only in the headers and
+    footers, these are asked for.
 
     >>> body = "The crane was inspected by Ida Holm. It lifts 40 tonnes."
     >>> is_copy(f"Copy 1\\n\\n{body}", f"{body}\\n\\nPrinted on 4 May"), is_copy(body, body.replace("40", "50"))
@@ -47,14 +70,18 @@ def is_copy(first: str, second: str, question: Collection[str] = ()) -> bool:
     False
     """
     texts = normal_sentences(first), normal_sentences(second)
-    shared = Counter(texts[0]) & Counter(texts[1])
-    size = sum(len(sentence) * count for sentence, count in shared.items())
-    if size < _MIN_WORDS or any(size < _MIN_SHARE * sum(map(len, text)) for text in texts):
+    shared = Counter(s.words for s in texts[0]) & Counter(s.words for s in texts[1])
+    size = _size(shared.elements())
+    if size < _MIN_SIZE or any(size < _MIN_SHARE * _size(s.words for s in text) for text in texts):
         return False
-    if not all(_is_run([sentence in shared for sentence in text]) for text in texts):
+    others = [sentence for text in texts for sentence in text if sentence.words not in shared]
+    if not all(_is_run([s.words in shared for s in text]) for text in texts) or not all(s.is_line for s in others):
         return False
-    others = _words_of(sentence for text in texts for sentence in text if sentence not in shared)
-    return others.isdisjoint(set(question) - _words_of(shared)) if question else True
+    return not question or _words_of(s.words for s in others).isdisjoint(set(question) - _words_of(shared))
+
+
+def _size(sentences: Iterable[tuple[str, ...]]) -> int:
+    return sum(len(word.encode("utf-8", "replace")) for sentence in sentences for word in sentence)
 
 
 def _is_run(flags: list[bool]) -> bool:
@@ -62,5 +89,5 @@ def _is_run(flags: list[bool]) -> bool:
     return sum(a and not b for a, b in zip(flags, [*flags[1:], False], strict=True)) == 1
 
 
-def _words_of(sentences: Iterable[Sentence]) -> set[str]:
+def _words_of(sentences: Iterable[tuple[str, ...]]) -> set[str]:
     return {word for sentence in sentences for word in words(" ".join(sentence))}
