@@ -129,7 +129,7 @@ def test_read_mdoc_macros_give_the_same_form() -> None:
 
 def test_read_generated_page_keeps_the_branch_of_terminals() -> None:
     _, text = text_of(GENERATED)
-    assert "-n: Don't wait." in text and "• lower the flag" in text
+    assert "-n: Don't wait." in text and "- lower the flag" in text
     assert not any(mark in text for mark in ("printer only", "\\", ".ad", "URL"))
 
 
