@@ -136,6 +136,7 @@ def full() -> Graph:
                 documents=TextColumn.of(["d"]),
                 titles=TextColumn.of([""]),
                 places=TextColumn.of([""]),
+                copy_keys=np.zeros((2, 2), np.int32),
             ),
         )
     )

@@ -64,7 +64,7 @@ class IndexChange:
         return self._finish([])
 
     def sync(self, folder: Path, options: ReadOptions | None = None, transform: Transform | None = None) -> Changes:
-        """Add, replace and remove documents, so that those of a folder match its files."""
+        """Add, replace, move and remove documents, so that those of a folder match its files."""
         if not folder.is_dir():
             raise DataError(f"{folder} is not a folder, so it cannot be synced; nothing was changed.")
         source, changes = str(folder.resolve()), self._changes
@@ -72,7 +72,7 @@ class IndexChange:
         with self._transaction():
             self._documents.check_not_nested(source)
             files = self._documents.put_all(documents, self._keep, source)
-            present = {*changes.added, *changes.replaced, *changes.unchanged}
+            present = {*changes.added, *changes.replaced, *changes.unchanged, *(now for _, now in changes.moved)}
             self._store.set_folder(present, source)
             missing = self._store.documents_of(source) - present
             # A file that cannot be read may still be there: a wrong permission must not delete anything.
@@ -126,6 +126,7 @@ class IndexChange:
                 gone = [*withdrawn, *changes.removed, *changes.replaced]
                 if gone:
                     store.set("delete replies", "1")
+                gone += [earlier for earlier, _ in changes.moved]
                 if changes.added or gone:
                     revision = before + 1 if batch is None else batch.first
                     store.withdraw(gone, revision, self._publication.revision)
@@ -134,11 +135,11 @@ class IndexChange:
         changes.resumed |= shown is not None and shown != before
 
     def _keep(self) -> None:
-        """Commit the new documents that were read, unless others were replaced, which only happens at the end.
+        """Commit the new documents that were read, unless others were replaced or moved, which only happens at the end.
 
         So an operation that is killed while it reads does not begin anew; an error removes them again.
         """
-        if len(self._changes.added) > self._kept and not self._changes.replaced:
+        if len(self._changes.added) > self._kept and not (self._changes.replaced or self._changes.moved):
             self._store.set("revision", str(self._store.revision + (not self._kept)))
             self._store.keep()
             self._kept = len(self._changes.added)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
 from graphwright.build.document_sources import Source, Transform, is_new, read_sources, storable
+from graphwright.build.moved_documents import MovedDocuments
 from graphwright.build.operation import Operation
 from graphwright.data.document import Chunk, Document, split
 from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError
-from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure
+from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.store.store import ExtractedChunk, StoredChunk
 
 _DOCUMENTS = 500  # held in memory at once
@@ -46,6 +47,7 @@ class DocumentStorage:
         `keep`: called after the first documents and then about once a second, to commit what was read. `folder`: the
         folder that they are synced with.
         """
+        self._gone = MovedDocuments(self._store, folder)
         seen, files, characters = dict[str, bytes](), set[str](), _CHARACTERS
         while batch := _next(documents, characters):
             start = time.monotonic()
@@ -134,32 +136,66 @@ class DocumentStorage:
         model = self._operation.extractor
         extractor = model.provisional if isinstance(model, DeferredExtractor) else model
         parts = self._split(documents)
-        results = iter(self._extraction.extract(extractor, self._excerpts(parts), self._report_part))
-        for document, chunks in parts:
-            self._store.put(document, self._extracted(document, chunks, extractor.id, results), folder)
+        earlier = self._moved(parts) if folder else {}
+        known = [self._known(document, earlier.get(document.id), extractor) for document, _ in parts]
+        unread = [(d, [c for c in chunks if c.text not in k]) for (d, chunks), k in zip(parts, known, strict=True)]
+        results = iter(self._extraction.extract(extractor, self._excerpts(unread), self._report_part))
+        self._store.remove(earlier.values())
+        for (document, chunks), read in zip(parts, known, strict=True):
+            self._store.put(document, self._extracted(chunks, extractor.id, read, results), folder)
         if unsuitable := getattr(extractor, "unsuitable", None):
-            self._changes.unsuitable.update(filter(None, (unsuitable(document.text) for document in documents)))
+            texts = (document.text for document in documents if document.id not in earlier)
+            self._changes.unsuitable.update(filter(None, map(unsuitable, texts)))
+
+    def _moved(self, parts: Sequence[tuple[Document, Sequence[Chunk]]]) -> dict[str, str]:
+        """Return the ids that new documents of a synced folder had earlier, by their ids; record them as moved."""
+        added = {identity for identity in self._changes.added[-len(parts) :]} if parts else set()
+        moved = {
+            document.id: earlier
+            for document, chunks in parts
+            if document.id in added and (earlier := self._gone.earlier_id(document.id, chunks))
+        }
+        if moved:
+            self._changes.added[-len(parts) :] = [
+                identity for identity in self._changes.added[-len(parts) :] if identity not in moved
+            ]
+            self._changes.moved += [(earlier, identity) for identity, earlier in moved.items()]
+        return moved
+
+    def _known(
+        self, document: Document, earlier: str | None, extractor: Extractor
+    ) -> dict[str, tuple[Extraction, str]]:
+        """Return the extractions of chunks of a document that need not be made again, with their extractor, by text.
+
+        A language model is not paid again for a text that it has read in this document, under this name or an earlier
+        one. A free extractor reads a document again, unless only its id has changed.
+        """
+        model = self._operation.extractor
+        deferred = isinstance(model, DeferredExtractor)
+        if not deferred and earlier is None:
+            return {}
+        any_title = deferred and earlier is not None
+        stored = self._store.extractions(earlier or document.id, None if any_title else document.title)
+        return {text: known for text, known in stored.items() if known[1] == (model if deferred else extractor).id}
 
     def _extracted(
         self,
-        document: Document,
         chunks: Sequence[Chunk],
         reader: str,
+        known: Mapping[str, tuple[Extraction, str]],
         results: Iterator[Extraction | ExtractionFailure],
     ) -> list[ExtractedChunk]:
-        """Return the chunks of a document as they are stored; `results` are those of the extractor `reader`."""
-        model, extracted = self._operation.extractor, list[ExtractedChunk]()
-        deferred = isinstance(model, DeferredExtractor)
-        known = self._store.extractions(document.id, document.title) if deferred else {}
+        """Return chunks as they are stored; `results`: of the extractor `reader`, for those that are not known."""
+        pending, extracted = NOT_READ if isinstance(self._operation.extractor, DeferredExtractor) else None, []
         for chunk in chunks:
+            if chunk.text in known:
+                extracted.append(ExtractedChunk(chunk, *known[chunk.text]))
+                continue
             result = next(results)
-            earlier, earlier_reader = known.get(chunk.text, (Extraction(), ""))
-            if earlier_reader == model.id:  # the model has read this text, and is not paid for it again
-                extracted.append(ExtractedChunk(chunk, earlier, earlier_reader))
-            elif isinstance(result, ExtractionFailure):
+            if isinstance(result, ExtractionFailure):
                 extracted.append(ExtractedChunk(chunk, Extraction(), reader, result.reason))
             else:
-                extracted.append(ExtractedChunk(chunk, result, reader, NOT_READ if deferred else None))
+                extracted.append(ExtractedChunk(chunk, result, reader, pending))
         return extracted
 
     def _read_up_to(self, work: str, done: int, total: int) -> None:

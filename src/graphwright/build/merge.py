@@ -27,6 +27,7 @@ from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Col
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import phrases
 from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.text.copies import KEYS
 
 
 class _Stated(NamedTuple):
@@ -193,6 +194,7 @@ class MergedChunks:
                     documents=chunks.ids,
                     titles=chunks.titles[0],
                     places=chunks.places,
+                    copy_keys=chunks.numbers("copy_keys", KEYS).values,
                 ),
                 aliases=aliases,
                 alias_node=alias_node,

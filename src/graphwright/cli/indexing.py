@@ -242,5 +242,6 @@ def _change(
         changes = work(progress=show, usage=usage, **transform)
     seconds, info = time.perf_counter() - start, index.info()
     changes.skipped += skipped
-    show_changes(changes, info, seconds, model=model, as_json=as_json)
+    copies = index.copies([*changes.added, *changes.replaced])
+    show_changes(changes, info, seconds, copies, model=model, as_json=as_json)
     return changes

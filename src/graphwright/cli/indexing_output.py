@@ -18,16 +18,33 @@ if TYPE_CHECKING:
     from graphwright.store import Changes
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
-_COUNTS = ("added", "replaced", "unchanged", "removed", "retained", "skipped")
+_COUNTS = ("added", "replaced", "unchanged", "moved", "removed", "retained", "skipped")
 
 
-def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, model: bool, as_json: bool) -> None:
-    """Print the changes of a command. `info`: the index afterwards; `model`: whether a language model extracts."""
+def show_changes(
+    changes: Changes,
+    info: Mapping[str, Any],
+    seconds: float,
+    copies: Mapping[str, str],
+    *,
+    model: bool,
+    as_json: bool,
+) -> None:
+    """Print the changes of a command.
+
+    `info`: the index afterwards; `copies`: new documents that are copies, with their originals; `model`: whether a
+    language model extracts.
+    """
     counts = {name: len(getattr(changes, name)) for name in _COUNTS}
+    counts |= {"moved": counts["moved"] - changes.renamed, "renamed": changes.renamed}
     if as_json:
-        print_json({**counts, **_details(changes), "seconds": seconds, "index": info})
+        print_json({**counts, **_details(changes), "copies": copies, "seconds": seconds, "index": info})
         return
     show_notes(changes, info["path"], model=model)
+    if copies:
+        count, pairs = counted(len(copies), "document"), [f"{copy} of {other}" for copy, other in copies.items()]
+        verb = "is a copy" if len(copies) == 1 else "are copies"
+        note(f"note: {count} {verb} of others, and share their place in rankings: {_first(pairs)}")
     summary = [f"{count:,} {name}" for name, count in counts.items() if count]
     if changes.refined:
         summary.append(f"{counted(changes.refined, 'value')} derived by the model")
@@ -46,6 +63,7 @@ def show_changes(changes: Changes, info: Mapping[str, Any], seconds: float, *, m
 def _details(changes: Changes) -> dict[str, Any]:
     return {
         "skipped": [{"path": item.path, "reason": item.reason} for item in changes.skipped],
+        "moved_documents": [{"from": earlier, "to": now} for earlier, now in changes.moved],
         "retained_documents": changes.retained,
         "unreadable": changes.unreadable,
         "resumed": changes.resumed,
@@ -97,7 +115,8 @@ def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
 
 def _show_skipped(skipped: list[Skipped]) -> None:
     """Print skipped files and rows by reason: first those that may contain data, then those left out on purpose."""
-    groups = _by_reason((item.path, item.reason) for item in sorted(skipped, key=lambda item: not item.unread))
+    first_unread = sorted(skipped, key=lambda item: not item.unread)
+    groups = _by_reason((item.path.replace("\n", "%0A"), item.reason) for item in first_unread)
     for reason, paths in groups[:_MAX_SKIPPED]:
         kind = "row" if all(path.rpartition(":")[2].isdecimal() for path in paths) else "file"
         count = f"{counted(len(paths), kind)}, " if len(paths) > 1 else ""

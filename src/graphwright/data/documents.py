@@ -48,8 +48,9 @@ def read_documents(
 
     Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` is called with each of
     them, and `report` with the bytes of the files read so far, and of all. Raises DataError at once for a path that
-    does not exist, and during reading if nothing can be read, if two different documents have the same id, or for a
-    damaged file of rows among `paths`; a damaged file in a folder is read up to the damage.
+    does not exist, and during reading if nothing can be read, if two different documents have the same id (of two files
+    of a folder whose names are written alike, the second is skipped), or for a damaged file of rows among `paths`; a
+    damaged file in a folder is read up to the damage.
     """
     roots = [Path(path) for path in paths]
     if not roots:
@@ -105,7 +106,7 @@ def _read(
             if first is place:
                 yield document
             else:
-                note(_repeat(document.id, first, place))
+                note(_repeat(document.id, first, place, roots))
         before += size
         report(before, total)
     if not places:
@@ -134,11 +135,18 @@ def _digest(document: Document) -> bytes:
     return content.digest()
 
 
-def _repeat(identity: str, first: _Place, place: _Place) -> Skipped:
-    """Return a document with a repeated id as `Skipped`. Raises DataError if it is not the same document."""
+def _repeat(identity: str, first: _Place, place: _Place, roots: Sequence[Path]) -> Skipped:
+    """Return a document with a repeated id as `Skipped`, also a file of a folder whose name is written alike.
+
+    Raises DataError for another document with this id.
+    """
     first_position, position = (f"{path}:{line}" if line else str(path) for _, path, line in (first, place))
     if first[0] == place[0]:
         return Skipped(position, f"the same as {first_position}, id {identity!r}")
+    if not (first[2] or place[2]) and any(root in first[1].parents and root in place[1].parents for root in roots):
+        alike = file_name(str(first[1]))
+        reason = f"not added, because its name is written like that of {alike}; both have the id {identity!r}"
+        return Skipped(position, reason, True)
     rows = next((path for _, path, line in (place, first) if line), None)
     remedy = (
         f"Give each row of {rows} an id of its own, or name another column of ids"

@@ -308,7 +308,8 @@ class Passages:
 
     `nodes: int64[p]` are their nodes, ascending; `document: int32[p]` indexes `documents` (ids) and `places` (see
     `decoded_places`); `title: int32[p]` indexes `titles`: those of the documents, in their order, then those of
-    sections; `start` and `end: int64[p]` are characters in the document.
+    sections; `start` and `end: int64[p]` are characters in the document. `copy_keys: int32[p, 2]`: copies of a
+    passage share one of them (see `graphwright.text.copies`).
     """
 
     nodes: NDArray[np.int64]
@@ -320,6 +321,7 @@ class Passages:
     documents: TextColumn
     titles: TextColumn
     places: TextColumn
+    copy_keys: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.nodes)

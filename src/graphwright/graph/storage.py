@@ -20,7 +20,7 @@ from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, outside
 from graphwright.kernels.csr import Csr
 
-FORMAT = 3
+FORMAT = 4
 IN_BLOCKS = 64 * 2**20
 """Bytes above which a file is verified in blocks, each before it is first read."""
 # Derived arrays are stored, because they take long to compute on large graphs.

@@ -13,12 +13,14 @@ from graphwright.errors import OptionError
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
 from graphwright.models.deadline import Deadline
+from graphwright.operators.distinct_passages import DistinctPassages
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.query import Query
 from graphwright.operators.query.result import QueryResult, answer_of
 from graphwright.operators.query.schema import schema
 from graphwright.operators.run import Run
 from graphwright.operators.state import Question, State, start
+from graphwright.search.copies import repeated_passages
 from graphwright.search.facts import Facts
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
@@ -26,6 +28,7 @@ from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, str
 
 GivenMethod = str | Operator | Method | Builder
 Questions = Sequence[str | Question]
+_MAX_COPIES = 50  # further passages that are ranked where some are copies
 _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
 
 
@@ -192,7 +195,21 @@ class IndexAsking(ABC):
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}
-        return snapshot, method_of(self.default_method if method is None else method, snapshot, **options)
+        return snapshot, distinct(self.default_method if method is None else method, snapshot, **options)
+
+
+def distinct(method: GivenMethod, snapshot: Snapshot, **options: Any) -> Method:
+    """Return a method over a snapshot, in whose ranking copies take one place.
+
+    Where there may be copies, a named method with a `top_k` ranks more passages, and keeps those that are distinct.
+    """
+    copies = repeated_passages(snapshot.graph.columns)
+    defaults = METHODS[method].options if isinstance(method, str) and method in METHODS else {}
+    k = options.get("top_k", defaults.get("top_k"))
+    if not copies or k is None or "top_k" not in defaults:
+        return method_of(method, snapshot, **options)
+    made = method_of(method, snapshot, **{**options, "top_k": k + min(copies, _MAX_COPIES)})
+    return replace(made, search=made.search >> DistinctPassages(k))
 
 
 def _many(

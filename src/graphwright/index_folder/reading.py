@@ -14,6 +14,7 @@ from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.snapshot_reader import SnapshotReader
 from graphwright.models.protocols import NamedEncoder
+from graphwright.search.copies import copied_documents
 from graphwright.search.filter import Filter
 from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.search.snapshot import Snapshot
@@ -148,6 +149,10 @@ class IndexReading:
     def metadata_by_document(self, documents: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Return the metadata of these documents, or of all, by id; unknown ones are left out."""
         return self._store.metadata(documents)
+
+    def copies(self, documents: Iterable[str]) -> dict[str, str]:
+        """Return those of the documents that are copies of others, also under other headers, with the original."""
+        return dict(copied_documents(self.graph, documents))
 
     def text(self, document: str) -> str:
         """Return the text of a document as it was read, in whose characters citations are counted.

@@ -7,6 +7,8 @@ import numpy as np
 from graphwright.graph.graph import Graph
 from graphwright.graph.records import STATEMENT, RecordColumns
 from graphwright.operators.state import Citation
+from graphwright.search.copies import copies_of
+from graphwright.text.words import WORD
 
 
 def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = ()) -> Citation:
@@ -20,7 +22,19 @@ def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = 
     if graph.passages is None or passage is None:
         return Citation("", graph.names[node], start, end, text, path)
     first, last = passage.start + start, passage.start + end
-    return Citation(passage.document, passage.id, first, last, text, path, location_of(graph, node, first, last))
+    location = location_of(graph, node, first, last)
+    return Citation(passage.document, passage.id, first, last, text, path, location, documents_with(graph, node, text))
+
+
+def documents_with(graph: Graph, node: int, text: str) -> tuple[str, ...]:
+    """Return the documents with copies of a passage that have a text of it, too, apart from case and punctuation."""
+    copies = [copy for copy in copies_of(graph, node) if _words(text) in _words(graph.text(copy))]
+    locations = [] if graph.passages is None else map(graph.passages.of, copies)
+    return tuple(dict.fromkeys(location.document for location in locations if location))
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(WORD.findall(text.casefold()))} "
 
 
 def location_of(graph: Graph, node: int, start: int, end: int) -> str:

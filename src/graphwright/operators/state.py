@@ -93,7 +93,8 @@ class Citation:
     """Verified source of a statement: characters `start` to `end` of a document, in one of its chunks.
 
     `text` is copied from there. `path`: the names and relations along the steps to the chunk, empty without steps.
-    `location`: the page, slide, cell or lines in the file of the document, "" if it has none.
+    `location`: the page, slide, cell or lines in the file of the document, "" if it has none. `also_in`: the documents
+    with a copy of the passage that has this text, too.
     """
 
     document: str
@@ -103,11 +104,12 @@ class Citation:
     text: str
     path: tuple[str, ...] = ()
     location: str = ""
+    also_in: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without an empty location."""
-        fields = {**vars(self), "path": list(self.path)}
-        return fields if self.location else {name: fields[name] for name in fields if name != "location"}
+        """Return the fields as JSON values, without an empty location, and without `also_in` if there are no copies."""
+        fields = {**vars(self), "path": list(self.path), "also_in": list(self.also_in)}
+        return {name: value for name, value in fields.items() if value or name not in ("location", "also_in")}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from graphwright.data.document import Skipped
 from graphwright.models.protocols import Usage
@@ -17,6 +18,7 @@ Progress = Callable[[str, int, int], None]
 class Changes:
     """Changes of an index: ids of documents by kind of change, and input that could not be read.
 
+    `moved`: documents of a synced folder that have another id now, and the same text, as (earlier id, id).
     `retained`: documents that are not in the synced folder any more but stay, because unreadable files, `unreadable`,
     may contain them. `resumed`: whether documents stored by an interrupted run became searchable only now.
     `unsuitable`: number of documents that the extractor does not support well, by reason. Chunks: `extracted` by a
@@ -29,6 +31,7 @@ class Changes:
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
+    moved: list[tuple[str, str]] = field(default_factory=list)
     retained: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
@@ -42,3 +45,8 @@ class Changes:
     seconds: dict[str, float] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def renamed(self) -> int:
+        """Number of the moved documents that are in the same folder as before."""
+        return sum(PurePosixPath(earlier).parent == PurePosixPath(now).parent for earlier, now in self.moved)

@@ -18,6 +18,7 @@ from graphwright.data.document import passage_title
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.columns import terminate
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM
+from graphwright.text.copies import copy_keys
 from graphwright.text.names import aliases_of, name_words, normal_form
 from graphwright.text.words import terms, words
 
@@ -37,7 +38,7 @@ class ChunkRecord(NamedTuple):
     `has_topic`: whether the first form is the topic; `aliases`: its shorter forms; `topic_phrases`: those of the
     topic's form and its aliases that other chunks are searched for.
     `name_words`: the words of the text as names are compared; `tokens`: title, title and text as BM25 reads them, the
-    title with the headings above the chunk.
+    title with the headings above the chunk. `copy_keys`: see `graphwright.text.copies`.
     """
 
     forms: bytes
@@ -57,6 +58,7 @@ class ChunkRecord(NamedTuple):
     topic_phrases: bytes
     name_words: bytes
     tokens: bytes
+    copy_keys: bytes
 
     @classmethod
     def of(cls, title: str, text: str, extraction: Extraction, heading: str = "") -> ChunkRecord:
@@ -106,6 +108,7 @@ class ChunkRecord(NamedTuple):
             terminate(phrases),
             terminate([" ".join(name_words(text))]),
             terminate([" ".join(terms(f"{full}\n{full}\n{text}" if full else text))]),
+            _numbers(copy_keys(text)),
         )
 
     def extraction(self) -> Extraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from graphwright.data.document import Document
 
@@ -24,6 +24,14 @@ def content_hash(document: Document) -> bytes:
 def id_digest(document: str) -> str:
     """Return a digest of the id of a document, from which the id cannot be read."""
     return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def text_digest(chunks: Iterable[bytes]) -> bytes:
+    """Return sixteen bytes that change with the texts of a document's chunks."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in chunks:
+        digest.update(len(text).to_bytes(8, "little") + text)
+    return digest.digest()
 
 
 def chunk_digest(text: bytes, record: Sequence[bytes | int]) -> bytes:

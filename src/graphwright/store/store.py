@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from graphwright.data.document import Chunk, Document
@@ -17,7 +18,7 @@ from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord
-from graphwright.store.digests import chunk_digest, content_hash, id_digest
+from graphwright.store.digests import chunk_digest, content_hash, id_digest, text_digest
 from graphwright.store.record_blobs import encoded_records, is_damaged
 from graphwright.store.settings import Settings
 from graphwright.store.store_file import StoreFile
@@ -114,6 +115,15 @@ class Store(StoreFile):
         """Return the ids of the documents that are whole files, not rows of one."""
         return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE is_file"))
 
+    def text_digests(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """Return the digest of the texts of each of these documents, by id."""
+        rows = self._read(
+            "SELECT d.id, c.text FROM chunks c JOIN documents d ON d.number = c.document "
+            f"WHERE d.id {_LISTED} ORDER BY d.id, c.ordinal",
+            (json.dumps(list(ids)),),
+        )
+        return {id: text_digest(text for _, text in part) for id, part in groupby(rows, lambda row: row[0])}
+
     def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
         """Add a document, or replace the document with its id; `folder`: the folder that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
@@ -184,14 +194,14 @@ class Store(StoreFile):
         )
         return [StoredChunk._make((*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:])) for row in rows]
 
-    def extractions(self, document: str, title: str) -> dict[str, tuple[Extraction, str]]:
+    def extractions(self, document: str, title: str | None = None) -> dict[str, tuple[Extraction, str]]:
         """Return the extraction of each chunk of a document, and its extractor, by the chunk's text.
 
-        Empty if the document is not stored or has another title; pending chunks are left out.
+        Empty if the document is not stored or has another title than `title`; pending chunks are left out.
         """
         rows = self._read(
             f"SELECT c.text, c.extractor, {_RECORD} FROM chunks c JOIN documents d ON d.number = c.document "
-            "WHERE d.id = ? AND d.title = ? AND c.pending IS NULL",
+            "WHERE d.id = ? AND d.title = coalesce(?, d.title) AND c.pending IS NULL",
             (document, title),
         )
         return {row[0].decode("utf-8", "surrogatepass"): (ChunkRecord(*row[2:]).extraction(), row[1]) for row in rows}

@@ -233,6 +233,7 @@ class Combination:
             documents=TextColumn.joined((added.documents, self.nodes.ids)),
             titles=TextColumn.joined((added.titles.gather(np.arange(d)), self.nodes.names, sections)),
             places=TextColumn.joined((added.places, TextColumn.of_bytes([b""] * q))),
+            copy_keys=np.concatenate((added.copy_keys, np.zeros((q, added.copy_keys.shape[1]), np.int32))),
         )
 
     def _aliases(self) -> tuple[TextColumn, Ints]:

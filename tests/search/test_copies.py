@@ -1,0 +1,63 @@
+"""Copies in an index: one place in a ranking, one citation, and a report of copied documents."""
+
+from pathlib import Path
+
+import pytest
+
+from graphwright import Index
+from graphwright.models import HashEncoder
+
+BODY = "The Solvang dam was built by Kari Lund in 1957. It holds back 3 million cubic metres."
+OTHERS = [
+    {"id": "lund.txt", "text": "Kari Lund was born in Narvik. She studied in Bergen."},
+    {"id": "ferry.txt", "text": "The ferry to Solvang leaves at noon."},
+]
+
+
+def make(path: Path, documents: list[dict[str, str]]) -> Index:
+    index = Index.create(path, encoder=HashEncoder())
+    index.add(documents)
+    return index
+
+
+@pytest.mark.parametrize("method", ["bm25", "vector", "hybrid", "ppr", "multihop"])
+def test_retrieve_copies_take_one_place(method: str, tmp_path: Path) -> None:
+    copies = [{"id": f"backup/{n}.txt", "text": f"Copy {n}\n\n{BODY}\n\nPrinted in 202{n}"} for n in range(6)]
+    index = make(tmp_path / "ix", [*copies, *OTHERS])
+    found = index.retrieve("Who built the Solvang dam?", method, top_k=3).passages
+    assert found is not None and sum(p.document.startswith("backup/") for p in found) == 1
+    assert "ferry.txt" in {p.document for p in found}
+
+
+def test_ask_citation_names_other_copies(tmp_path: Path) -> None:
+    index = make(
+        tmp_path / "ix", [{"id": "a.txt", "text": BODY}, {"id": "b.txt", "text": f"{BODY}\n\nPage 4"}, *OTHERS]
+    )
+    answer = index.ask("Who built the Solvang dam?", "bm25").answer
+    assert answer is not None
+    dam = [cited for cited in answer.citations if cited.document in ("a.txt", "b.txt")]
+    assert [{cited.document, *cited.also_in} for cited in dam] == [{"a.txt", "b.txt"}]
+    assert dam[0].to_dict()["also_in"] == list(dam[0].also_in)
+
+
+def test_retrieve_of_dated_copies_the_newest_is_shown(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for year in (2021, 2024, 2022):
+        (folder / f"dam-{year}.txt").write_text(f"{year}\n\n{BODY}\n")
+    index = Index.create(tmp_path / "ix", encoder=HashEncoder())
+    index.add(folder)
+    found = index.retrieve("Who built the Solvang dam?", "bm25").passages
+    assert found is not None and [p.document for p in found] == ["dam-2024.txt"]
+
+
+def test_copies_documents_are_reported_with_their_original(tmp_path: Path) -> None:
+    index = make(tmp_path / "ix", [{"id": "b.txt", "text": BODY}, *OTHERS])
+    index.add([{"id": "a.txt", "text": f"{BODY}\n\nPage 1"}, {"id": "c.txt", "text": BODY}])
+    assert index.copies(["a.txt", "c.txt", "lund.txt"]) == {"a.txt": "b.txt", "c.txt": "a.txt"}
+    assert index.copies(["lund.txt"]) == {}
+
+
+def test_retrieve_without_copies_ranks_no_more_passages(tmp_path: Path) -> None:
+    index = make(tmp_path / "ix", OTHERS)
+    assert "DistinctPassages" not in repr(index.method("bm25"))
