@@ -12,7 +12,7 @@ from graphwright.data.document import Document, Skipped
 from graphwright.data.file_documents import OFFICE, Allowance, FileReader
 from graphwright.data.folders import files
 from graphwright.data.formats.format import MAX_BYTES, NO_MAILS, File, KnownMails
-from graphwright.data.formats.mail import MAIL_SUFFIXES, known_mails
+from graphwright.data.formats.mail import MAIL_SUFFIXES, MAILDIR, known_mails
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.rows import has_rows, read_rows
@@ -85,7 +85,7 @@ def _read(
             skipped.append(item)
 
     chosen = list(files(roots, note, excluded, options))
-    mails = known_mails(File(path.name, path) for path, _ in chosen if path.suffix.lower() in MAIL_SUFFIXES)
+    mails = known_mails(File(path.name, path) for path, _ in chosen if _is_mail(path))
     for number, (path, name) in enumerate(chosen):
         if report is not None:
             report(number, len(chosen))
@@ -105,6 +105,10 @@ def _read(
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in skipped[:5])
         reason = f"{counted(len(chosen), 'file')}, none with text. {reasons}" if chosen else _no_file(options, reasons)
         raise DataError(f"nothing to read in {', '.join(map(str, roots))}: {reason}.")
+
+
+def _is_mail(path: Path) -> bool:
+    return path.suffix.lower() in MAIL_SUFFIXES or path.parent.name in MAILDIR
 
 
 def _no_file(options: ReadOptions, reasons: str) -> str:
