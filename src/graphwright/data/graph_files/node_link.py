@@ -15,7 +15,7 @@ _EDGES = ("edges", "links", "rels", "relationships")
 _ENDS = (("source", "target"), ("from", "to"), ("_from", "_to"))
 _IDS = ("id", "key", "_id")
 _PACKED = ("data", "attributes", "metadata")  # objects in a row that hold its attributes
-_STRUCTURE = frozenset({*_IDS, *_PACKED, *(end for ends in _ENDS for end in ends), "parent", "group"})
+_STRUCTURE = frozenset({*_IDS, "source", "target"})
 _CYTOSCAPE = frozenset({"SUID", "shared_name", "shared name", "shared_interaction", "shared interaction", "selected"})
 
 
@@ -110,12 +110,9 @@ def _key(row: Any) -> Any:
     return next((row[name] for name in _IDS if name in row), None) if isinstance(row, dict) else None
 
 
-def _ends(row: Any) -> tuple[Any, Any] | None:
-    """Return the ids of the ends of an edge, None if a row has none."""
-    found = (
-        ((row[head], row[tail]) for head, tail in _ENDS if head in row and tail in row) if isinstance(row, dict) else ()
-    )
-    return next(iter(found), None)
+def _ends(row: Any) -> tuple[str, str] | None:
+    """Return the keys of the ends of an edge, None if a row has none."""
+    return next((ends for ends in _ENDS if isinstance(row, dict) and row.keys() >= {*ends}), None)
 
 
 def _add_node(graph: PropertyGraph, place: str, row: Any, number: int | None) -> None:
@@ -127,9 +124,10 @@ def _add_node(graph: PropertyGraph, place: str, row: Any, number: int | None) ->
     key = number if _key(row) is None else _key(row)
     if key is None or not isinstance(row, dict):
         raise DataError(f"{place} is {str(row)[:80]!r}; expected an object with an id.")
-    graph.nodes.append(node_of(key, _attributes(row)))
-    if "data" in row and isinstance(parent := row.get("parent"), str | int):
+    attributes = _attributes(row)
+    if _object(row, "data") and isinstance(parent := attributes.pop("parent", None), str | int):
         graph.edges.append(edge_of(key, parent, {}, GROUP))
+    graph.nodes.append(node_of(key, attributes))
 
 
 def _add_edge(graph: PropertyGraph, place: str, row: Any) -> None:
@@ -139,8 +137,9 @@ def _add_edge(graph: PropertyGraph, place: str, row: Any) -> None:
     row = _unpacked(row)
     if (ends := _ends(row)) is None:
         raise DataError(f"{place} is {str(row)[:80]!r}; expected an object with source and target.")
-    attributes = {k: v for k, v in _attributes(row).items() if "interaction" not in row or k != "name"}
-    graph.edges.append(edge_of(*ends, attributes))
+    used = {*ends, "name"} if "interaction" in row else {*ends}
+    attributes = {key: value for key, value in _attributes(row).items() if key not in used}
+    graph.edges.append(edge_of(row[ends[0]], row[ends[1]], attributes))
 
 
 def _unpacked(row: Any) -> Any:
@@ -149,7 +148,7 @@ def _unpacked(row: Any) -> Any:
 
 
 def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
-    left_out = _STRUCTURE | _CYTOSCAPE if "SUID" in row else _STRUCTURE
+    left_out = {*_STRUCTURE, *(name for name in _PACKED if _object(row, name)), *(_CYTOSCAPE if "SUID" in row else ())}
     return {name: value for name, value in row.items() if name not in left_out}
 
 
