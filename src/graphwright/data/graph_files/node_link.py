@@ -143,8 +143,13 @@ def _add_edge(graph: PropertyGraph, place: str, row: Any) -> None:
 
 
 def _unpacked(row: Any) -> Any:
-    """Return a row with the attributes that it has in an object of its own."""
-    return row if not isinstance(row, dict) else row | {k: v for name in _PACKED for k, v in _object(row, name).items()}
+    """Return a row with the attributes that it has in an object of its own; Cytoscape has all of them in `data`."""
+    if not isinstance(row, dict):
+        return row
+    data = _object(row, "data")
+    if _key(data) is not None or _ends(data):
+        return data | {"data": data}
+    return row | {key: value for name in _PACKED for key, value in _object(row, name).items()}
 
 
 def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,12 +79,14 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     skipped = int(declared is not None)
     known = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else ""
     dialect = _dialect(sample[skipped:], known)
-    rows = (
+    rows: Iterator[CellRow] = (
         CellRow(number + skipped, [cell.strip("\ufeff \t\xa0\r\n") for cell in cells])
         for number, cells in table_rows(chain(sample[skipped:], source), dialect, f"{path}, ")
         if not _RULE.fullmatch("".join(cells))
     )
     head = list(_first(rows, lambda row: sum(map(len, row.cells))))
+    if all(len(row.cells) > 2 and not (row.cells[0] or row.cells[-1]) for row in head if any(row.cells)):
+        head, rows = [*map(_unframed, head)], map(_unframed, rows)
     above = _above(head)
     lines_above = [": ".join(filter(None, map(cell_text, row.cells))) for row in head[:above]]
     if any(lines_above):
@@ -92,6 +94,11 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     table = Table(chain(_with_corner(head[above:]), rows), assume=lambda row: True, is_sheet=True, min_columns=1)
     for item in table.items():
         yield item.number, item if isinstance(item, Note) else _record(item)
+
+
+def _unframed(row: CellRow) -> CellRow:
+    """Return a row without its outer cells, as a delimiter stands before the first and behind the last."""
+    return row._replace(cells=row.cells[1:-1])
 
 
 def _first(items: Iterator[Item], size: Callable[[Item], int]) -> Iterator[Item]:
