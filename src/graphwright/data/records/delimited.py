@@ -96,6 +96,23 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
         yield item.number, item if isinstance(item, Note) else _record(item)
 
 
+def table_of(lines: Sequence[str]) -> list[CellRow] | None:
+    """Return the rows of a text all of whose lines are those of one table with a header; None for another text.
+
+    >>> [row.cells for row in table_of(["river\\tkm", "Mur\\t464", "Enns\\t254"]) or ()]
+    [['river', 'km'], ['Mur', '464'], ['Enns', '254']]
+    """
+    lines = [line for line in lines if line.strip() and not _RULE.fullmatch(line)]
+    dialect = _dialect(lines, "")
+    share, width = _regularity(lines, dialect)
+    if share < 1 or width < (2 if dialect.delimiter == "\t" else 3) or len(lines) <= _MIN_TABLE:
+        return None
+    rows = [CellRow(number, [cell.strip() for cell in cells]) for number, cells in table_rows(lines, dialect)]
+    if not any(row.cells[0] or row.cells[-1] for row in rows):
+        rows = [*map(_unframed, rows)]
+    return rows if header_evidence(rows) > 0 else None
+
+
 def _unframed(row: CellRow) -> CellRow:
     """Return a row without its outer cells, as a delimiter stands before the first and behind the last."""
     return row._replace(cells=row.cells[1:-1])
