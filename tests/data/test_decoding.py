@@ -39,6 +39,21 @@ def test_decode_code_page_is_detected(codec: str, repeats: int, around: str) -> 
     assert decode(text.encode(codec)) == text
 
 
+@pytest.mark.parametrize(
+    ("codec", "words"),
+    [
+        ("cp1251", "Лампа Тверь Стул Омск Шкаф Казань"), ("cp932", "品番 六角ボルト 数量 ワッシャー 新潟市 佐藤健二"),
+        ("gb18030", "产品 台灯 上海 椅子 北京 桌子 广州 柜子 深圳"), ("cp1256", "المنتج مصباح السعر كرسي طاولة"),
+        ("cp949", "제품 램프 가격 의자 재고 책상"), ("cp850", "Stück Größe grün Färöer"),
+        ("cp1250", "Łódź Wisła Białystok"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["{};12,50\n", '{{"name": "{}", "id": 7}}\n', "<td>{}</td>", "1,{},2024-05-01\n"])
+def test_decode_code_page_between_marks_of_a_format_is_detected(codec: str, words: str, form: str) -> None:
+    text = "".join(form.format(word) for word in words.split())
+    assert decode(text.encode(codec)) == text
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_decode_utf8_is_read_as_utf8(text: str) -> None:
     if "\0" not in text:

@@ -80,6 +80,8 @@ def _source(files: list[Path], triples: TripleFileOptions) -> Any:
         return files
     dumps = [dump_of(file, **table, named_graph=triples.named_graph) for file in files]
     for dump in dumps:
+        if unread := getattr(dump, "unread", ()):
+            note(f"note: columns of {dump.path} that are not read: {', '.join(unread)}.")
         if getattr(dump, "may_have_header", False):
             note(
                 f"note: the first row of {dump.path} was read as a triple. No other row has any of its parts; if it "

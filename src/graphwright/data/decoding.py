@@ -29,6 +29,7 @@ _MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_JSON = (".geojson", ".topojson", ".har", ".jsonc", ".webmanifest")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _ALL_HIGH = bytes(range(128, 256))
@@ -121,7 +122,7 @@ def suffix_of(path: Path) -> str:
     ('.jsonl', '.json')
     """
     suffix = Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
-    return ".json" if suffix == ".geojson" else suffix
+    return ".json" if suffix in _JSON else suffix
 
 
 def stem(path: Path) -> str:

@@ -13,7 +13,7 @@ from graphwright.data.document import Document, Skipped
 from graphwright.data.file_documents import OFFICE, Allowance, FileReader
 from graphwright.data.folders import files
 from graphwright.data.formats.format import MAX_BYTES, NO_MAILS, File, KnownMails
-from graphwright.data.formats.mail import MAIL_SUFFIXES, known_mails
+from graphwright.data.formats.mail import MAIL_SUFFIXES, MAILDIR, known_mails
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.rows import has_rows, read_rows
@@ -88,7 +88,7 @@ def _read(
             skipped.append(item)
 
     chosen = list(files(roots, note, excluded, options))
-    mails = known_mails(File(path.name, path) for path, _ in chosen if path.suffix.lower() in MAIL_SUFFIXES)
+    mails = known_mails(File(path.name, path) for path, _ in chosen if _is_mail(path))
     sizes = [_size(path) for path, _ in chosen]
     before, total = 0, sum(sizes)
     for (path, name), size in zip(chosen, sizes, strict=True):
@@ -120,6 +120,10 @@ def _size(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size
     return 0
+
+
+def _is_mail(path: Path) -> bool:
+    return path.suffix.lower() in MAIL_SUFFIXES or path.parent.name in MAILDIR
 
 
 def _no_file(options: ReadOptions, reasons: str) -> str:

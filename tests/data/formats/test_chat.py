@@ -30,6 +30,23 @@ LOGS = {
         "2026년 5월 14일 오후 6:02, Dana : Is the gate open?\n"
         "2026년 5월 14일 오후 6:03, Femi Ade : No.\nIt opens at noon.\n"
     ),
+    "whatsapp_french.txt": (
+        "14/05/2026 à 18:02 - Dana: Is the gate open?\n14/05/2026 à 18:03 - Femi Ade: No.\nIt opens at noon.\n"
+    ),
+    "whatsapp_spanish.txt": (
+        "14/5/26, 6:02 p.\xa0m. - Dana: Is the gate open?\n14/5/26, 6:03 p.\xa0m. - Femi Ade: No.\nIt opens at noon.\n"
+    ),
+    "whatsapp_chinese.txt": (
+        "2026/5/14 晚上6:02 - Dana: Is the gate open?\n2026/5/14 晚上6:03 - Femi Ade: No.\nIt opens at noon.\n"
+    ),
+    "whatsapp_arabic.txt": (
+        "١٤\u200f/٥\u200f/٢٠٢٦، ٦:٠٢ م - Dana: Is the gate open?\n"
+        "١٤\u200f/٥\u200f/٢٠٢٦، ٦:٠٣ م - Femi Ade: No.\nIt opens at noon.\n"
+    ),
+    "kakao_desktop.txt": (
+        "--------------- 2026년 5월 14일 목요일 ---------------\n[Dana] [오후 6:02] Is the gate open?\n"
+        "[Femi Ade] [오후 6:03] No.\nIt opens at noon.\n"
+    ),
     "line.txt": "2026/05/14(Thu)\n18:02\tDana\tIs the gate open?\n18:03\tFemi Ade\tNo.\nIt opens at noon.\n",
 }
 TRANSCRIPTS = {
@@ -125,3 +142,8 @@ def test_read_documents_long_turn_repeats_its_speaker(tmp_path: Path) -> None:
 def test_read_documents_other_text_stays_as_it_is(tmp_path: Path, content: str) -> None:
     document = read(tmp_path, "a.txt", content)
     assert document.text.strip() == content.strip() and [record.type for record in document.records] == ["document"]
+
+
+def test_read_documents_chat_number_of_a_telephone_is_a_speaker(tmp_path: Path) -> None:
+    text = "3/14/26, 9:05 PM - Ann: Who?\n3/14/26, 9:06 PM - +47 912 34 567: <Media omitted>\n"
+    assert turns(read(tmp_path, "a.txt", text))[1] == ("+47 912 34 567", "2026-03-14 21:06", "<Media omitted>")

@@ -137,6 +137,15 @@ FORMS = {
         "Thanks.\n\n-----Mensaje original-----\nDe: Anna Öller\nEnviado el: domingo, 1 de marzo de 2026 9:10\n"
         "Para: Dora Neu\nAsunto: Pump\n\n{0}"
     ),
+    "chinese": (
+        "Thanks.\n\n发件人：Anna Öller <anna@example.org>\n发送时间：2026年3月1日 9:10\n"
+        "收件人：Dora Neu <dora@example.org>\n主题：Pump\n\n{0}"
+    ),
+    "subject_first": (
+        "Thanks.\n\n-------- Weitergeleitete Nachricht --------\nBetreff: \tPump\n"
+        "Datum: \tSun, 1 Mar 2026 09:10:00 +0100\n"
+        "Von: \tAnna Öller <anna@example.org>\nAn: \tDora Neu <dora@example.org>\n\n\n{0}"
+    ),
     "html": (
         "<div>Thanks.</div><div class=gmail_quote><div>On Sun, Mar 1, 2026 at 9:10 AM Anna Öller "
         "&lt;anna@example.org&gt; wrote:<br></div><blockquote class=gmail_quote><div>{1}</div></blockquote></div>"
@@ -145,14 +154,14 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("answered", [(1,), ()])
+@pytest.mark.parametrize(("answered", "end"), [((1,), "\n"), ((), "\r\n")])
 def test_read_documents_quotation_of_mail_beside_is_left_out(
-    tmp_path: Path, form: str, answered: tuple[int, ...]
+    tmp_path: Path, form: str, answered: tuple[int, ...], end: str
 ) -> None:
     quoted = FIRST.replace("\n", "\n> ") if "> {}" in FORMS[form] else FIRST
     reply = mail("Bert Ro", 2, FORMS[form].format(quoted, FIRST.replace("\n", "<br>")), *answered)
     (tmp_path / "1.eml").write_text(mail("Anna Öller", 1, FIRST), encoding="utf-8")
-    (tmp_path / "2.eml").write_text(reply, encoding="utf-8")
+    (tmp_path / "2.eml").write_text(reply, encoding="utf-8", newline=end)
     _, second = read_documents([tmp_path], print)
     assert second.text.endswith("\n\nThanks.")
     assert mails_of(second) == [("Bert Ro", "2026-03-02 09:10", "Thanks.", False)]
@@ -162,7 +171,7 @@ def test_read_documents_quotation_of_mail_beside_is_left_out(
 def test_read_documents_quotation_of_missing_mail_is_record_of_its_author(tmp_path: Path, form: str) -> None:
     quoted = FIRST.replace("\n", "\n> ") if "> {}" in FORMS[form] else FIRST
     reply = mail("Bert Ro", 2, FORMS[form].format(quoted, FIRST.replace("\n", "<br>")), 1)
-    (tmp_path / "2.eml").write_text(reply, encoding="utf-8")
+    (tmp_path / "2.eml").write_text(reply, encoding="utf-8", newline="\r\n")
     [document] = read_documents([tmp_path], print)
     assert mails_of(document) == [
         ("Bert Ro", "2026-03-02 09:10", "Thanks.", False),
@@ -205,3 +214,14 @@ def test_mail_block_of_settings_is_no_quotation() -> None:
     text = "Please come.\n\nWhen: 2 March 2026 10:00\nWhere: Graz\nWho: anna@example.org\n\nBring food.\n"
     (part,) = read(File("a.eml", content=mail("Anna Öller", 1, text).encode()))
     assert isinstance(part, Extracted) and part.text.endswith(text.strip()) and len(part.records) == 1
+
+
+def test_read_documents_files_of_maildir_and_apple_mail_are_mails(tmp_path: Path) -> None:
+    first = mail("Anna Öller", 1, FIRST).encode()
+    reply = mail("Bert Ro", 2, FORMS["outlook"].format("", FIRST), 1).encode()
+    (tmp_path / "cur").mkdir()
+    (tmp_path / "cur" / "1772438400.M1P1.host:2,S").write_bytes(first)
+    (tmp_path / "2.emlx").write_bytes(b"%d\n%s<plist><dict/></plist>\n" % (len(reply), reply))
+    second, one = read_documents([tmp_path], print)
+    assert mails_of(one)[0][:2] == ("Anna Öller", "2026-03-01 09:10") and one.text.endswith("a minute.\nAnna")
+    assert second.text.endswith("\n\nThanks.")

@@ -115,3 +115,23 @@ def test_read_documents_xml_texts_with_a_name_are_fields_of_that_name(tmp_path: 
 def test_read_documents_xml_texts_with_a_unit_keep_their_name(tmp_path: Path) -> None:
     [(_, fields)] = facts(read(tmp_path, "a.xml", '<r><p><sku>K</sku><price unit="EUR">12</price></p></r>'))
     assert fields == [("sku", "K"), ("price", "12"), ("price.unit", "EUR")]
+
+
+def test_read_documents_xml_element_alone_in_the_root_is_as_the_root(tmp_path: Path) -> None:
+    source = "<rss><channel><title>News</title><item><title>Berth 12</title></item></channel></rss>"
+    assert facts(read(tmp_path, "a.xml", source))[-1] == ("item", [("title", "Berth 12"), ("channel.title", "News")])
+
+
+def test_read_documents_xml_elements_without_text_are_objects(tmp_path: Path) -> None:
+    source = '<suite><case name="adds"/><case name="subs"><failure message="3">trace</failure></case></suite>'
+    assert [fields[0] for _, fields in facts(read(tmp_path, "a.xml", source))] == [("name", "adds"), ("name", "subs")]
+
+
+def test_read_documents_logfmt_lines_are_records(tmp_path: Path) -> None:
+    document = read(
+        tmp_path, "app.log", 'level=info msg="up \\"now\\"" port=80\nlevel=error msg=full disk=\nplain line\n'
+    )
+    assert facts(document)[-2:] == [
+        ("app", [("level", "error"), ("msg", "full")]), ("app", [("", "plain line")]),
+    ]  # fmt: skip
+    assert 'msg: up "now"; port: 80.' in document.text

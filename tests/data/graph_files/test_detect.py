@@ -221,3 +221,8 @@ def test_dump_of_damaged_gzip_raises_with_remedy(name, tmp_path):
             DataError, match=r"gz cannot be read to its end \(.+\)\. Fetch or pack it again, or remove \.gz"
         ):
             dump_of(path)
+
+
+def test_dump_of_columns_that_are_not_read_are_named(tmp_path):
+    (tmp_path / "a.csv").write_text("subject,predicate,object,source\nAda,knows,Bo,letter 5\n")
+    assert dump_of(tmp_path / "a.csv").unread == ("source",)

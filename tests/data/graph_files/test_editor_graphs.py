@@ -215,3 +215,36 @@ def test_read_gexf_attribute_outside_of_a_graph_is_no_crash(tmp_path):
     path.write_text('<attribute id="0" title="year"><default>1</default></attribute>\n<nodes/>', encoding="utf-8")
     with pytest.raises(DataError, match=r"cut\.gexf"):
         read_property_graph([path])
+
+
+def test_read_graphml_labels_of_neo4j_are_types(tmp_path):
+    path = graphml(
+        tmp_path,
+        '<key id="n" for="node" attr.name="name"/><key id="labels" for="node" attr.name="labels"/>'
+        '<key id="label" for="edge" attr.name="label"/><graph><node id="n0" labels=":Person:Pilot">'
+        '<data key="labels">:Person:Pilot</data><data key="n">Ada</data></node><node id="n1"><data key="n">Bo</data>'
+        '</node><edge source="n0" target="n1" label="KNOWS"><data key="label">KNOWS</data></edge></graph>',
+    )
+    assert triples_of(graph_at(path)) == [
+        ("Ada", "KNOWS", "Bo"), ("Ada", "type", "Person"), ("Ada", "type", "Pilot"),
+    ]  # fmt: skip
+
+
+def test_read_graphml_labels_in_html_and_of_yed_live_are_names(tmp_path):
+    label = "&lt;html&gt;&lt;b&gt;Pump&lt;/b&gt; House&lt;/html&gt;"
+    path = graphml(
+        tmp_path,
+        '<key for="node" id="d6" yfiles.type="nodegraphics"/><key id="d1" for="node" attr.name="NodeLabels"/><graph>'
+        f'<node id="a"><data key="d6"><y:ShapeNode><y:NodeLabel>{label}</y:NodeLabel></y:ShapeNode></data></node>'
+        '<node id="b"><data key="d1"><y:Label><y:Label.Text>Tank</y:Label.Text></y:Label></data></node>'
+        '<edge source="a" target="b"/></graph>',
+    )
+    assert triples_of(graph_at(path)) == [("Pump House", "linked to", "Tank")]
+
+
+def test_read_gml_groups_of_yed_are_relations(tmp_path):
+    path = tmp_path / "a.gml"
+    path.write_text(
+        'graph [ node [ id 0 label "Plant" isGroup 1 ] node [ id 1 label "Hall" gid 0 ] edge [ source 1 target 0 ] ]'
+    )
+    assert set(triples_of(graph_at(path))) == {("Hall", "part of", "Plant"), ("Hall", "linked to", "Plant")}

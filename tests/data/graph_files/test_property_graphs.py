@@ -8,7 +8,8 @@ from tests.adapters.graphs import RIVERS, TRIPLES, content
 
 from graphwright import Graph, Index
 from graphwright.build.imports.assembly import graph_of
-from graphwright.data.graph_files.read_graph import read_property_graph
+from graphwright.data.graph_files.detect import dump_of
+from graphwright.data.graph_files.read_graph import is_property_graph, read_property_graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export
 from graphwright.models import HashEncoder
@@ -168,3 +169,54 @@ def test_read_property_graph_cytoscape_elements_are_read(tmp_path):
         ("binds", "GAL4"), ("score", "2"), ("tags", "a"), ("tags", "b"),
     ]  # fmt: skip
     assert graph.edge_text(0) == "GAL4 binds GAL4"
+
+
+NODES = [{"id": "a", "label": "Ada", "group": 3}, {"id": "b", "label": "Bo"}]
+KNOWS = {"source": "a", "target": "b", "label": "knows", "since": 2004}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"nodes": NODES, "edges": [{"from": "a", "to": "b", "label": "knows", "since": 2004}]},  # vis.js
+        {"nodes": [{"label": "Ada", "group": 3}, {"label": "Bo"}], "links": [KNOWS | {"source": 0, "target": 1}]},  # d3
+        {
+            "nodes": [{"key": row["id"], "attributes": row} for row in NODES],
+            "edges": [{"source": "a", "target": "b", "attributes": {"label": "knows", "since": 2004}}],
+        },  # sigma.js
+        [{"data": row} for row in (*NODES, KNOWS)],
+        {"elements": [{"group": "nodes", "data": row} for row in NODES] + [{"group": "edges", "data": KNOWS}]},
+        {"graphs": [{"nodes": {row["id"]: row for row in NODES}, "edges": [KNOWS]}]},
+        {
+            "nodes": NODES,
+            "adjacency": [
+                [{"id": "b", "label": "knows", "since": 2004}],
+                [{"id": "a", "label": "knows", "since": 2004}],
+            ],
+        },  # networkx
+    ],
+)
+def test_read_property_graph_json_of_other_programs_gives_same(tmp_path, value):
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    graph = read(tmp_path / "a.json")
+    assert {graph.triple(edge) for edge in graph.edges.tolist()} == {("Ada", "knows", "Bo"), ("Ada", "group", "3")}
+    assert graph.edge_text(0) == "Ada knows Bo (since 2004)"
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_read_property_graph_tables_of_gephi_are_joined(tmp_path, mark):
+    (tmp_path / "nodes.csv").write_text("Id,Label,founded\n1,Lindhof,1874\n2,Marta,\n".replace(",", mark))
+    edges = "Source,Target,Type,Id,Label,Weight\n2,1,Directed,0,owns,1.0\n".replace(",", mark)
+    (tmp_path / "edges.csv").write_text(edges)
+    graph = read(tmp_path / "nodes.csv", tmp_path / "edges.csv")
+    assert [graph.triple(edge) for edge in graph.edges.tolist()] == [
+        ("Marta", "owns", "Lindhof"), ("Lindhof", "founded", "1874"),
+    ]  # fmt: skip
+
+
+def test_import_json_ld_in_a_file_of_json_is_rdf(tmp_path):
+    value = {"@context": {"@vocab": "http://schema.org/"}, "@id": "#a", "name": "Ada", "knows": {"@id": "#b"}}
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    assert not is_property_graph(tmp_path / "a.json")
+    index = Index.from_graph(tmp_path / "index", dump_of(tmp_path / "a.json"), encoder=HashEncoder())
+    assert index.graph.triple(0)[:2] == ("Ada", "knows")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,11 @@ def rows(path: Path) -> list[tuple[int, TableRecord | Note | str]]:
         ("a.csv", ("Lampen 2025\nStand;01.02.2025\n\n" + LAMPS).encode(), 5),
         ("a.csv", ("Lampen 2025;;\n" + LAMPS).encode(), 3),
         ("a.csv", LAMPS.replace(";", "^").encode(), 2),
+        ("a.csv", ('"EXTF";700;21;"Lampen";13\n' + LAMPS).encode(), 3),  # as DATEV writes it
+        ("a.csv", ("Stand;01.02.2025\n" + LAMPS).encode(), 3),
+        ("a.csv", LAMPS.replace(";", " ; ").encode(), 2),
+        ("a.csv", "\n".join(f'"{line}"'.replace(";", '", "') for line in LAMPS.split("\n")[:3]).encode(), 2),
+        ("a.csv", re.sub("(?m)^(.+)$", r"|\1|", "+---+---+\n" + LAMPS.replace(";", " | ")).encode(), 3),
         ("a.csv", "\n".join(f"'{line}'".replace(";", "','") for line in LAMPS.split("\n")[:3]).encode(), 2),
     ],
 )
@@ -55,6 +61,16 @@ def test_read_table_quotes_of_other_programs_are_read(tmp_path: Path, text: str,
     (tmp_path / "a.csv").write_text(text)
     records = [row for _, row in rows(tmp_path / "a.csv") if isinstance(row, TableRecord)]
     assert records[0] == {"id": "1", "note": expected} and len(records) > 1
+
+
+def test_read_table_names_of_rows_without_a_name_are_the_first_column(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('"mpg","cyl"\n"Mazda RX4",21,6\n"Valiant",18.1,4\n')  # as R writes it
+    assert rows(tmp_path / "a.csv")[0] == (2, {"column 1": "Mazda RX4", "mpg": "21", "cyl": "6"})
+
+
+def test_read_table_names_over_several_lines_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('name,"Allergies?\n(list them)"\nMia,nuts\nPer,none\n')
+    assert rows(tmp_path / "a.csv")[0][1] == {"name": "Mia", "Allergies? (list them)": "nuts"}
 
 
 def test_read_table_lines_above_are_a_note(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from graphwright.data.records.read import read_records
+from graphwright.data.records.read import json_value, read_records
 from graphwright.errors import DataError
 
 RECORDS = [{"id": 1, "graph": [["a", "r", "b"]], "at": {"title": "x"}}, {"id": 2, "graph": [], "at": {"title": "y"}}]
@@ -45,3 +45,11 @@ def test_read_records_damaged_parquet_is_named(tmp_path: Path) -> None:
     path.write_text("no parquet")
     with pytest.raises(DataError, match=r"q\.parquet: not a readable Parquet file: .*Fetch the file again"):
         list(read_records(path, ()))
+
+
+def test_json_value_comments_and_last_commas_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('// settings\n{"url": "http://a.b/c", /* two */ "ports": [1, 2,],\n}\n')
+    assert json_value(path) == {"url": "http://a.b/c", "ports": [1, 2]}
+    path.write_text('{"url": "http://a.b"')
+    assert json_value(path).startswith("not JSON")

@@ -23,11 +23,14 @@ from graphwright.text.characters import clean, file_name
 _FIELDS = ("from", "to", "cc", "date", "subject")
 _HEADER = re.compile(rb"[!-9;-~]{1,70}:")
 _SEPARATOR = re.compile(rb"From \S.{0,200}\d:\d\d")  # a sender and a date
+_EMLX = re.compile(rb"(\d{1,12}) *\r?\n")  # the number of bytes of a message, in a line before it
 _MAILBOX = re.compile(rb"From .*?\nFrom: ", re.DOTALL)
 _MALFORMED = (UnreadableError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
 _MAILBOXES = (".mbox", ".mbx")
-MAIL_SUFFIXES = (".eml", *_MAILBOXES)
+MAIL_SUFFIXES = (".eml", ".emlx", *_MAILBOXES)
 """Suffixes of files of mails."""
+MAILDIR = ("cur", "new")
+"""Folders of a Maildir, whose files are a message each."""
 _MAX_PARTS = 1_000  # of a message
 _MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 
@@ -38,12 +41,30 @@ def read(file: File) -> Iterator[Part]:
     A line `From ` of a mailbox before it is left out. So are quotations of mails that are read with it; any other
     quotation stays, and is a record of its own.
     """
-    data = file.data().lstrip(b"\r\n")
-    if data.startswith(b"From "):
-        data = data.partition(b"\n")[2]
+    data = _without_frame(file.data())
     if not _HEADER.match(data):
         raise UnreadableError("not an e-mail: it does not begin with a header")
     yield from _message(data, "", _place(file, ""), file.mails)
+
+
+def _without_frame(data: bytes) -> bytes:
+    """Return the bytes of a message without the line of a mailbox before it, or what Apple Mail writes around it."""
+    data = data.lstrip(b"\r\n")
+    if data.startswith(b"From "):
+        return data.partition(b"\n")[2]
+    if match := _EMLX.match(data):
+        return data[match.end() :][: int(match[1])]
+    return data
+
+
+def is_mail(head: bytes, _suffix: str = "") -> bool:
+    """Return whether the first bytes of a file are the headers of a message, as in a folder of Maildir."""
+    names = {
+        line.partition(b":")[0].lower()
+        for line in head.replace(b"\r", b"").partition(b"\n\n")[0].split(b"\n")
+        if _HEADER.match(line)
+    }
+    return bool(_HEADER.match(head)) and names >= {b"from", b"date"} and bool(names & {b"message-id", b"received"})
 
 
 def read_mailbox(file: File) -> Iterator[Part]:
@@ -109,7 +130,7 @@ def known_mails(files: Iterable[File]) -> KnownMails:
     for file in files:
         try:
             is_box = PurePath(file.name).suffix.lower() in _MAILBOXES
-            for number, data in enumerate(_messages(file) if is_box else (file.data(),), start=1):
+            for number, data in enumerate(_messages(file) if is_box else (_without_frame(file.data()),), start=1):
                 message = _parsed(data)
                 ids.update(_ids(message, "message-id"))
                 found = quoted_parts(_texts(message)[0])
@@ -221,6 +242,7 @@ def _body(part: Message) -> tuple[str, list[str]]:
         text = data.decode(charset or "utf-8")
     except (LookupError, UnicodeDecodeError):
         text = decoded(data, charset) or ""
+    text = clean(text)
     if part.get_content_type() != "text/html":
         return text, []
     page = html_text(marked_quotations(text))
@@ -228,6 +250,6 @@ def _body(part: Message) -> tuple[str, list[str]]:
 
 
 FORMATS = (
-    Format("e-mail", (".eml",), read),
+    Format("e-mail", (".eml", ".emlx"), read, by_content=is_mail),
     Format("mailbox", _MAILBOXES, read_mailbox, by_content=lambda head, _: bool(_MAILBOX.match(head[:4096]))),
 )

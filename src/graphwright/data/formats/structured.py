@@ -1,21 +1,27 @@
-"""YAML, TOML and XML: their objects as text with the keys, and as records."""
+"""YAML, TOML, INI, XML and logfmt: their objects as text with the keys, and as records."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from configparser import Error as ConfigParserError
+from configparser import RawConfigParser
 from functools import cache
 from typing import Any
 
 from graphwright.data.decoding import decode
-from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
+from graphwright.data.records.delimited import table_of
 from graphwright.data.records.objects import object_file
 from graphwright.data.records.record import file_type
+from graphwright.data.records.table import Table
 
+_XML = (".xml", ".rss", ".atom", ".opml", ".gpx", ".kml", ".xsd", ".wsdl")
 _PAIR = re.compile(r'([A-Za-z_][\w.-]*)=(?:"((?:[^"\\]|\\.)*+)"|([^\s"=]*+))(?!\S)')
 _LOGFMT = re.compile(rf"(?:{_PAIR.pattern}\s*)+")
+_PLAIN = (".txt", ".tab", ".dat", ".psv", "")
 _SAMPLE = 20  # lines
 
 
@@ -64,6 +70,17 @@ def toml_value(text: str) -> dict[str, Any] | None:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
+
+
+def ini_value(text: str) -> dict[str, dict[str, str]] | None:
+    """Return the sections of a text in INI; None for one that is not INI."""
+    parser = RawConfigParser(strict=False, allow_no_value=True)
+    parser.optionxform = str  # keys keep their case
+    try:
+        parser.read_string(text)
+    except ConfigParserError:
+        return None
+    return {name: {key: value or "" for key, value in parser[name].items()} for name in parser.sections()}
 
 
 def _read(parsed: Callable[[str], Any]) -> Callable[[File], Iterator[Extracted]]:
@@ -156,9 +173,24 @@ def _read_logfmt(file: File) -> Iterator[Extracted]:
     yield part or Extracted(file.text())
 
 
+def _is_table(head: bytes, suffix: str) -> bool:
+    lines = (decode(head) or "").split("\n")[:_SAMPLE] if suffix in _PLAIN else []
+    return table_of(lines[:-1] if len(lines) == _SAMPLE else lines) is not None
+
+
+def _read_table(file: File) -> Iterator[Extracted]:
+    """Yield the rows of a text that is a table, as sentences and records; another text as it is."""
+    text, builder = file.text(), TextBuilder()
+    rows = table_of(text.split("\n"))
+    builder.table(Table(rows or (), title=file_type(file.name)))
+    yield builder.extracted() if rows else Extracted(text)
+
+
 FORMATS = (
+    Format("table", (), _read_table, by_content=_is_table),
     Format("logfmt", (), _read_logfmt, by_content=_is_logfmt),
     Format("YAML", (".yaml", ".yml"), _read(yaml_value)),
-    Format("TOML", (".toml",), _read(toml_value)),
-    Format("XML", (".xml",), read_xml),
+    Format("TOML", (".toml", ".lock"), _read(toml_value)),
+    Format("INI", (".ini", ".cfg"), _read(ini_value)),
+    Format("XML", _XML, read_xml, by_content=lambda head, _: head.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"<?xml ")),
 )

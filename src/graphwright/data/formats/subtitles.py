@@ -45,7 +45,7 @@ def read(file: File) -> Iterator[Extracted]:
     else:
         cues = list(_events(text) if "[Events]" in text else _cues(text)) or list(_lyrics(text))
     if not cues:
-        raise UnreadableError("no subtitles: no text with a time")
+        raise UnreadableError("no subtitles: no line with two times and an arrow")
     names = _names(cues)
     parts = [part for cue in cues for part in _voices(cue, names)]
     yield turns_text(_turns(_without_rolling(parts)), "time")

@@ -73,7 +73,7 @@ def dump_of(
             )
         raise DataError(
             f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, .graphml, .gexf, "
-            f".gml, .json, .jsonl, and .gz of text. Convert it to one of them, for example to GraphML."
+            f".gml, .jsonl, .cyjs, and .gz of text. Convert it to one of them, for example to GraphML."
         )
     if columns is not None and len(columns) not in (2, 3):
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")
@@ -105,9 +105,10 @@ def _table(
         parts = first.split(mark) if kind is Delimited else split_row(first, mark)
     except (DataError, ValueError) as error:  # ValueError: an invalid delimiter
         raise DataError(f"{path}: its first line cannot be split into columns: {error}.") from error
-    names = [part.strip().strip('"').lower() for part in parts]
+    names = [part.strip().strip('"?').lower() for part in parts]
     places, is_header = _places(path, names, columns)
-    table = kind(path, mark, len(parts), places, is_header if header is None else header)
+    unread = tuple(part.strip() for place, part in enumerate(parts) if is_header and place not in places)
+    table = kind(path, mark, len(parts), places, is_header if header is None else header, unread=unread)
     if header is not None or is_header or not _stands_apart(table):
         return table
     named = names[places[1]] in _RELATION_COLUMNS

@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from graphwright.data.formats.parsing.xml import local
-from graphwright.data.graph_files.graphml import GROUP, closed_elements
-from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
+from graphwright.data.graph_files.graphml import closed_elements
+from graphwright.data.graph_files.property_graphs import GROUP, PropertyGraph, edge_of, node_of
 
 _TIMES = ("start", "end", "timestamp")
 _OF_EDGES = (*_TIMES, "weight")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import lines
-from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import GROUP, PropertyGraph, edge_of, node_of
 from graphwright.errors import DataError
 
 _TOKEN = re.compile(r'\s+|#[^\n]*(?=\n|$)|"(?P<text>[^"]*)"|(?P<mark>[\[\]])|(?P<word>[^\s\[\]"]+)')
-_DRAWN = ("graphics", "LabelGraphics")
+_DRAWN = ("graphics", "LabelGraphics", "isGroup", "gid")
 _ENDS = ("source", "target")
 
 
@@ -29,6 +29,8 @@ def read_gml(path: Path, graph: PropertyGraph) -> None:
         if not isinstance(row, dict) or "id" not in row:
             raise DataError(f"{path}, node {number} has no id.")
         graph.nodes.append(node_of(row["id"], {name: v for name, v in row.items() if name not in ("id", *_DRAWN)}))
+        if isinstance(group := row.get("gid"), str):
+            graph.edges.append(edge_of(row["id"], group, {}, GROUP))
     for number, row in enumerate(_listed(described, "edge")):
         if not isinstance(row, dict) or not row.keys() >= set(_ENDS):
             raise DataError(f"{path}, edge {number} has no source or no target.")

@@ -8,13 +8,11 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 
 from graphwright.data.decoding import open_bytes
 from graphwright.data.formats.parsing.xml import local
-from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import GROUP, PropertyGraph, edge_of, node_of
+from graphwright.data.records.objects import scalar_text
 from graphwright.errors import DataError
 
-GROUP = "part of"
-"""Relation of a node to the group that it is drawn in."""
-
-_LABELS = ("NodeLabel", "EdgeLabel")  # elements of yEd
+_LABELS = ("NodeLabel", "EdgeLabel", "Label.Text")  # elements of yEd and yEd Live
 _PARTS = ("key", "node", "edge", "hyperedge", "port")
 _DRAWN = frozenset({"r", "g", "b", "x", "y", "z", "size"})  # keys of Gephi for colour, place and size
 _CYTOSCAPE = frozenset({"suid", "shared name", "shared interaction", "selected"})
@@ -33,7 +31,8 @@ def read_graphml(path: Path, graph: PropertyGraph) -> None:
             known = {name: value for name, value in known.items() if name not in _DRAWN}
         if tag == "node":
             key = attributes.get("id", "")
-            graph.nodes.append(node_of(key, known))
+            types = known.pop("labels").split(":") if known.get("labels", "").startswith(":") else ()  # of Neo4j
+            graph.nodes.append(node_of(key, known, filter(None, types)))
             if "group" in attributes:
                 graph.edges.append(edge_of(key, attributes["group"], {}, GROUP))
         elif tag == "edge":
@@ -77,7 +76,7 @@ def _data(element: Element, names: dict[str, str]) -> Iterator[tuple[str, str]]:
         if len(data):
             labels = (" ".join("".join(part.itertext()).split()) for part in data.iter() if local(part) in _LABELS)
             if label := next(filter(None, labels), ""):
-                yield "label", label
+                yield "label", scalar_text(label)
         elif text := " ".join((data.text or "").split()):
             yield names.get(data.get("key", ""), ""), text
 

@@ -1,10 +1,11 @@
-"""CSV of Neo4j: the tables of neo4j-admin, with ids in spaces and headers of their own, and the export of APOC."""
+"""CSV of graphs: the tables of neo4j-admin, with ids in spaces and headers of their own, and of APOC and Gephi."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from graphwright.errors import DataError
 _COLUMN = re.compile(r"(?P<name>[^:]*)(?::(?P<type>\w+)(?P<list>\[\])?(?:\((?P<space>.*?)\))?(?:\{.*\})?)?")
 _DELIMITERS = ",;|\t"
 _APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID", "_type": "TYPE"}
+_GEPHI = {"source": "START_ID", "target": "END_ID", "type": "IGNORE", "id": "IGNORE"}  # of a table of edges
+_DIRECTIONS = ("directed", "undirected", "mixed")
 _ROLES = frozenset([*_APOC.values(), "IGNORE"])
 
 
@@ -53,12 +56,26 @@ class Header:
     @classmethod
     def of(cls, path: Path) -> Header | None:
         """Return the header that a file begins with; None if its first line is none."""
-        first = next(iter(lines(path)), "")
+        first, second = [*islice(lines(path), 2), "", ""][:2]
         for delimiter in _DELIMITERS:
+            names, values = split_row(first.lower(), delimiter), split_row(second.lower(), delimiter)
+            if {"source", "target", "type"} <= {*names} and {*values} & {*_DIRECTIONS}:
+                columns = tuple(Column(name, _GEPHI.get(name.lower(), "")) for name in split_row(first, delimiter))
+                return cls(columns, delimiter)
             columns = tuple(map(Column.of, split_row(first, delimiter)))
             roles = {column.role for column in columns}
             if "ID" in roles or roles >= {"START_ID", "END_ID"}:
                 return cls(columns, delimiter)
+        return None
+
+    @classmethod
+    def of_gephi_nodes(cls, path: Path) -> Header | None:
+        """Return the header of a table of Gephi's nodes, whose first column is "Id"; None for another."""
+        first = next(iter(lines(path)), "")
+        for delimiter in _DELIMITERS if first[:3].strip(_DELIMITERS).lower() == "id" else ():
+            names = split_row(first, delimiter)
+            if len(names) > 1:
+                return cls((Column("", "ID"), *map(Column, names[1:])), delimiter)
         return None
 
     @property
@@ -75,7 +92,7 @@ def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
     """
     shared = None
     for path in paths:
-        own = Header.of(path)
+        own = Header.of(path) or Header.of_gephi_nodes(path)
         if (header := own or shared) is None:
             raise DataError(
                 f"{path}: its first line has neither :ID nor :START_ID and :END_ID, and no file that is a header alone "

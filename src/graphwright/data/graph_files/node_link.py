@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import lines
-from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import GROUP, PropertyGraph, edge_of, node_of
 from graphwright.errors import DataError
 
 _EDGES = ("edges", "links", "rels", "relationships")
-_STRUCTURE = frozenset({"id", "key", "source", "target", "metadata"})
-_CYTOSCAPE = frozenset({"SUID", "shared_name", "shared name", "selected"})
+_ENDS = (("source", "target"), ("from", "to"), ("_from", "_to"))
+_IDS = ("id", "key", "_id")
+_PACKED = ("data", "attributes", "metadata")  # objects in a row that hold its attributes
+_STRUCTURE = frozenset({*_IDS, "source", "target"})
+_CYTOSCAPE = frozenset({"SUID", "shared_name", "shared name", "shared_interaction", "shared interaction", "selected"})
 
 
 def read_node_link(path: Path, graph: PropertyGraph) -> None:
     """Add the nodes and edges of a JSON file to a graph.
 
-    Formats: nodes and links, as networkx, d3 and `graphwright export` write them, the JSON Graph Format, Cytoscape's
-    `elements`, and APOC's export (`apoc.export.json`), as lines, an array or an object. Raises DataError with the line
-    for anything else.
+    Formats: nodes and links, as networkx, d3, vis.js, sigma.js and `graphwright export` write them, adjacency of
+    networkx, the JSON Graph Format, Cytoscape's elements, and APOC's export (`apoc.export.json`), as lines, an array or
+    an object. Raises DataError with the line for anything else.
     """
     first = next((line for line in lines(path) if line.strip()), "")
     try:
@@ -47,55 +50,111 @@ def _parsed(path: Path, text: str, line: int) -> Any:
 
 def _add_value(graph: PropertyGraph, path: Path, value: Any) -> None:
     """Add the nodes and edges of one JSON value."""
-    if isinstance(value, list):
+    for wrapper in ("graph", "elements"):
+        if isinstance(value, dict) and ("nodes" in _object(value, wrapper) or isinstance(value.get(wrapper), list)):
+            value = value[wrapper] or value
+    if isinstance(value, dict) and isinstance(value.get("graphs"), list):  # the JSON Graph Format
+        for part in value["graphs"]:
+            _add_value(graph, path, part)
+        return
+    if isinstance(value, list) and not any(
+        isinstance(row, dict) and isinstance(row.get("data"), dict) for row in value
+    ):
         for number, row in enumerate(value, 1):
             _add_row(graph, f"{path}, item {number}", row)
         return
-    for wrapper in ("graph", "elements"):
-        if isinstance(value, dict) and "nodes" in _object(value, wrapper):
-            value = value[wrapper]
-    nodes = value.get("nodes") if isinstance(value, dict) else None
-    edges = next((value[k] for k in _EDGES if k in value), None) if nodes else None
-    if isinstance(nodes, dict):  # the JSON Graph Format 2
-        nodes = [{"id": key, **node} for key, node in nodes.items() if isinstance(node, dict)]
+    nodes, edges = _elements(value) if isinstance(value, list) else _parts(value)
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise DataError(
             f"{path} holds no graph: expected an object with `nodes` and `edges` or `links`, or lines of APOC's export."
         )
-    for number, row in enumerate(map(_unpacked, nodes)):
-        _add_node(graph, f"{path}, node {number}", row)
-    for number, row in enumerate(map(_unpacked, edges)):
+    by_place = bool(edges) and all(isinstance(edge, dict) and isinstance(edge.get("source"), int) for edge in edges)
+    for number, row in enumerate(nodes):
+        _add_node(graph, f"{path}, node {number}", row, number if by_place else None)
+    for number, row in enumerate(edges):
         _add_edge(graph, f"{path}, edge {number}", row)
 
 
-def _add_node(graph: PropertyGraph, place: str, row: Any) -> None:
+def _elements(rows: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the nodes and the edges of a list of Cytoscape's elements."""
+    are_edges = [isinstance(row, dict) and _ends(_unpacked(row)) is not None for row in rows]
+    sides = ([row for row, is_edge in zip(rows, are_edges, strict=True) if is_edge == side] for side in (False, True))
+    return next(sides), next(sides)
+
+
+def _parts(value: Any) -> tuple[Any, Any]:
+    """Return the nodes and the edges of an object, None where it has none."""
+    nodes = value.get("nodes") if isinstance(value, dict) else None
+    edges = next((value[k] for k in _EDGES if k in value), None) if nodes else None
+    if isinstance(nodes, dict):  # the JSON Graph Format 2
+        nodes = [{"id": key, **node} for key, node in nodes.items() if isinstance(node, dict)]
+    if nodes and isinstance(value.get("adjacency"), list):
+        edges = list(_adjacent(nodes, value["adjacency"], is_directed=bool(value.get("directed"))))
+    return nodes, edges
+
+
+def _adjacent(nodes: list[Any], lists: list[Any], is_directed: bool) -> Iterator[Any]:
+    """Yield the edges of a graph whose nodes have a list of their neighbours each, one of a pair without direction."""
+    seen = set[tuple[str, str]]()
+    for node, neighbours in zip(nodes, lists, strict=False):
+        head = _key(node)
+        for row in neighbours if isinstance(neighbours, list) else ():
+            tail = _key(row)
+            if is_directed or (str(tail), str(head)) not in seen:
+                seen.add((str(head), str(tail)))
+                yield {**row, "source": head, "target": tail} if isinstance(row, dict) else row
+
+
+def _key(row: Any) -> Any:
+    """Return the id of a row, None if it has none."""
+    return next((row[name] for name in _IDS if name in row), None) if isinstance(row, dict) else None
+
+
+def _ends(row: Any) -> tuple[str, str] | None:
+    """Return the keys of the ends of an edge, None if a row has none."""
+    return next((ends for ends in _ENDS if isinstance(row, dict) and row.keys() >= {*ends}), None)
+
+
+def _add_node(graph: PropertyGraph, place: str, row: Any, number: int | None) -> None:
+    """Add a node; `number`: its place in the list, which edges name it by if it has no id."""
     if isinstance(row, dict) and row.get("type") == "node" and "properties" in row:
         _add_row(graph, place, row)
-    elif not isinstance(row, dict) or "id" not in row:
+        return
+    row = _unpacked(row)
+    key = number if _key(row) is None else _key(row)
+    if key is None or not isinstance(row, dict):
         raise DataError(f"{place} is {str(row)[:80]!r}; expected an object with an id.")
-    else:
-        graph.nodes.append(node_of(row["id"], _attributes(row)))
+    attributes = _attributes(row)
+    if _object(row, "data") and isinstance(parent := attributes.pop("parent", None), str | int):
+        graph.edges.append(edge_of(key, parent, {}, GROUP))
+    graph.nodes.append(node_of(key, attributes))
 
 
 def _add_edge(graph: PropertyGraph, place: str, row: Any) -> None:
     if isinstance(row, dict) and row.get("type") == "relationship" and "start" in row:
         _add_row(graph, place, row)
-    elif not isinstance(row, dict) or not {"source", "target"} <= row.keys():
+        return
+    row = _unpacked(row)
+    if (ends := _ends(row)) is None:
         raise DataError(f"{place} is {str(row)[:80]!r}; expected an object with source and target.")
-    else:
-        attributes = {k: v for k, v in _attributes(row).items() if "interaction" not in row or k != "name"}
-        graph.edges.append(edge_of(row["source"], row["target"], attributes))
+    used = {*ends, "name"} if "interaction" in row else {*ends}
+    attributes = {key: value for key, value in _attributes(row).items() if key not in used}
+    graph.edges.append(edge_of(row[ends[0]], row[ends[1]], attributes))
 
 
 def _unpacked(row: Any) -> Any:
-    """Return a row as an object; Cytoscape has it in `data`."""
-    data = row.get("data") if isinstance(row, dict) else None
-    return data if isinstance(data, dict) and ("id" in data or "source" in data) else row
+    """Return a row with the attributes that it has in an object of its own; Cytoscape has all of them in `data`."""
+    if not isinstance(row, dict):
+        return row
+    data = _object(row, "data")
+    if _key(data) is not None or _ends(data):
+        return data | {"data": data}
+    return row | {key: value for name in _PACKED for key, value in _object(row, name).items()}
 
 
 def _attributes(row: Mapping[str, Any]) -> dict[str, Any]:
-    left_out = _STRUCTURE | _CYTOSCAPE if "SUID" in row else _STRUCTURE
-    return {name: value for name, value in row.items() if name not in left_out} | _object(row, "metadata")
+    left_out = {*_STRUCTURE, *(name for name in _PACKED if _object(row, name)), *(_CYTOSCAPE if "SUID" in row else ())}
+    return {name: value for name, value in row.items() if name not in left_out}
 
 
 def _object(row: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -22,6 +22,8 @@ Pairs: TypeAlias = tuple[tuple[str, str], ...]
 TYPE = "type"
 """Relation of a node to its label or type."""
 
+GROUP = "part of"
+"""Relation of a node to the group that it is drawn in."""
 _NAMES = ("name", "title", "label", "entity_id")
 _RELATIONS = ("relation", "predicate", "interaction", "label", "edge label", "type", "name")
 _TEXTS = ("text", "description", "summary")

@@ -27,6 +27,8 @@ _TAG = re.compile(  # or a part without tags
     re.DOTALL,
 )
 _SCHEMA_ORG = re.compile(rb'("@context"\s*:\s*\[?\s*)"(https?)://(?:www\.)?schema\.org/?[^"]*"')
+_JSON_LD = re.compile(rb'[{,]\s*"@(?:context|graph|id)"\s*:')
+_HEAD = 4096  # bytes
 _SIGNS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # of JSON: a text, or a bracket
 
 
@@ -69,8 +71,15 @@ class ShallowXML:
 RDF_FORMATS = {
     ".ttl": "TURTLE", ".turtle": "TURTLE", ".trig": "TRIG", ".nq": "N_QUADS", ".nquads": "N_QUADS", ".rdf": "RDF_XML",
     ".owl": "RDF_XML", ".jsonld": "JSON_LD",
+    ".json": "JSON_LD",
 }  # fmt: skip
 """The name in pyoxigraph of the format of each suffix."""
+
+
+def is_json_ld(path: Path) -> bool:
+    """Return whether a file of JSON is JSON-LD: a context, a graph or an id stands near its beginning."""
+    with open_bytes(path) as file:
+        return _JSON_LD.search(file.read(_HEAD)) is not None
 
 
 @dataclass(frozen=True)

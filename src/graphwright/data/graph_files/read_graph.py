@@ -12,18 +12,22 @@ from graphwright.data.graph_files.graphml import read_graphml
 from graphwright.data.graph_files.neo4j_csv import Header, read_neo4j_csv
 from graphwright.data.graph_files.node_link import read_node_link
 from graphwright.data.graph_files.property_graphs import PropertyGraph
+from graphwright.data.graph_files.rdf import is_json_ld
 from graphwright.errors import DataError
 
 _READERS: dict[str, Callable[[Path, PropertyGraph], None]] = {
     ".graphml": read_graphml, ".gexf": read_gexf, ".gml": read_gml, ".json": read_node_link, ".jsonl": read_node_link,
+    ".cyjs": read_node_link,
 }  # fmt: skip
 
 
 def is_property_graph(path: Path) -> bool:
-    """Return whether a file is a property graph: GraphML, GEXF, GML, JSON, or CSV with a header of Neo4j.
+    """Return whether a file is a property graph: GraphML, GEXF, GML, JSON, or CSV with a header of Neo4j or Gephi.
 
     CSV of relationships alone, without properties, is a table of triples.
     """
+    if suffix_of(path) == ".json" and path.is_file() and is_json_ld(path):
+        return False
     if suffix_of(path) != ".csv" or not path.is_file():
         return suffix_of(path) in _READERS
     header = Header.of(path)

@@ -18,7 +18,8 @@ class Delimited(Dump):
     """Lines of parts between delimiters, such as tabs, without quoting.
 
     `places` are those of head, relation and tail among the `width` parts, from 0; a missing relation is at -1.
-    `may_have_header`: whether the first row, which is read as a triple, may be a header.
+    `may_have_header`: whether the first row, which is read as a triple, may be a header. `unread`: the names of the
+    other columns.
     """
 
     delimiter: str = "\t"
@@ -26,6 +27,7 @@ class Delimited(Dump):
     places: tuple[int, int, int] = (0, 1, 2)
     header: bool = False
     may_have_header: bool = False
+    unread: tuple[str, ...] = ()
 
     def parts(self) -> Iterator[list[str]]:
         """Yield the head, relation and tail of each row that has all columns, of the first too."""

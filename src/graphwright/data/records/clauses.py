@@ -160,10 +160,11 @@ def _step(last: _Mark, mark: _Mark) -> float:
 
 def _stands(chain: Sequence[_Mark], subs: Sequence[int]) -> bool:
     """Return whether these are clauses rather than items of a list or captions; `subs`: where labels like (b) are."""
-    if len(chain) < _MIN_CLAUSES:
-        return False
     kind, first, last = chain[0].kind, chain[0].start, chain[-1].start
-    if kind in ("§", "第") or kind.startswith("art") or any(len(mark.number) > 1 or mark.subs for mark in chain):
+    is_law = kind in ("§", "第") or kind.startswith("art")
+    if len(chain) < (_MIN_CLAUSES - is_law):
+        return False
+    if is_law or any(len(mark.number) > 1 or mark.subs for mark in chain):
         return True
     if kind and 2 * sum(mark.apart and (mark.leads or kind == "roman") for mark in chain) > len(chain):
         return True

@@ -79,12 +79,14 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     skipped = int(declared is not None)
     known = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else ""
     dialect = _dialect(sample[skipped:], known)
-    rows = (
+    rows: Iterator[CellRow] = (
         CellRow(number + skipped, [cell.strip("\ufeff \t\xa0\r\n") for cell in cells])
         for number, cells in table_rows(chain(sample[skipped:], source), dialect, f"{path}, ")
         if not _RULE.fullmatch("".join(cells))
     )
     head = list(_first(rows, lambda row: sum(map(len, row.cells))))
+    if all(len(row.cells) > 2 and not (row.cells[0] or row.cells[-1]) for row in head if any(row.cells)):
+        head, rows = [*map(_unframed, head)], map(_unframed, rows)
     above = _above(head)
     lines_above = [": ".join(filter(None, map(cell_text, row.cells))) for row in head[:above]]
     if any(lines_above):
@@ -92,6 +94,28 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     table = Table(chain(_with_corner(head[above:]), rows), assume=lambda row: True, is_sheet=True, min_columns=1)
     for item in table.items():
         yield item.number, item if isinstance(item, Note) else _record(item)
+
+
+def table_of(lines: Sequence[str]) -> list[CellRow] | None:
+    """Return the rows of a text all of whose lines are those of one table with a header; None for another text.
+
+    >>> [row.cells for row in table_of(["river\\tkm", "Mur\\t464", "Enns\\t254"]) or ()]
+    [['river', 'km'], ['Mur', '464'], ['Enns', '254']]
+    """
+    lines = [line for line in lines if line.strip() and not _RULE.fullmatch(line)]
+    dialect = _dialect(lines, "")
+    share, width = _regularity(lines, dialect)
+    if share < 1 or width < (2 if dialect.delimiter == "\t" else 3) or len(lines) <= _MIN_TABLE:
+        return None
+    rows = [CellRow(number, [cell.strip() for cell in cells]) for number, cells in table_rows(lines, dialect)]
+    if not any(row.cells[0] or row.cells[-1] for row in rows):
+        rows = [*map(_unframed, rows)]
+    return rows if header_evidence(rows) > 0 else None
+
+
+def _unframed(row: CellRow) -> CellRow:
+    """Return a row without its outer cells, as a delimiter stands before the first and behind the last."""
+    return row._replace(cells=row.cells[1:-1])
 
 
 def _first(items: Iterator[Item], size: Callable[[Item], int]) -> Iterator[Item]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from graphwright.data.records.grid import CellRow, cell_text, has_digit, is_number, kind_of
+from graphwright.text.date_search import date_text
 from graphwright.text.dates import period_of
 
 Assumption = Callable[[CellRow], bool]
@@ -55,7 +56,7 @@ def header_evidence(rows: Sequence[CellRow]) -> int:
         if not values:
             continue
         if is_number(name):
-            score -= not numbers or 2 * sum(map(_is_year, values)) > len(values)
+            score -= not numbers or 2 * sum(_is_year(text) or _is_day(text) for text in values) > len(values)
         elif 2 * sum(map(is_number if has_digit(name) else has_digit, values)) >= len(values):
             score += 1
         elif name.casefold() in map(str.casefold, values):
@@ -64,16 +65,25 @@ def header_evidence(rows: Sequence[CellRow]) -> int:
 
 
 def _number_names(row: CellRow) -> bool:
-    """Return whether the numbers of a row may be names: years that rise by the same step, or 0, 1, 2."""
+    """Return whether the numbers of a row may be names: 0, 1, 2; 1, 2, 3; or years or days that rise."""
     numbers = [row.cells[column] for column in row.filled() if is_number(row.cells[column])]
-    if len(numbers) < 2 or not all(number.isdecimal() and len(number) <= 4 for number in numbers):
+    if len(numbers) < 2:
+        return False
+    if all(map(_is_day, numbers)):
+        return sorted({*map(date_text, numbers)}) == [*map(date_text, numbers)]
+    if not all(number.isdecimal() and len(number) <= 4 for number in numbers):
         return False
     steps = {int(after) - int(before) for before, after in pairwise(numbers)}
-    return len(steps) == 1 and min(steps) > 0 and (all(map(_is_year, numbers)) or numbers[:2] == ["0", "1"])
+    counts = numbers[:2] == ["0", "1"] or numbers[:3] == ["1", "2", "3"]
+    return len(steps) == 1 and min(steps) > 0 and (all(map(_is_year, numbers)) or counts)
 
 
 def _is_year(text: str) -> bool:
     return len(text) == 4 and text.isdecimal() and text[0] in "12"
+
+
+def _is_day(text: str) -> bool:
+    return bool(date_text(text))
 
 
 def title_depth(rows: Sequence[CellRow]) -> int:

@@ -60,6 +60,8 @@ def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
     if depth >= _MAX_DEPTH and isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False, default=str)
     value = with_rows(value)
+    if isinstance(value, dict) and len(value) == 1 and next(iter(value))[:1] == "$":  # a type of MongoDB
+        (value,) = value.values()
     if isinstance(value, dict):
         entries = _entries(value)
         yield from [Nested(path, entries)] if entries else object_parts(value, path, depth + 1)

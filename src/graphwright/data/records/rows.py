@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ _TITLE_FIELDS = ("title",)
 _SENTENCE_TITLE_FIELDS = ("title", "name")
 _OF_QUESTIONS = ("gold_ids", "supporting_facts", "question_decomposition", "answers", "topic_entities")
 _OF_EXTRACTIONS = ("triples", "extracted_triples")
+_ENVELOPES = ("data", "items", "results", "records", "rows", "value", "values", "list", "entries", "result")
 _MAX_FIELD = 1_000  # characters of a text that is a field of the record of its row
 _MAX_BROKEN = 100  # broken rows before the first good one, after which a file is not one of passages
 
@@ -62,7 +63,8 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         yield 0, whole
         return
     tabular = suffix_of(path) in (".csv", ".tsv")
-    rows = _Rows(name, options, plain_ids=bool(_CORPUS.search(name)), nested=not tabular)
+    kind = _key_of_rows(value) or file_type(name)
+    rows = _Rows(name, options, plain_ids=bool(_CORPUS.search(name)), nested=not tabular, kind=kind)
     fields = (*TEXT_FIELDS, *options.text_columns)
     records: Iterator[tuple[int, dict[str, Any] | Note | str]] = (
         read_table(path) if tabular else read_records(path, fields) if value is None else json_objects(value, fields)
@@ -125,6 +127,12 @@ def _holds_rows(value: Object, names: Sequence[str]) -> bool:
     return len(value) == 1 or any(_field(arrays[0][0], (name,)) for name in (*names, *_OF_QUESTIONS, *_OF_EXTRACTIONS))
 
 
+def _key_of_rows(value: Any) -> str:
+    """Return the key of an object that holds rows alone, if it names them: "orders", but not "data"."""
+    key = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else ""
+    return "" if key.lower() in _ENVELOPES else key
+
+
 def _records_of(record: TableRecord, text: str, kind: str) -> tuple[Record, ...]:
     """Return the record of a row of a table, with the places of its cells in the text of its document.
 
@@ -152,19 +160,15 @@ class _Rows:
 
     A row without an id is `name#line`. A row whose id is the number 3, which another file may have too, is `name#3`,
     unless the file has `plain_ids` or the options name the column of ids. Any other row keeps its own id. `nested`:
-    rows are objects of JSON.
+    rows are objects of JSON. `kind`: the type of records of rows without a title.
     """
 
     name: str
     options: ReadOptions
     plain_ids: bool
     nested: bool
+    kind: str
     types: TableTypes = field(default_factory=TableTypes)
-
-    @cached_property
-    def kind(self) -> str:
-        """The type of records of rows without a title."""
-        return file_type(self.name)
 
     def read(self, number: int, record: dict[str, Any] | Note | str) -> Document | str:
         """Return the document of a record or note, or the reason why it is none; such a reason stays as it is."""

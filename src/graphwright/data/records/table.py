@@ -221,13 +221,16 @@ class _Reader:
         self.unused = []
 
     def _rows(self, rows: Iterator[CellRow]) -> Iterator[Row | Note]:
-        """Yield rows of the current table; a line across all of its columns, or of one emphasised cell, is no row."""
+        """Yield rows of the current table; a line of one cell across it, emphasised, or at the end is no row."""
         assert self.head is not None
         repeated = [row.cells for row in self.header]
         for row, following in pairwise(chain(rows, (None,))):
             if row is None or row.cells in repeated:
                 continue
-            is_line = len(row.left) + 1 >= self.width - self.head.start or (row.bold and not self.totals.is_bold)
+            is_foot = len(row.cells) == 1 and (following is None or len(following.cells) == 1)
+            is_line = (
+                is_foot or len(row.left) + 1 >= self.width - self.head.start or (row.bold and not self.totals.is_bold)
+            )
             if is_line and len(row.filled()) == 1 and self.width - self.head.start > 1:
                 yield _note(row)
             else:

@@ -111,3 +111,28 @@ def test_chat_of_exports_have_speaker_time_and_reply(value: Any, title: str, spe
 )
 def test_chat_of_other_values_is_none(value: Any) -> None:
     assert chat_of(value) is None
+
+
+def test_read_documents_slack_people_are_named_by_their_file(tmp_path: Path) -> None:
+    messages = [{"type": "message", "user": user, "ts": f"176720040{n}.000100", "text": "Hi <@U1>."} for n, user in
+                enumerate(("U1", "U2"))]  # fmt: skip
+    (tmp_path / "general").mkdir()
+    (tmp_path / "general" / "2026-01-01.json").write_text(json.dumps(messages))
+    people = [{"id": "U1", "name": "ines", "profile": {"real_name": "Ines Dahl"}}, {"id": "U2", "name": "marek"}]
+    (tmp_path / "users.json").write_text(json.dumps(people))
+    document = next(document for document in read_documents([tmp_path], print) if "general" in document.id)
+    assert document.text.endswith("Ines Dahl (17:00): Hi @Ines Dahl.\nmarek (17:00): Hi @Ines Dahl.")
+
+
+def test_chat_of_messenger_bytes_written_as_characters_are_repaired() -> None:
+    message = {"sender_name": "J\u00c3\u00b6rg", "timestamp_ms": 1767200400000, "content": "K\u00c3\u00a4se"}
+    [turn] = turns({"messages": [message]})
+    assert (turn["speaker"], turn["text"]) == ("Jörg", "Käse")
+
+
+def test_chat_of_segments_without_speakers_have_times() -> None:
+    segments = [{"start": 1.0, "end": 4.0, "text": " It is late."}, {"start": 4.0, "end": 6.0, "text": " Why?"}]
+    assert [turn["time"] for turn in turns({"text": "It is late. Why?", "segments": segments})] == [
+        "0:00:01",
+        "0:00:04",
+    ]

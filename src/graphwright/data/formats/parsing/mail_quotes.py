@@ -18,7 +18,7 @@ OPEN, CLOSE = "\ue000", "\ue001"
 _PREFIX = re.compile(r"[ \t]{0,3}((?:>[ \t]?)+)")
 _ADDRESS = re.compile(r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+")
 _RULE = re.compile(r"[ \t]*(?:[-_=*]{5,}[^\n]{0,60}|[^\n]{0,60}[-_=*]{5,})[ \t]*")
-_HEADER = re.compile(r"[ \t]*\*?(?P<name>[^\W\d_][^:*\n]{0,24}?)[ ]?:\*?(?:[ \t]+(?P<value>\S.*)|[ \t]*)")
+_HEADER = re.compile(r"[ \t]*\*?(?P<name>[^\W\d_][^:：*\n]{0,24}?)[ ]?(?::\*?(?:[ \t]+|$)|：[ \t]*)(?P<value>\S.*)?")
 _WORD = r"[^\W\d_a-z][\w.'’-]*"
 _CAPITALS = re.compile(rf"{_WORD}(?: (?:{_WORD}|(?:de|da|di|van|von|der|den|la|le|el|bin|al)\b))*")
 _BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^>]*>", re.IGNORECASE)
@@ -149,6 +149,8 @@ def _lone_attribution(lines: Sequence[_Line], at: int) -> int:
     following = next((line for line in lines[at + 1 :] if line.text.strip()), lines[at])
     is_unmarked = following is not lines[at] and following.depth == lines[at].depth
     text = lines[at].text
+    if at and lines[at].depth > lines[at - 1].depth:  # as Apple Mail has it, inside the quotation
+        return 0
     names = is_unmarked and _is_attribution(text) and _ADDRESS.search(text) and _CLOCK.search(text) and date_text(text)
     return int(bool(names) and (at == 0 or not lines[at - 1].text.strip()))
 
@@ -204,6 +206,8 @@ def source_of(intro: Sequence[str], people: Mapping[str, str]) -> Source:
     values = [match["value"].strip() for match in headers]
     date = next(filter(None, map(date_text, filter(_is_time, values))), "")
     others = [value for value in values[2:] if not _is_time(value) and not _ADDRESS.search(value)]
+    if len(values) > _MIN_HEADERS and all(map(_ADDRESS.search, values[2:])) and not _ADDRESS.search(values[0]):
+        return Source(_name(values[2], people), date, values[0])  # Thunderbird has the subject first
     return Source(_name(values[0], people), date, others[-1] if others else "")
 
 
