@@ -169,7 +169,9 @@ def figures(cases: Sequence[Case], weights: Sequence[float]) -> str:
         best = [probability(case.meanings, weights) for case in of_kind]
         changed = [float(chances.max()) >= LIKELY for chances in best]
         good = [c and case.right[int(p.argmax())] for c, p, case in zip(changed, best, of_kind, strict=True)]
-        parts.append(f"{kind}: {len(of_kind)} words, {np.mean(good):.0%} right, {np.mean(changed) - np.mean(good):.0%} wrong")
+        parts.append(
+            f"{kind}: {len(of_kind)} words, {np.mean(good):.0%} right, {np.mean(changed) - np.mean(good):.0%} wrong"
+        )
     return "; ".join(parts)
 
 
