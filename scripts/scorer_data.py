@@ -1,7 +1,9 @@
 """Collections that the passage scorer learns from: the development sets, and open sets made into collections.
 
 The open sets are questions with the passage that answers them (SQuAD, Natural Questions, MedQuAD, PubMedQA); their
-passages are pooled. Questions of two steps are composed of two of one step, as for the embedded reader.
+passages are pooled. Questions of two steps are composed of two of one step, as for the embedded reader. For questions
+about identifiers (codes, options, versions, paths), one is put into each passage of SQuAD: few parts make many that are
+alike.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ FAMILIES = {
     "cisi": ("cisi",),
 }
 """Collections by source: those of one source are left out together."""
-OPEN = ("squad", "nq", "medquad", "pubmedqa", "chained")
+OPEN = ("squad", "nq", "medquad", "pubmedqa", "chained", "identifiers")
 """Collections made of open sets, which no result is about."""
 
 _FILES = {"squad": "squad_train_subset", "nq": "nq_open_oracle", "medquad": "medquad", "pubmedqa": "pubmedqa"}
@@ -44,7 +46,8 @@ Row = tuple[str, list[tuple[str, str]]]
 def open_collection(folder: Path, name: str, passages: int) -> tuple[list[Document], list[QuestionRecord]]:
     """Return up to `passages` documents of an open collection, and its questions; `folder` has the sets (`DIR/qa`)."""
     draw = random.Random(0)
-    rows = list(_chained(folder, draw) if name == "chained" else _plain(folder / _FILES[name], name == "pubmedqa"))
+    made = {"chained": _chained, "identifiers": _identified}
+    rows = list(made[name](folder, draw) if name in made else _plain(folder / _FILES[name], name == "pubmedqa"))
     draw.shuffle(rows)
     documents: dict[str, Document] = {}
     questions: dict[str, QuestionRecord] = {}
@@ -73,6 +76,39 @@ def _chained(folder: Path, draw: random.Random) -> Iterator[Row]:
     for example in chained_examples(folder, draw):
         if len(example.passages) == 2:
             yield example.question, list(map(_parts, (text.whole for text in example.passages)))
+
+
+_PARTS = ("reset", "pool", "read", "write", "flush", "sync", "lock", "wait")
+_STATED = ("The entry {} belongs to this case.", "It was logged as {} by the system.", "See {} for that.", "Use {} here.")
+_ASKED = ("{}", "What does {} mean?", "How can I fix {} when it appears again and again?", "{} not working", "Is {} new?")
+
+
+def _identified(folder: Path, draw: random.Random) -> Iterator[Row]:
+    """Yield questions about identifiers, each in one passage."""
+    texts = dict.fromkeys(texts[0] for _, texts in _plain(folder / _FILES["squad"], False))
+    used = set[str]()
+    for at, (_, text) in enumerate(draw.sample(list(texts), len(texts))):
+        name = _identifier(at, draw)
+        if name not in used:
+            used.add(name)
+            sentences = text[:700].split(". ")
+            sentences.insert(draw.randrange(len(sentences) + 1), draw.choice(_STATED).format(name))
+            yield draw.choice(_ASKED).format(name), [("", ". ".join(sentences))]
+
+
+def _identifier(kind: int, draw: random.Random) -> str:
+    """Return an identifier of one of seven kinds."""
+    parts, number = draw.sample(_PARTS, draw.choice((2, 2, 3))), draw.randrange
+    forms = (
+        "_".join(("ERR", *parts)).upper(),
+        "--" + "-".join(parts),
+        f"v{number(1, 4)}.{number(10)}.{number(20)}",
+        f"CVE-20{number(28, 32)}-{number(1000, 1060)}",
+        f"{draw.choice('AB')}-{number(100, 112)}/{draw.choice('ABCD')}",
+        f"/{draw.choice(('etc', 'var', 'opt'))}/{'/'.join(parts)}{draw.choice(('.conf', '.log', '.d'))}",
+        "get" + "".join(part.title() for part in parts),
+    )
+    return forms[kind % len(forms)]
 
 
 def _parts(whole: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@
 
 `scripts/fit_scorer.py` fits them with everything else. This fits them alone, in the scorer of the package and in those
 of the folds as they are, and prints the figures of collections where one passage answers a question before and after.
-It needs scipy, and neither torch nor lightgbm. Three features count: with all of them, Cranfield and CISI were ranked
+It needs scipy, and neither torch nor lightgbm. Four features count: with all of them, Cranfield and CISI were ranked
 worse by weights that were not fitted on them.
 """
 
@@ -24,7 +24,7 @@ from scorer_files import WEIGHTS, file_of_fold, write
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.operators.rerank.passage_features import ALONE
 
-FEATURES = ("cosine_of_best", "bm25", "statement")
+FEATURES = ("cosine_of_best", "bm25", "statement", "exact")
 PENALTY = 1e-3
 
 Array = NDArray[np.float64]

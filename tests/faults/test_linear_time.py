@@ -76,5 +76,5 @@ def test_deeply_nested_pages_keep_text() -> None:
 def test_long_question_raises_with_limit() -> None:
     index = corpus_index()
     assert index.retrieve("Who? " * (MAX_QUESTION // 5)).passages is not None
-    with pytest.raises(OptionError, match="10,001 characters; at most 10,000"):
+    with pytest.raises(OptionError, match="100,001 characters; at most 100,000"):
         index.ask("?" * (MAX_QUESTION + 1))

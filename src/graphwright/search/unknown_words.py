@@ -9,23 +9,25 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.embedded.encoder import tokenise, vocabulary
 from graphwright.models.protocols import Floats
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.text.words import fold_accents, terms, words
 
 SPELLING = (
     "constant", "distance", "similarity", "letters", "lead", "known", "first letter", "context", "rarity",
-    "pieces", "consonants",
+    "pieces", "consonants", "strangest",
 )  # fmt: skip
 """Features of a near word: edits; share of letters kept; logarithm of the letters; similarity over that of the next
 word; whether the encoder's vocabulary has the misspelt word; whether both begin alike; the greatest share of the other
 words of the question in a passage with the near word, by idf; the near word's idf over the largest possible; pieces
-of the encoder's vocabulary in the misspelt word, by letter; similarity of both without vowels and double letters."""
+of the encoder's vocabulary in the misspelt word, by letter; similarity of both without vowels and double letters; the
+least logarithm of the number of words in that vocabulary with three letters of the misspelt word."""
 
 INITIALS = ("constant", "letters", "count", "share", "context", "capitals", "chance")
 """Features of a phrase: number of initials; logarithm of its occurrences; their share among those of all phrases with
@@ -67,14 +69,14 @@ class Context:
 
         if len(word) < _MIN_LETTERS:
             return []
-        vocabulary, (first, last) = self.index.vocabulary, (0, len(self.index.vocabulary))
-        if len(vocabulary) > _MAX_WORDS:
-            first, last = vocabulary.ends(word[0], prefix=True)
-        choices = [other for other in vocabulary[first:last] if other.isalpha() and len(other) >= _MIN_LETTERS - 1]
+        column, (first, last) = self.index.vocabulary, (0, len(self.index.vocabulary))
+        if len(column) > _MAX_WORDS:
+            first, last = column.ends(word[0], prefix=True)
+        choices = [other for other in column[first:last] if other.isalpha() and len(other) >= _MIN_LETTERS - 1]
         near = process.extract(
             word, choices, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=_NEAR + 1
         )
-        pieces = len(tokenise([word])[0].ids)
+        pieces, strangest = len(tokenise([word])[0].ids), min(math.log1p(_known_triples()[t]) for t in _triples(word))
         found = []
         for at, (other, similarity, _) in enumerate(near[:_NEAR]):
             rows, _ = self.index.postings(other)
@@ -82,14 +84,14 @@ class Context:
             edits = OSA.distance(word, other)
             rarity = self.index.rarity(len(rows)) / self.index.rarity(1)
             bare = OSA.normalized_similarity(_consonants(word), _consonants(other))
-            alike = word[0] == other[0], self.of(rows), rarity, pieces / len(word), bare
+            alike = word[0] == other[0], self.of(rows), rarity, pieces / len(word), bare, strangest
             found.append(Meaning(other, (1.0, edits, similarity, math.log(len(word)), lead, pieces == 1, *alike)))
         return found
 
     def phrases(self, letters: str, texts: Sequence[str], rows: Sequence[int]) -> list[Meaning]:
         """Return the phrases of texts with these initials, each as its first occurrence is written.
 
-        `rows`: the row of each text in the index. A word of up to three letters may stand between two initials.
+        `rows`: the row of each text in the index. Up to two words of three letters at most may stand between two initials.
         """
         found: dict[str, list[tuple[str, int]]] = {}
         for text, row in zip(texts, rows, strict=True):
@@ -112,6 +114,15 @@ class Context:
         return float(self.share[np.asarray(rows)].max(initial=0.0))
 
 
+@cache
+def _known_triples() -> Counter[str]:
+    return Counter(triple for token in vocabulary() for triple in set(_triples(token.removeprefix("##"))))
+
+
+def _triples(word: str) -> list[str]:
+    return [word[at : at + 3] for at in range(max(1, len(word) - 2))]
+
+
 def _consonants(word: str) -> str:
     return re.sub(r"([^aeiouy])\1+|[aeiouy]+", r"\1", word)
 
@@ -123,7 +134,7 @@ def phrases_with(letters: str, text: str) -> Iterator[str]:
     ['recovery time objective']
     """
     folded = fold_accents(text)
-    between = r"[ \t\n-]+(?:[^\W\d_]{1,3}[ \t\n]+)?"
+    between = r"[ \t\n-]+(?:[^\W\d_]{1,3}[ '’\t\n]+){0,2}"
     pattern = r"(?<!\w)" + between.join(rf"{re.escape(letter)}[^\W\d_]+" for letter in letters)
     for match in re.finditer(pattern, folded, re.IGNORECASE):
         yield " ".join((text if len(text) == len(folded) else folded)[match.start() : match.end()].split())

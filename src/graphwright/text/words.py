@@ -85,6 +85,7 @@ _INDEXED_WITH_MARKS = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*(?:[.,](?=\d)\d
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80}){0,16}[+#]{0,2}")
 _BETWEEN = re.compile(r"[/\\:=@]+")  # the parts of a path, an address, an option with its value
+_PLAIN = re.compile(r"[^\W\d_]?[^\W\d_A-Z]*|[A-Z]+|\d+(?:[.,]\d+)*")  # a word in one case, a number
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:[.,]\d+)*")
 
 
@@ -135,24 +136,35 @@ def terms(text: str) -> list[str]:
     >>> terms("Or ERR_CONN --no-verify")[2:], terms("getUserById v2.3")
     (['verify', 'err_conn', '--no-verify'], ['getuserbyid', 'v2.3', 'get', 'user', 'id', '2.3'])
     """
-    return [*words(text), *_identifiers(text if text.isascii() else fold_accents(text))]
+    found = [name for name in identifiers(text) if not _INDEXED.fullmatch(name)]
+    return [*words(text), *found, *_parts_of_names(text)]
 
 
-def _identifiers(text: str) -> Iterator[str]:
-    """Yield the identifiers of a text, with the parts of paths and of words in mixed case."""
-    for match in _IDENTIFIER.finditer(text):
+def identifiers(text: str) -> list[str]:
+    """Return the identifiers of a text and of its paths, in the form of `terms`.
+
+    They are words with signs, or with letters and digits, or with a capital after a small letter.
+
+    >>> identifiers("Set ERR_CONN in a/conf.toml to v2.3, not 1,000, in NATO"), identifiers("getUsers")
+    (['err_conn', 'a/conf.toml', 'conf.toml', 'v2.3'], ['getuser'])
+    """
+    found = []
+    for match in _IDENTIFIER.finditer(text if text.isascii() else fold_accents(text)):
         whole = match.group()
-        if whole.isalpha() and (whole.islower() or whole.istitle()):
-            continue
-        pieces = [piece for piece in _BETWEEN.split(whole) if piece]
-        for piece in dict.fromkeys((whole, *pieces)):
-            if not _INDEXED.fullmatch(piece):
-                yield fold_letters(piece.lower())
-        for word in _INDEXED.findall(whole):
-            parts = _PARTS.findall(word)
-            if len(parts) > 1:
-                lower = (part.lower() for part in parts if len(part) > 1)
-                yield from (_singular(part) for part in lower if part not in STOP_WORDS)
+        for piece in () if _PLAIN.fullmatch(whole) else dict.fromkeys((whole, *filter(None, _BETWEEN.split(whole)))):
+            if not _PLAIN.fullmatch(piece):
+                name = fold_letters(piece.lower())
+                found.append(_singular(name) if _INDEXED.fullmatch(name) else name)
+    return found
+
+
+def _parts_of_names(text: str) -> Iterator[str]:
+    """Yield the parts of words in mixed case or with digits."""
+    for word in _INDEXED.findall(text):
+        parts = () if _PLAIN.fullmatch(word) else _PARTS.findall(word)
+        if len(parts) > 1:
+            lower = (part.lower() for part in parts if len(part) > 1)
+            yield from (_singular(part) for part in lower if part not in STOP_WORDS)
 
 
 def fold_accents(text: str) -> str:

@@ -123,6 +123,11 @@ def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
         return call(clean, add_special_tokens=False)
 
 
+def vocabulary() -> list[str]:
+    """Return the tokens of the embedded models, in any order; the later ones of a word begin with ##."""
+    return list(loaded(_load_tokenizer).get_vocab(with_added_tokens=False))
+
+
 def encoded(ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]]:
     """Yield the positions of texts, given as token ids, and their vectors and states, batch by batch.
 

@@ -19,7 +19,7 @@ from graphwright.search.vector_index import VectorIndex
 
 ALONE = (
     "cosine", "cosine_of_best", "bm25", "bm25_unnamed_words", "word_share", "topic", "topics", "anchor_share",
-    "pagerank", "statement", "feedback", "cosine_no_topic", "bm25_no_topic", "word_share_no_topic",
+    "pagerank", "statement", "feedback", "cosine_no_topic", "bm25_no_topic", "word_share_no_topic", "exact",
 )  # fmt: skip
 """Names of the features of a passage alone."""
 
@@ -40,7 +40,8 @@ class PassageFeatures:
       its first name; anchor_share: the share of the anchors that it mentions, by rarity;
     - pagerank: logarithm of the score in the evidence over the largest; statement: the best cosine of its statements;
       feedback: cosine with the mean of the first three passages, without the passage;
-    - three of these again if the question names no topic, else 0.
+    - three of these again if the question names no topic, else 0; exact: the share of the identifiers that the passage
+      has in the idf of all words of the question.
 
     `source, target: int64[c]`: positions in `nodes`. Passages are connected if they share an entity that is not common,
     if one mentions the topic of the other, or if the question names the topics of both. `pair: float32[c, len(PAIR)]`
@@ -125,6 +126,7 @@ def _alone(part: PassageMatch, pagerank: Scores) -> Floats:
         (
             part.cosine, near, bm25, part.terms.sum(1), share, topic, part.named.sum(1), _anchor_share(part), mass,
             statement, _feedback(part), near * untitled, bm25 * untitled, share * untitled,
+            part.words[:, question.exact].sum(1),
         ),
         axis=1,
     ).astype(np.float32)  # fmt: skip

@@ -18,7 +18,7 @@ from graphwright.operators.search.mentions import frequency, rarity, reach
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
-from graphwright.text.words import terms, words
+from graphwright.text.words import identifiers, terms, words
 
 FEW = 5
 """Passages that may mention a topic or a shared entity, in a graph of any size."""
@@ -31,7 +31,8 @@ class QuestionMatch:
 
     `nodes`: the passages, ascending; `rows`: of the word index. `cosine`: of each passage; `near`, `bm25`: cosine and
     BM25 over the best; `hybrid`: the sum of both. `words`: distinct terms; `postings`: rows and scores of each;
-    `share`: the share of each in the idf of all. `seeds`: the nodes of each anchor; `df`: passages that mention each.
+    `share`: the share of each in the idf of all;
+    `exact`: whether each is an identifier. `seeds`: the nodes of each anchor; `df`: passages that mention each.
     """
 
     def __init__(self, state: State, run: Run, passages: VectorIndex, index: WordIndex) -> None:
@@ -46,6 +47,7 @@ class QuestionMatch:
         self.near = np.maximum(self.cosine / best, -1) if best > _ROUNDING else np.zeros_like(self.cosine)
         counts = Counter(terms(text))  # a word counts as often as the question has it
         self.words = list(counts)
+        self.exact = np.isin(self.words, identifiers(text))
         self.postings = [
             (rows, times * scores)
             for times, (rows, scores) in zip(counts.values(), map(index.postings, self.words), strict=True)

@@ -19,7 +19,7 @@ from graphwright.text.scripts import UNSPACED
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import terms, words
 
-SPELLING_WEIGHTS = (0.15, -0.314, 0.968, -0.294, 12.985, -3.502, 0.491, 1.312, -1.535, 0.0, 0.0)
+SPELLING_WEIGHTS = (-1.087, -0.2, -0.105, -0.207, 12.055, -2.808, 0.557, 1.474, -1.942, 1.093, 2.214, -0.188)
 INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
 """Weights of the features of meanings, by scripts/fit_reword.py."""
 LIKELY = 0.7
@@ -29,6 +29,7 @@ WORD = re.compile(r"(?<![\w@#/\\.-])[^\W\d_]{2,}(?![\w@#/\\]|[.-]\w)")  # not a 
 _TEXTS = 2_000  # passages that are searched for a phrase
 _LINES = 3  # lines of a question that is not condensed
 _LONG, _KEPT = 128, 40  # words of a question that is condensed, and of what is kept
+_ROUNDS = 2
 _SHARE = 0.3  # of the best line's weight, which a line that is kept reaches
 
 
@@ -39,7 +40,7 @@ class Reword(Operator):
     A word that no passage has is replaced by the word that it is most probably misspelt for, and an acronym by the
     phrase that it most probably stands for, if the probability is at least 0.7 (see `search.unknown_words`).
     Parts of identifiers stay as they are: a code that differs in a sign is another code. Of a question of more than
-    three lines or 128 words, such as a pasted log, only the most informative lines are kept (`condensed`). The trace
+    three lines or 128 words, such as a pasted log, only the most informative words are kept (`condensed`). The trace
     notes every change.
 
     >>> from graphwright import Graph, start
@@ -56,16 +57,24 @@ class Reword(Operator):
         asked = state.question.text
         text = condensed(asked, self.words)
         if text != asked:
-            run.note(f"the question was cut to its most informative lines: {text}")
-        context, parts, end = Context(self.words, text), list[str](), 0
-        for match in WORD.finditer(text):
+            run.note(f"the question was cut to its most informative words: {text}")
+        for _ in range(_ROUNDS):  # a word that is corrected makes the next one surer
+            changed = self._corrected(text, state, run)
+            if changed == text:
+                break
+            text = changed
+        return state if text == asked else state.with_(question=replace(state.question, text=text, asked=asked))
+
+    def _corrected(self, text: str, state: State, run: Run) -> str:
+        context = Context(self.words, text)
+
+        def corrected(match: re.Match[str]) -> str:
             meaning = self._meaning(match.group(), context, state)
             if meaning:
                 run.note(f"{match.group()!r} was read as {meaning!r}")
-                parts += [text[end : match.start()], meaning]
-                end = match.end()
-        text = "".join((*parts, text[end:]))
-        return state if text == asked else state.with_(question=replace(state.question, text=text, asked=asked))
+            return meaning or match.group()
+
+        return WORD.sub(corrected, text)
 
     def _meaning(self, word: str, context: Context, state: State) -> str:
         """Return what a word stands for, "" for itself."""
@@ -95,11 +104,11 @@ class Reword(Operator):
 
 
 def condensed(text: str, index: WordIndex) -> str:
-    """Return a question of up to three lines and 128 words unchanged, of a longer one the most informative lines.
+    """Return a question of up to three lines and 128 words unchanged, of a longer one the most informative words.
 
     A line weighs as much as the terms that one passage shares with it: the idf of each in the index, times its idf
-    among the lines of the question, so that what is on every line counts little. Up to 40 words are kept, in their
-    order. A question of one paragraph is cut by sentences.
+    among the lines of the question, so that what is on every line counts little. Lines of up to 40 words in all are
+    kept, and of them the words that the index has, in their order. One paragraph is cut by sentences.
 
     >>> index = WordIndex.of(["Reset the pump after E-17.", "The log has lines.", "Call us."], np.arange(3))
     >>> condensed("log line 1\\nlog line 2\\nlog line 3\\npump: E-17", index)
@@ -119,7 +128,12 @@ def condensed(text: str, index: WordIndex) -> str:
         if size <= room and (not kept or weights[at] >= _SHARE * weights[kept[0]] > 0):
             kept.append(at)
             room -= size
-    return " ".join(lines[at].strip() for at in sorted(kept))
+    found = dict.fromkeys(word for at in sorted(kept) for word in lines[at].split() if _is_known(word, index))
+    return " ".join(found) or text[: _LONG * 8]
+
+
+def _is_known(word: str, index: WordIndex) -> bool:
+    return any(len(index.postings(term)[0]) for term in terms(word))
 
 
 def _pieces(line: str) -> list[str]:
