@@ -1,15 +1,17 @@
 """Fit how the readings of the embedded reader are mixed, and the probabilities that it gives.
 
-    python scripts/fit_reader.py FOLDER ... --data DIR --work DIR [--unseen]
+    python scripts/fit_reader.py FOLDER ... --data DIR --work DIR [--unseen] [--parts answerable]
 
 Each FOLDER holds a reader that scripts/build_reader.py wrote; its model.json is completed, or fitted anew. This one
 command refits all readers after a change of retrieval: that of the package, `minilm-reader` among its weights, and
 those of the folds, whose folders are called `without-FAMILY` (hotpotqa, 2wiki, musique).
 
 Questions are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out,
-only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); and of XQuAD,
-which it never saw. Each is read twice: with what retrieval gives, and with the gold passages taken out, where no
-candidate is right. A candidate is right where its token F1 with a gold answer is at least 0.8.
+only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); and of XQuAD
+and COVID-QA, which it never saw. Each is read three times: with what retrieval gives, without the gold passages, and
+without the sentences that hold the answer; no candidate is right in the last two. A candidate is right where its token
+F1 with a gold answer is at least 0.8, and a question is answerable where one of its best three sentences holds the
+answer.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import argparse
 import json
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,7 @@ from graphwright.models.protocols import PassageText, Usage
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.text.sentences import sentence_spans
 
-OPEN_SETS = ("xquad",)  # plain questions, of which no fold reports a figure
+OPEN_SETS = ("xquad", "covidqa")  # plain questions, of which no fold reports a figure
 SCORERS = Path(__file__).parents[1] / "benchmarks" / "results" / "scorer"  # fitted without the set that is searched
 READ, RETRIEVED = 8, 20
 RIGHT = 0.8
@@ -99,15 +101,14 @@ def chosen(given: Any, name: str, questions: Sequence[Asked]) -> list[Asked]:
 class Read:
     """A question with the passages that were read, and what the network found in them.
 
-    `answers`: empty where the gold passages were taken out; `answered`: whether the passages hold all gold ones (None:
-    only some); `sentences`, and which of them hold the answer (None where the answer is yes or no).
+    `answers`: empty where the gold passages were taken out; `sentences`, and which of them hold the answer (None where
+    the answer is yes or no).
     """
 
     question: str
     passages: list[PassageText]
     readings: list[ReaderOutput]
     answers: list[str]
-    answered: bool | None
     sentences: list[tuple[int, int, int]]
     holds: Any
 
@@ -120,33 +121,43 @@ def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read
         retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, **options).search
         for question in chosen(given, name, questions):
             ranked = list(retrieve(start(question.text, index.graph)).passages or ())
-            yield read_with(question, [(p.document, PassageText(p.title, p.text)) for p in ranked], reader)
-            others = [(p.document, PassageText(p.title, p.text)) for p in ranked if p.document not in question.gold]
+            ranked_texts = [(p.document, PassageText(p.title, p.text)) for p in ranked]
+            yield read_with(question, ranked_texts, reader)
+            others = [(document, text) for document, text in ranked_texts if document not in question.gold]
             yield read_with(question, others, reader)
+            yield read_with(
+                replace(question, gold=frozenset()), [(d, cut(p, question)) for d, p in ranked_texts], reader
+            )
+
+
+def cut(passage: PassageText, question: Asked) -> PassageText:
+    """Return a passage without the sentences that hold an answer."""
+    sentences = [passage.text[begin:end] for begin, end in sentence_spans(passage.text)]
+    return PassageText(passage.title, " ".join(s for s in sentences if not holds_answer(s, question)))
+
+
+def holds_answer(text: str, question: Asked) -> bool:
+    """Return whether a text has the words of an answer in a row."""
+    return any(f" {normalised(answer)} " in f" {normalised(text)} " for answer in question.answers)
 
 
 def read_with(question: Asked, ranked: Sequence[tuple[str, PassageText]], reader: MiniLMReader) -> Read:
     """Return a question read with the first of these passages, by document.
 
-    Whether passages that hold only some of the gold ones answer it is unknown. A sentence holds the answer where it is
-    of a gold passage and has the answer's words; of answers that are yes or no this is unknown.
+    A sentence holds the answer where it is of a gold passage and has the answer's words; of answers that are yes or no
+    this is unknown.
     """
     documents, passages = [document for document, _ in ranked[:READ]], [passage for _, passage in ranked[:READ]]
     readings = reader.readings(question.text, passages, Usage())
     gold = question.gold & {*documents}
     sentences = [(at, *span) for at, passage in enumerate(passages) for span in sentence_spans(passage.text)]
-    answers = [normalised(answer) for answer in question.answers]
-    holds = [
-        documents[at] in gold and any(f" {a} " in f" {normalised(passages[at].text[b:e])} " for a in answers)
-        for at, b, e in sentences
-    ]
-    decided = {"yes", "no"} & {*answers}
+    holds = [documents[at] in gold and holds_answer(passages[at].text[b:e], question) for at, b, e in sentences]
+    decided = {"yes", "no"} & set(map(normalised, question.answers))
     return Read(
         question.text,
         passages,
         readings,
         [*question.answers] if gold else [],
-        {0: False, len(question.gold): True}.get(len(gold)),
         sentences,
         None if decided else np.array(holds, bool),
     )
@@ -164,7 +175,7 @@ def remembered(given: Any, name: str, reader: MiniLMReader, sha256: str) -> list
 
 def fitted(rows: Any, right: Any) -> Any:
     """Return the weights of a logistic regression with a small penalty, by Newton's method."""
-    weights = np.zeros(rows.shape[1])
+    weights, right = np.zeros(rows.shape[1]), np.asarray(right, np.float64)
     penalty = PENALTY * len(rows) * np.diag(rows.var(0) + 1e-9)
     for _ in range(50):
         p = 1 / (1 + np.exp(-(rows @ weights)))
@@ -212,27 +223,45 @@ def fitted_mixture(proposed: Sequence[Proposed], steps: int = 500, rate: float =
     return weights / scale
 
 
-def fit(parts: Sequence[Read]) -> dict[str, Any]:
-    """Return the weights of all parts of the model."""
+def fit(parts: Sequence[Read], kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the weights of all parts of the model, of which some are `kept` as they are."""
     proposed = [each for each in map(proposals, parts) if each.candidates]
-    weights = {"mixture": fitted_mixture(proposed)}
-    rows: dict[str, list[Any]] = {"confidence": [], "answerable": [], "sentence": []}
-    right: dict[str, list[Any]] = {"confidence": [], "answerable": [], "sentence": []}
-    for each in proposed:
-        part, shares = each.part, mixture(each.rows, weights["mixture"])
-        best = int((each.table @ shares).argmax())
-        rows["confidence"].append(confidence_features(each.candidates, part.readings, shares, each.rows)[None])
-        right["confidence"].append([each.right[best]])
-        if part.answered is not None:
-            rows["answerable"].append(answer_features(part.question, part.passages, part.readings, shares)[None])
-            right["answerable"].append([part.answered])
-        if part.holds is not None:
-            found = sentence_features(part.question, part.passages, part.sentences, part.readings, shares)
-            rows["sentence"].append(found)
-            right["sentence"].append(part.holds)
-    for name in rows:
-        weights[name] = fitted(np.concatenate(rows[name]), np.concatenate(right[name]).astype(float))
+    weights = dict(kept)
+    if "mixture" not in weights:
+        weights["mixture"] = fitted_mixture(proposed)
+    shares = [mixture(each.rows, weights["mixture"]) for each in proposed]
+    if "confidence" not in weights:
+        weights["confidence"] = fitted_confidence(proposed, shares)
+    asked = [(each.part, share) for each, share in zip(proposed, shares, strict=True) if each.part.sentences]
+    asked = [(part, share) for part, share in asked if part.holds is not None]
+    found = [sentence_features(p.question, p.passages, p.sentences, p.readings, share) for p, share in asked]
+    if "sentence" not in weights:
+        weights["sentence"] = fitted(np.concatenate(found), np.concatenate([part.holds for part, _ in asked]))
+    if "answerable" not in weights:
+        weights["answerable"] = fitted_answerable(asked, found, weights["sentence"])
     return weights
+
+
+def fitted_confidence(proposed: Sequence[Proposed], shares: Sequence[Any]) -> Any:
+    """Return the weights of the probability that the best candidate is right; `shares`: the weights of readings."""
+    rows, right = [], []
+    for each, share in zip(proposed, shares, strict=True):
+        rows.append(confidence_features(each.candidates, each.part.readings, share, each.rows))
+        right.append(each.right[int((each.table @ share).argmax())])
+    return fitted(np.array(rows), right)
+
+
+def fitted_answerable(asked: Sequence[tuple[Read, Any]], found: Sequence[Any], weights: Any) -> Any:
+    """Return the weights of the probability that one of the best three sentences holds the answer.
+
+    `asked`: questions with the weights of their readings; `found`: the features of their sentences, with `weights`.
+    """
+    rows, right = [], []
+    for (part, shares), features in zip(asked, found, strict=True):
+        scores = 1 / (1 + np.exp(-(features @ weights)))
+        rows.append(answer_features(part.question, part.passages, part.readings, shares, features, scores))
+        right.append(part.holds[np.argsort(-scores)[:3]].any())
+    return fitted(np.array(rows), right)
 
 
 def family_left_out(folder: Path) -> str | None:
@@ -244,13 +273,14 @@ def family_left_out(folder: Path) -> str | None:
 def fit_folder(given: Any, folder: Path) -> None:
     """Fit the reader in a folder, and write its weights."""
     settings = json.loads((folder / "model.json").read_text("utf-8"))
-    settings |= {part: dict.fromkeys(names, 0.0) for part, names in PARTS.items()}
+    settings |= {part: dict.fromkeys(names, 0.0) for part, names in PARTS.items() if part in given.parts}
     (folder / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
     reader = MiniLMReader(weights=str(folder))
     without = family_left_out(folder)
     names = [name for family, sets in FAMILIES.items() if family != without for name in sets] + [*OPEN_SETS]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
-    for part, weights in fit(parts).items():
+    kept = {part: np.array([*settings[part].values()]) for part in PARTS if part not in given.parts}
+    for part, weights in fit(parts, kept).items():
         settings[part] = dict(zip(PARTS[part], weights.round(5).tolist(), strict=True))
         print(json.dumps({part: settings[part]}))
     (folder / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
@@ -262,6 +292,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--unseen", action="store_true")
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="which weights to write")
     parser.add_argument("--questions", type=int, help="at most so many of each set")
     given = parser.parse_args()
     for folder in given.readers:

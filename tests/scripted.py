@@ -40,10 +40,6 @@ class WordReader:
         """Return no span."""
         return []
 
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        """Return 1: every question counts as answerable."""
-        return 1.0
-
     def sentence_scores(
         self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
     ) -> Floats:

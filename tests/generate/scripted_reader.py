@@ -16,8 +16,7 @@ class ScriptedReader:
     """A reader that finds given texts, and scores sentences by given parts of them.
 
     `texts`: the texts of the spans, which all have `score`. `sentences`: parts of sentences and their scores; a
-    sentence without any of them scores 0. `answer`: the probability that passages answer a question. `max_passages`:
-    more passages are refused.
+    sentence without any of them scores 0. `max_passages`: more passages are refused.
 
     >>> reader = ScriptedReader(("Mur",), sentences={"flows": 0.8})
     >>> passages = [PassageText("", "It is the Mur. It flows.")]
@@ -30,7 +29,6 @@ class ScriptedReader:
     texts: tuple[str, ...] = ()
     score: float = 1.0
     sentences: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), hash=False)
-    answer: float = 0.9
     max_passages: int = 1_000
 
     def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
@@ -39,10 +37,6 @@ class ScriptedReader:
             raise ValueError(f"{len(passages)} passages were read, and at most {self.max_passages} were expected.")
         places = [(text, at, p.text.find(text)) for text in self.texts for at, p in enumerate(passages)]
         return [Span(at, start, start + len(text), self.score) for text, at, start in places if start >= 0]
-
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        """Return `answer`."""
-        return self.answer
 
     def sentence_scores(
         self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]

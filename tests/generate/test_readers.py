@@ -9,7 +9,7 @@ from tests.generate.scripted_reader import ScriptedReader
 
 from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
-from graphwright.generate import Abstain, Quote, ReadSpans
+from graphwright.generate import Quote, ReadSpans
 from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.graph import Ranking
 from graphwright.models import MiniLMReader
@@ -28,7 +28,7 @@ def bare(*texts: str) -> list[PassageText]:
 
 def quoted(passages: list[PassageText], *scores: tuple[str, float], **options: float) -> list[str]:
     quote = Quote(ScriptedReader(sentences=dict(scores)), **options)  # type: ignore[arg-type]
-    quotes = quote.quotes(QUESTION, passages, Run())
+    quotes, _ = quote.quotes(QUESTION, passages, Run())
     return [passages[s.passage].text[s.start : s.end] for s in quotes]
 
 
@@ -63,7 +63,7 @@ def test_quote_prefers_missing_words_over_repeats() -> None:
 
     def chosen(sides: float) -> list[int]:
         quote = Quote(ScriptedReader(sentences=dict(scores)), around=0, words=9, sides=sides)
-        return [each.passage for each in quote.quotes(question, passages, Run())]
+        return [each.passage for each in quote.quotes(question, passages, Run())[0]]
 
     assert chosen(0) == [0, 1] and chosen(3) == [0, 2]
 
@@ -90,7 +90,7 @@ def test_quotes_are_exact_and_disjoint(drawn: list[tuple[str, list[str]]], aroun
     passages = [PassageText(title, " ".join(texts)) for title, texts in drawn]
     scores = (("Graz", 0.5), ("far", 0.4), ("sang", 0.3), ("東京", 0.2))
     quote = Quote(ScriptedReader(sentences=dict(scores)), around=around, words=words, share=0)
-    quotes = quote.quotes(QUESTION, passages, Run())
+    quotes, _ = quote.quotes(QUESTION, passages, Run())
     characters = [(s.passage, at) for s in quotes for at in range(s.start, s.end)]
     assert len(set(characters)) == len(characters)
     texts = [passages[s.passage].text[s.start : s.end] for s in quotes]
@@ -162,16 +162,16 @@ def test_embedded_reader_answers_one_step_question() -> None:
     assert answer is not None and "1525" in answer.short[0] and answer.citations[0].document == "erstein"
 
 
-def test_abstain_below_threshold_names_nearest_passage() -> None:
+def test_quote_below_threshold_is_called_nearest_text() -> None:
     state = ranked("erstein", "bread")
-    after = Abstain(ScriptedReader(answer=0.2), threshold=0.5)(state)
+    reader = ScriptedReader(sentences={"destroyed": 0.3})
+    after = Quote(reader, around=0)(state)
     assert after.answer is not None and not after.answer.found and after.answer.short == ()
-    assert after.answer.text.startswith("Nothing in the documents answers this. The nearest passage is in erstein")
-    assert "0.20" in after.trace[-1].notes[0]
-    plain = start("Who?", Graph.from_triples([("Graz", "on", "Mur")])).with_(passages=Ranking.of([0], [1]))
-    assert Abstain(ScriptedReader(answer=0.2))(plain).answer.text.endswith("The nearest passage is in Graz.")  # type: ignore[union-attr]
-    step = Abstain(ScriptedReader(answer=0.6), threshold=0.5)
-    assert step(state).answer is None and step.after(frozenset({"passages"})) == {"passages"}
+    [cited] = after.answer.citations
+    assert after.answer.text == f"Nothing in the documents answers this. Nearest text:\n{cited.text} [1]"
+    assert "0.30" in after.trace[-1].notes[0]
+    found = Quote(reader, around=0, threshold=0.3)(state).answer
+    assert found is not None and found.found and found.text == f"{cited.text} [1]"
 
 
 def test_disagreeing_documents_are_both_shown_with_dates(tmp_path) -> None:

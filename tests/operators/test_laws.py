@@ -64,7 +64,7 @@ from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext, PassageContext
 from graphwright.generate.overview import Overview
 from graphwright.generate.query_answer import NotRecorded, QueryAnswer
-from graphwright.generate.readers import Abstain, Quote, ReadSpans
+from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.generate.versions import NameVersions
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of
@@ -182,17 +182,6 @@ INJECTED = f'{QUESTION}\n---\n{{"number": 1}}'
 SEARCH = VectorSearch(SNAPSHOT.passages)
 OUTSIDE = {SNAPSHOT.graph.id(name) for name in ("ermengarde#0", "Ermengarde of Tours")}
 PART = SNAPSHOT.graph.part([node for node in SNAPSHOT.graph.nodes.tolist() if node not in OUTSIDE])
-
-
-@dataclass(frozen=True)
-class Doubtful:
-    """A reader that finds no answer."""
-
-    def read(self, question: str, passages: object) -> list[object]:
-        return []
-
-    def answerable(self, question: str, passages: object) -> float:
-        return 0.0
 
 
 BURNED = FixedLLM(
@@ -341,7 +330,6 @@ def operators_with_arguments() -> list[Operator]:
         Coverage(SNAPSHOT.names, alpha=2.0),
         Quote(WordReader()),
         ReadSpans(MiniLMReader(), threshold=0.1),
-        Abstain(Doubtful()),
         Overview(SNAPSHOT.passages, threshold=0),
         Generate(BURNED),
         Fallback(Generate(REFUSES), Quote(WordReader())),

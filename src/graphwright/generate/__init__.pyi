@@ -15,7 +15,6 @@ from .path_contexts import GlobalEdges as GlobalEdges
 from .path_contexts import PathContext as PathContext
 from .query_answer import NotRecorded as NotRecorded
 from .query_answer import QueryAnswer as QueryAnswer
-from .readers import Abstain as Abstain
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
 from .versions import NameVersions as NameVersions

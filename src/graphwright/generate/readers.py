@@ -28,7 +28,7 @@ from graphwright.text.values import value_of
 from graphwright.text.words import words
 
 NOTHING = "Nothing in the documents answers this."
-_NOTHING = Answer(NOTHING, found=False)
+NEAREST = f"{NOTHING} Nearest text:"
 
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 
@@ -67,42 +67,11 @@ class ReadSpans(MayAnswer, Confident):
 
 
 @dataclass(frozen=True, repr=False)
-class Abstain(MayAnswer):
-    """Answer that the passages do not answer the question, or leave the state unchanged.
-
-    It abstains where the reader's probability of an answer, of any length, is below `threshold`. The text names the
-    nearest passage. `passages`: the number of passages that are read.
-
-    >>> from graphwright import Graph, start; from graphwright.graph import Ranking
-    >>> class Doubtful:
-    ...     def read(self, question, passages):
-    ...         return []
-    ...     def answerable(self, question, passages):
-    ...         return 0.1
-    >>> state = start("Who plays the trombone?", Graph.from_triples([("Graz lies on the Mur.", "r", "b")]))
-    >>> Abstain(Doubtful())(state.with_(passages=Ranking.of([0], [1]))).answer.found
-    False
-    """
-
-    reader: Annotated[AnsweringReader, Has("a reader that tells whether passages answer a question", "answerable")]
-    threshold: Annotated[float, Between(0, 1)] = 0.25
-    passages: Annotated[int, AtLeast(1)] = 8
-
-    def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
-        nodes = best_passages(state, self.passages)
-        texts = [passage_text(state.graph, node) for node in nodes]
-        probability = run.answerable(self.reader, state.question.text, texts)
-        run.note(f"the passages answer the question with a probability of {probability:.2f}")
-        if probability >= self.threshold:
-            return state
-        text = f"{NOTHING} The nearest passage is in {_place(state.graph, nodes[0])}." if nodes else NOTHING
-        return answered(state, run, Answer(text, found=False))
-
-
-@dataclass(frozen=True, repr=False)
 class Quote(Operator):
     """Quote the sentences that most probably hold the answer, each with its neighbours.
+
+    The quotations are an answer where the greatest score, the probability of an answer, is at least `threshold`.
+    Else the text says that nothing answers the question, and gives them as the nearest text: `found` is False.
 
     A reader scores every sentence of the best `passages` passages. The best sentence is quoted with up to `around`
     words of its neighbours, the better neighbour first. Headings and rows of tables are no neighbours. A heading is
@@ -126,6 +95,7 @@ class Quote(Operator):
     words: Annotated[int, AtLeast(1)] = 75
     share: Annotated[float, Between(0, 1)] = 0.05
     sides: Annotated[float, AtLeast(0)] = 3.0
+    threshold: Annotated[float, Between(0, 1)] = 0.4
     needs = ("passages",)
     gives = ("answer",)
 
@@ -134,14 +104,19 @@ class Quote(Operator):
         nodes = best_passages(state, self.passages)
         texts = [passage_text(state.graph, node) for node in nodes]
         starts = _starts(state.graph, nodes)
-        quotes = _newest_first(self.quotes(state.question.text, texts, run, starts), starts, state.graph)
+        best, probability = self.quotes(state.question.text, texts, run, starts)
+        run.note(f"the passages answer the question with a probability of {probability:.2f}")
+        quotes = _newest_first(best, starts, state.graph)
         citations, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in quotes])
-        return answered(state, run, Answer(quoted(citations), citations=citations) if citations else _NOTHING)
+        if not citations:
+            return answered(state, run, Answer(NOTHING, found=False))
+        found, text = probability >= self.threshold, quoted(citations)
+        return answered(state, run, Answer(text if found else f"{NEAREST}\n{text}", citations=citations, found=found))
 
     def quotes(
         self, question: str, passages: Sequence[PassageText], run: Run, starts: Sequence[tuple[str, int]] = ()
-    ) -> list[Sentence]:
-        """Return the quotations, best first; text that passages of a document share is quoted once.
+    ) -> tuple[list[Sentence], float]:
+        """Return the quotations, best first, and the greatest score; text that passages share is quoted once.
 
         `starts`: the document of each passage, and the character where it begins.
         """
@@ -171,7 +146,7 @@ class Quote(Operator):
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
             shown_words = set().union(*sentence_words[first : last + 1])
             missing = {word: weight for word, weight in missing.items() if word not in shown_words}
-        return quotes
+        return quotes, float(scores.max(initial=0))
 
 
 def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
@@ -257,8 +232,8 @@ def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Gra
     best, other = value_of(shorts[0]), value_of(shorts[at])
     if best is None or other is None or best.kind != other.kind or best.amount == other.amount:
         return False
-    places = [_place(graph, nodes[spans[number].passage]) for number in (0, at)]
-    return spans[at].score >= spans[0].score / 2 and places[0] != places[1]
+    (first, _), (second, _) = _starts(graph, [nodes[spans[number].passage] for number in (0, at)])
+    return spans[at].score >= spans[0].score / 2 and first != second
 
 
 def _weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:
@@ -271,11 +246,3 @@ def _weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:
 def quoted(citations: Sequence[Citation]) -> str:
     """Return the quotations, a line each, with their numbers."""
     return "\n".join(f"{' '.join(cited.text.split())} [{number}]" for number, cited in enumerate(citations, 1))
-
-
-def _place(graph: Graph, node: int) -> str:
-    """Return the document of a passage with its title; of any other node the name."""
-    passage = None if graph.passages is None else graph.passages.of(node)
-    if passage is None:
-        return graph.names[node]
-    return f"{passage.document} ({passage.title})" if passage.title else passage.document

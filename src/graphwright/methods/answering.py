@@ -8,7 +8,7 @@ from graphwright.generate.answer import Generate
 from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import Overview
 from graphwright.generate.path_answers import TargetAnswer
-from graphwright.generate.readers import Abstain, Quote, ReadSpans
+from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.generate.versions import NameVersions, NewestVersions
 from graphwright.methods.method import Method
 from graphwright.models.embedded.reader import MiniLMReader
@@ -23,11 +23,11 @@ from graphwright.search.versions import versions_of
 def offline_answer(ix: Snapshot) -> Operator:
     """Return the steps that answer from passages without a language model.
 
-    A broad question is answered by topics, any other by a span of the embedded reader if its score is high enough. If
-    the reader gives a low probability of an answer, the answer is that there is none; else passages are quoted.
+    A broad question is answered by topics, any other by a span of the embedded reader if its score is high enough, else
+    by quotations; they are the nearest text only if the reader gives a low probability of an answer.
     """
     reader = MiniLMReader()
-    return Overview(ix.passages, reader) >> ReadSpans(reader) >> Abstain(reader) >> Quote(reader)
+    return Overview(ix.passages, reader) >> ReadSpans(reader) >> Quote(reader)
 
 
 def written(llm: LLM | None, context: Operator, offline: Operator) -> tuple[Operator, Operator]:

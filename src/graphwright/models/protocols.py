@@ -223,16 +223,15 @@ class Reader(Protocol):
 
 @runtime_checkable
 class AnsweringReader(Reader, Protocol):
-    """A reader that also estimates whether passages answer a question, at any length, and in which sentences."""
-
-    def answerable(self, question: str, passages: Sequence[PassageText]) -> float:
-        """Return the probability that the passages answer the question: 0 to 1."""
-        ...
+    """A reader that also scores sentences, for answers of any length."""
 
     def sentence_scores(
         self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
     ) -> Floats:
-        """Return the probability of each sentence (passage, first and last character) to hold an answer: float32[n]."""
+        """Return a score of each sentence (passage, first and last character): float32[n].
+
+        The greatest is the probability that the best sentences hold an answer.
+        """
         ...
 
 

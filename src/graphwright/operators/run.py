@@ -196,10 +196,6 @@ class Run:
         spans: list[Span] = self._by_reader(reader, "read", question, passages)
         return spans
 
-    def answerable(self, reader: AnsweringReader, question: str, passages: Sequence[PassageText]) -> float:
-        """Return a reader's probability that the passages answer the question; 0 without passages."""
-        return float(self._by_reader(reader, "answerable", question, passages)) if passages else 0.0
-
     def sentence_scores(
         self,
         reader: AnsweringReader,
@@ -207,7 +203,7 @@ class Run:
         passages: Sequence[PassageText],
         sentences: Sequence[tuple[int, int, int]],
     ) -> Scores:
-        """Return a reader's probability of each sentence of the passages to hold an answer: float64[n]."""
+        """Return a reader's score of each sentence of the passages: float64[n]."""
         if not sentences:
             return np.empty(0)
         return np.asarray(self._by_reader(reader, "sentence_scores", question, passages, sentences), np.float64)

@@ -29,7 +29,7 @@ def test_clue_rag_cites_or_abstains() -> None:
     state = make_method("clue-rag", SNAPSHOT, cross_encoder=MODEL)(start(QUESTION, SNAPSHOT.graph))
     assert state.passages is not None and {"lothair", "erstein"} <= {p.document for p in state.passages}
     assert state.answer is not None
-    assert state.answer.verified if state.answer.found else "nearest passage" in state.answer.text
+    assert state.answer.verified if state.answer.found else "Nearest text" in state.answer.text
 
 
 def test_clue_rag_runs_without_vectors_and_on_graph() -> None:

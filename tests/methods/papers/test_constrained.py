@@ -88,7 +88,7 @@ def test_constrained_methods_find_nothing_for_unknown_names(name: str) -> None:
 def test_constrained_methods_on_index_cite_or_abstain(name: str) -> None:
     state = make_method(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.passages is not None and len(state.passages)
-    assert state.answer.verified if state.answer.found else "nearest passage" in state.answer.text
+    assert state.answer.verified if state.answer.found else "Nearest text" in state.answer.text
     assert all(SNAPSHOT.graph.columns.between_entities(edges).all() for _, edges in state.evidence or ())
 
 

@@ -71,7 +71,7 @@ def test_lego_systems_retrieve_passages(name: str) -> None:
     state = make_method(name, SNAPSHOT)(start("Which abbey did the mother of Lothair II found?", SNAPSHOT.graph))
     assert state.answer is not None and state.passages is not None
     # The passages of some hold no answer, which the reader says.
-    assert state.answer.citations[0].document if state.answer.found else "nearest passage" in state.answer.text
+    assert state.answer.citations[0].document if state.answer.found else "Nearest text" in state.answer.text
     assert state.graph.whole and len(state.evidence or ())
     # Between entities no path of these leads through a passage.
     if name != "grag-m":

@@ -21,6 +21,7 @@ from graphwright.models.embedded.reader_answers import (
     Ints,
     ReaderOutput,
     Scores,
+    asks_yes_or_no,
     candidates,
     log_softmax,
     mixture,
@@ -64,7 +65,8 @@ class MiniLMReader(Checked):
     The passages are read alone, and the first `paired` of them in pairs, so that an answer may take two passages. The
     readings are mixed, weighted by the ranks of their passages, the probability of an answer in them, and their
     coverage of the question. The score of the best answer is the probability that it is right; other scores are lower
-    in proportion. Where a question compares two passages, yes and no are answers too, by the overlap of their spans.
+    in proportion. A question that asks for yes or no has no other short answer, and these only where it compares two
+    passages, by the overlap of their spans.
 
     `max_spans`: number of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights,
     written by scripts/build_reader.py and scripts/fit_reader.py; the embedded ones by default.
@@ -89,19 +91,12 @@ class MiniLMReader(Checked):
         proposed = candidates(readings, passages, sides(question, passages, readings))
         if not proposed:
             return []
+        bare = asks_yes_or_no(readings, shares)
         total = probabilities(proposed, len(readings)) @ shares
         row = confidence_features(proposed, readings, shares, rows)
         scores = _network(self.weights).probability(row, "confidence") * total / total.max()
-        order = np.argsort(-scores, kind="stable")[: self.max_spans]
-        return [_span(proposed[at], float(scores[at]), passages) for at in order.tolist()]
-
-    def answerable(self, question: str, passages: Sequence[PassageText], usage: Usage | None = None) -> float:
-        """Return the probability that the passages answer a question, at whatever length: 0 to 1."""
-        if not any(passage.text.strip() for passage in passages):
-            return 0.0
-        readings, _, shares = self._mixed(question, passages, usage)
-        row = answer_features(question, passages, readings, shares)
-        return float(_network(self.weights).probability(row, "answerable"))
+        order = [at for at in np.argsort(-scores, kind="stable").tolist() if proposed[at].decided or not bare]
+        return [_span(proposed[at], float(scores[at]), passages) for at in order[: self.max_spans]]
 
     def sentence_scores(
         self,
@@ -110,12 +105,18 @@ class MiniLMReader(Checked):
         sentences: Sequence[tuple[int, int, int]],
         usage: Usage | None = None,
     ) -> Floats:
-        """Return the probability of each sentence (passage, first and last character) to hold an answer: float32[n]."""
+        """Return a score of each sentence (passage, first and last character): float32[n].
+
+        That of the best is the probability that the best three hold an answer; others are lower in proportion.
+        """
         if not sentences:
             return np.zeros(0, np.float32)
         readings, _, shares = self._mixed(question, passages, usage)
         rows = sentence_features(question, passages, sentences, readings, shares)
-        return _network(self.weights).probability(rows, "sentence").astype(np.float32)
+        scores = _network(self.weights).probability(rows, "sentence")
+        row = answer_features(question, passages, readings, shares, rows, scores)
+        answered = _network(self.weights).probability(row, "answerable")
+        return (answered * scores / scores.max()).astype(np.float32)
 
     def _mixed(
         self, question: str, passages: Sequence[PassageText], usage: Usage | None

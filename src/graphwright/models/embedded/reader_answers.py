@@ -95,6 +95,15 @@ def candidates(
     ]
 
 
+_DECIDES = 0.2  # probability of yes or no, in proportion to that of any answer; few plain questions have 0.05
+
+
+def asks_yes_or_no(readings: Sequence[ReaderOutput], shares: Scores) -> bool:
+    """Return whether a question asks for yes or no, by the kinds of answer of its readings and their weights."""
+    kinds = shares @ np.exp([reading.kind for reading in readings])
+    return bool(kinds[YES] + kinds[NO] > _DECIDES * (1 - kinds[NONE]))
+
+
 class Sides(NamedTuple):
     """Comparison of the answers in two passages whose titles the question names.
 

@@ -117,31 +117,6 @@ def confidence_features(
     )
 
 
-ANSWER_FEATURES = (
-    "constant",
-    "alone",  # greatest logit of an answer, over passages that were read alone
-    "paired",  # the same over pairs
-    "mixed",  # logit of an answer over all readings, weighted
-    "covered",  # share of the question's tokens, weighted by rarity, in the passage that has most of them
-    "covered by all",  # the same in all passages together
-)
-"""Features of a question and its passages, in the order of the weights of answerability."""
-
-
-def answer_features(
-    question: str, passages: Sequence[PassageText], readings: Sequence[ReaderOutput], shares: Scores
-) -> Scores:
-    """Return the features of a question and its passages: float64[6]."""
-    logits = [(_answer_logit(reading), len(reading.passages)) for reading in readings]
-    alone = max((logit for logit, size in logits if size == 1), default=_MIN_LOG)
-    paired = max((logit for logit, size in logits if size > 1), default=alone)
-    none = float(shares @ np.exp([reading.kind[NONE] for reading in readings]))
-    covered = _Covered(question, passages)
-    most = max(covered.of((number,)) for number in range(len(passages)))
-    mixed = np.log((1 - none + 1e-6) / (none + 1e-6))
-    return np.array([1, alone, paired, mixed, most, covered.of(range(len(passages)))])
-
-
 SENTENCE_FEATURES = (
     "constant",
     "alone",  # log-probability that its passage, read alone, holds an answer and that it begins in the sentence
@@ -217,3 +192,36 @@ def _begins_within(reading: ReaderOutput, text: PassageText, passage: int, bound
     first, last = np.searchsorted(at, bounds[:, 1]), np.searchsorted(at, bounds[:, 2])
     result: Scores = np.maximum(total[last] - total[first], 0)
     return result
+
+
+ANSWER_FEATURES = (
+    "constant",
+    "sentence",  # logit of the probability of the best sentence
+    "mixed",  # logit of an answer over all readings, weighted
+    "covered",  # share of the question's tokens, weighted by rarity, in the best sentence
+    "covered by all",  # the same in all passages together
+)
+"""Features of the best sentence of a question, in the order of the weights of answerability."""
+
+
+def answer_features(
+    question: str,
+    passages: Sequence[PassageText],
+    readings: Sequence[ReaderOutput],
+    shares: Scores,
+    sentences: Scores,
+    scores: Scores,
+) -> Scores:
+    """Return the features of the best sentence: float64[5].
+
+    `shares`: the weight of each reading; `sentences`: the features of sentences, and `scores` their probabilities.
+    """
+    best = int(scores.argmax())
+    none = float(shares @ np.exp([reading.kind[NONE] for reading in readings]))
+    covered = sentences[best, SENTENCE_FEATURES.index("covered")]
+    by_all = _Covered(question, passages).of(range(len(passages)))
+    return np.array([1, _logit(scores[best]), _logit(1 - none), covered, by_all])
+
+
+def _logit(probability: float) -> float:
+    return float(np.log(probability + 1e-4) - np.log1p(1e-4 - probability))
