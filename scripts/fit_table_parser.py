@@ -27,7 +27,8 @@ from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 
 RATE = 1e-3
 RANK, HIDDEN, SENTENCE = 32, 64, 384
-HELD = ("calendar", "hotels", "players", "orders", "bridges", "bookings", "readings", "crew", "devices", "flights")
+HELD = ("calendar", "hotels", "players", "orders", "bridges", "bookings", "readings", "crew", "devices", "flights",
+        "transcript", "edges", "Staff canteen")
 REPEATS = {"wikitables": 2, "overnight": 1, "written": 2}  # how often an epoch has the questions of a source
 
 

@@ -40,7 +40,7 @@ def pairs(sets: RowSets) -> Iterator[Rows]:
 def checks(sets: RowSets) -> Iterator[Rows]:
     """Yield the rows, perhaps none, that have a linked cell and meet another condition."""
     count = 0
-    for first in sets.linked(8, 3):
+    for first in sets.linked(8, sets.table.rows):
         for second in sets.single[:24]:
             apart = not first.bits & second.bits and first.given[0].column != second.given[0].column
             if not apart or count >= _PAIRS or first.given[0].kind not in ("cell", "part"):
