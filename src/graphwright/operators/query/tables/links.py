@@ -80,10 +80,10 @@ class TableIndex:
         field_type = records.type[records.record].astype(np.int64)
         described = [number for number, name in enumerate(records.types) if name in (DOCUMENT, CLAUSE)]
         whole = ~records.is_copy[records.record] & ~np.isin(field_type, described)
-        triples = np.stack((field_type, records.name, records.text)).astype(np.int64)[:, whole]
-        distinct, counts = np.unique(triples, axis=1, return_counts=True)
+        fields = np.stack((field_type, records.name, records.text, records.record)).astype(np.int64)[:, whole]
+        distinct, counts = np.unique(fields[:3], axis=1, return_counts=True)
         rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
-        tables = [table_of(facts, number, int(rows[number]), triples) for number in range(len(records.types))]
+        tables = [table_of(facts, number, int(rows[number]), fields) for number in range(len(records.types))]
         places = [{c.name: i for i, c in enumerate(table.columns)} for table in tables]
         cells: dict[tuple[int, int], list[int]] = defaultdict(list)
         for (table, name, text), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
