@@ -9,6 +9,7 @@ from graphwright.operators.query.query import Both, Either, Except, Things, Wher
 from graphwright.operators.query.tables.rows import ORDERS, Rows, RowSets
 
 _PAIRS = 24
+_AGREEING = 6
 _WITHOUT = 10
 _UNIONS = 6
 
@@ -23,8 +24,11 @@ def _both(first: Rows, second: Rows) -> Things:
 
 
 def pairs(sets: RowSets) -> Iterator[Rows]:
-    """Yield the rows that meet two conditions which different words of the question state."""
-    count = 0
+    """Yield the rows that meet two conditions which different words of the question state.
+
+    Of two cells that are in the same rows both are conditions too, for a query that leaves neither unexplained.
+    """
+    count, agreeing = 0, 0
     for first, second in combinations(sets.single[:24], 2):
         if first.bits & second.bits or count >= _PAIRS:
             continue
@@ -34,6 +38,9 @@ def pairs(sets: RowSets) -> Iterator[Rows]:
         rows = sets.made(_both(first, second), ("and", *first.operators, *second.operators), (one, other))
         if rows and rows.count < min(first.count, second.count):
             count += 1
+            yield rows
+        elif rows and agreeing < _AGREEING and {one.kind, other.kind} <= {"cell", "part"}:
+            agreeing += 1
             yield rows
 
 
