@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-_UNITS = 24
+_UNITS = 8
 _LESS = 0.3
 
 
@@ -32,12 +32,11 @@ def calibration(evidence: np.ndarray, right: np.ndarray, weights: np.ndarray) ->
     x = torch.from_numpy(((evidence - mean) / scale).clip(-5, 5))
     y, w = torch.from_numpy(right.astype(np.float32)), torch.from_numpy(weights.astype(np.float32))
     model = Calibrator(x.shape[1])
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.3)
-    for _ in range(60):
-        for rows in torch.randperm(len(x)).split(64):
+    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=1.0)
+    for _ in range(30):
+        for rows in torch.randperm(len(x)).split(128):
             noisy = x[rows] + 0.1 * torch.randn_like(x[rows])
-            odds = model(nn.functional.dropout(noisy, 0.1))
-            loss = nn.functional.binary_cross_entropy_with_logits(odds, y[rows], w[rows])
+            loss = nn.functional.binary_cross_entropy_with_logits(model(noisy), y[rows], w[rows])
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()

@@ -3,7 +3,9 @@
 from pathlib import Path
 from random import Random
 
-from table_written import read_written, shuffled, written_questions
+from hypothesis import given
+from hypothesis import strategies as st
+from table_written import read_written, resized, shuffled, written_questions
 
 _FOLDER = Path(__file__).parents[2] / "scripts" / "parser" / "written"
 
@@ -27,3 +29,14 @@ def test_shuffled_table_has_the_same_cells_in_each_column() -> None:
     other = shuffled(table, Random(0))
     for name in table.names:
         assert sorted(row[name] for row in table.rows) == sorted(row[name] for row in other.rows)
+
+
+@given(st.randoms())
+def test_resized_table_has_some_rows_or_all_and_more_with_new_keys(draw: Random) -> None:
+    table = next(iter(next(read_written(_FOLDER)).tables.values()))
+    other = resized(table, draw)
+    keys = [row[table.names[0]] for row in other.rows]
+    assert len(other.rows) >= 2
+    assert len(set(keys)) == len(keys)
+    assert [row for row in other.rows if row in table.rows] == other.rows[: len(table.rows)]
+    assert all(row[name] in {r[name] for r in table.rows} for row in other.rows for name in table.names[1:])

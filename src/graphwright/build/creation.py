@@ -20,7 +20,7 @@ from graphwright.build.operation import Operation
 from graphwright.data.document import Chunk
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
-from graphwright.data.graph_files.read_graph import is_property_graph, read_property_graph
+from graphwright.data.graph_files.read_graph import have_properties, is_property_graph, read_property_graph
 from graphwright.data.other_indexes.content import OtherIndex
 from graphwright.errors import OptionError
 from graphwright.extract.extractors import extractor_of
@@ -95,7 +95,8 @@ def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -
     """Return the graph of the files of a property graph, and any other files as dumps."""
     files = source if isinstance(source, list | tuple) else [source]
     paths = [Path(file) for file in files if isinstance(file, str | Path)]
-    if any(map(is_property_graph, paths)):
+    with_properties = len(paths) == len(files) and not names and max_malformed is None and have_properties(paths)
+    if with_properties or any(map(is_property_graph, paths)):
         if len(paths) < len(files) or names or max_malformed is not None:
             raise OptionError(
                 "a property graph (GraphML, GEXF, GML, JSON, CSV of Neo4j) is read as it is: give paths of its files "

@@ -67,7 +67,7 @@ def import_(
 
 def _source(files: list[Path], triples: TripleFileOptions) -> Any:
     """Return the source of `Index.from_graph`: a folder, the files of a property graph, or dumps of triples."""
-    from graphwright.data import dump_of, is_property_graph
+    from graphwright.data import dump_of, have_properties, is_property_graph
 
     table = triples.table()
     if len(files) == 1 and files[0].is_dir():
@@ -76,7 +76,7 @@ def _source(files: list[Path], triples: TripleFileOptions) -> Any:
                 "--columns, --delimiter and --header are for tables of triples; leave them out for a folder."
             )
         return files[0]
-    if not table and triples.named_graph is None and any(map(is_property_graph, files)):
+    if not table and triples.named_graph is None and (have_properties(files) or any(map(is_property_graph, files))):
         return files
     dumps = [dump_of(file, **table, named_graph=triples.named_graph) for file in files]
     for dump in dumps:

@@ -4,6 +4,7 @@ from .documents import read_documents as read_documents
 from .documents import read_file as read_file
 from .graph_files.detect import dump_of as dump_of
 from .graph_files.dump import Dump as Dump
+from .graph_files.read_graph import have_properties as have_properties
 from .graph_files.read_graph import is_property_graph as is_property_graph
 from .question_sets.datasets import read_dataset as read_dataset
 from .question_sets.graph_questions import GraphQuestion as GraphQuestion

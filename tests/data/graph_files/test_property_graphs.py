@@ -1,6 +1,7 @@
 """Property graphs of Neo4j and node-link JSON."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from tests.adapters.graphs import RIVERS, TRIPLES, content
 from graphwright import Graph, Index
 from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.detect import dump_of
-from graphwright.data.graph_files.read_graph import is_property_graph, read_property_graph
+from graphwright.data.graph_files.read_graph import have_properties, is_property_graph, read_property_graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.export import export
 from graphwright.models import HashEncoder
@@ -220,3 +221,21 @@ def test_import_json_ld_in_a_file_of_json_is_rdf(tmp_path):
     assert not is_property_graph(tmp_path / "a.json")
     index = Index.from_graph(tmp_path / "index", dump_of(tmp_path / "a.json"), encoder=HashEncoder())
     assert index.graph.triple(0)[:2] == ("Ada", "knows")
+
+
+def test_read_property_graph_table_of_triples_keeps_further_columns_as_fields(tmp_path: Path) -> None:
+    path = tmp_path / "lines.csv"
+    path.write_text(
+        "from,to,type,minutes,line\nKiel,Hamburg,connects,72,RE 7\nKiel,Husum,connects,,RB 64\nKiel,,x,1,y\n"
+    )
+    assert have_properties([path])
+    read = read_property_graph([path])
+    assert [edge.fields for edge in read.edges] == [(("minutes", "72"), ("line", "RE 7")), (("line", "RB 64"),)]
+    assert sum(read.left_out.values()) == 1
+
+
+@pytest.mark.parametrize("header", ["head,relation,tail", "from,to", "name,born,city", "a,b,c,d"])
+def test_have_properties_table_without_further_columns_is_false(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "triples.csv"
+    path.write_text(f"{header}\n{','.join('xyzw'[: header.count(',') + 1])}\n")
+    assert not have_properties([path])

@@ -19,11 +19,12 @@ from graphwright.data.graph_files.tables import Delimited, Parquet, Quoted
 from graphwright.data.records.delimited import split_row
 from graphwright.errors import DataError, OptionError
 
-_COLUMN_NAMES = (
+COLUMN_NAMES = (
     ("head", "subject", "source", "src", "from", "start", "h", "s", ":start_id"),
     ("relation", "predicate", "property", "rel", "edge", "type", "label", "r", "p", ":type"),
     ("tail", "object", "target", "dst", "to", "end", "t", "o", ":end_id"),
 )
+"""Usual names of the columns of head, relation and tail."""
 _RELATION_COLUMNS = frozenset(["relation", "relationship", "predicate", "property", "attribute", "edge"])
 _COMPARED, _MIN_ROWS = 1_000, 3  # rows after the first that it is compared with, and the fewest
 _DELIMITERS = ("\t", "|", ",", ";", " ")
@@ -155,7 +156,7 @@ def _first_line(path: Path) -> str:
 def _places(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> tuple[tuple[int, int, int], bool]:
     """Return the places of head, relation and tail, and whether the first line is a header."""
     if not columns:
-        head, relation, tail = (next((names.index(n) for n in known if n in names), -1) for known in _COLUMN_NAMES)
+        head, relation, tail = (next((names.index(n) for n in known if n in names), -1) for known in COLUMN_NAMES)
         if head >= 0 and tail >= 0 and len({head, relation, tail}) == 3:
             return (head, relation, tail), True
         if len(names) in (2, 3):

@@ -1,4 +1,7 @@
-"""CSV of graphs: the tables of neo4j-admin, with ids in spaces and headers of their own, and of APOC and Gephi."""
+"""CSV of graphs: the tables of neo4j-admin, with ids in spaces and headers of their own, and of APOC and Gephi.
+
+A table of triples with further columns is read here too: these are properties of the relationships.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from graphwright.data.decoding import lines
+from graphwright.data.graph_files.detect import COLUMN_NAMES
 from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
 from graphwright.data.records.delimited import Dialect, split_row, table_rows
 from graphwright.errors import DataError
@@ -20,6 +24,8 @@ _APOC = {"_id": "ID", "_labels": "LABEL", "_start": "START_ID", "_end": "END_ID"
 _GEPHI = {"source": "START_ID", "target": "END_ID", "type": "IGNORE", "id": "IGNORE"}  # of a table of edges
 _DIRECTIONS = ("directed", "undirected", "mixed")
 _ROLES = frozenset([*_APOC.values(), "IGNORE"])
+_ENDS = ("START_ID", "TYPE", "END_ID")
+_IN_MEMORY = 1 << 26  # bytes up to which a table of triples is read with its further columns
 
 
 class Column(NamedTuple):
@@ -48,10 +54,11 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of one or more files, and their delimiter."""
+    """The columns of one or more files, and their delimiter. `is_table`: they are those of a table of triples."""
 
     columns: tuple[Column, ...]
     delimiter: str
+    is_table: bool = False
 
     @classmethod
     def of(cls, path: Path) -> Header | None:
@@ -66,6 +73,8 @@ class Header:
             roles = {column.role for column in columns}
             if "ID" in roles or roles >= {"START_ID", "END_ID"}:
                 return cls(columns, delimiter)
+            if columns := _triple_columns(split_row(first, delimiter)):
+                return cls(columns, delimiter, is_table=True) if path.stat().st_size <= _IN_MEMORY else None
         return None
 
     @classmethod
@@ -84,11 +93,27 @@ class Header:
         return any(column.role not in ("START_ID", "END_ID", "TYPE") or column.space for column in self.columns)
 
 
+def _triple_columns(names: Sequence[str]) -> tuple[Column, ...]:
+    """Return the columns of a table of triples that has usual names and further columns, else none.
+
+    >>> [column.role or column.name for column in _triple_columns(["from", "to", "type", "minutes"])]
+    ['START_ID', 'END_ID', 'TYPE', 'minutes']
+    """
+    lowered = [name.strip().lower() for name in names]
+    known = [next((n for n in usual if n in lowered), "") for usual in COLUMN_NAMES]
+    if not known[0] or not known[2] or not set(lowered) - set(known):
+        return ()
+    roles = dict(zip(known, _ENDS, strict=True))
+    return tuple(
+        Column("", roles[low]) if low in roles else Column(name) for low, name in zip(lowered, names, strict=True)
+    )
+
+
 def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
     """Add the nodes and relationships of CSV files to a graph.
 
     A file that is only a header is that of the files after it that have none. Raises DataError with the record for a
-    row with other cells than its header, and for a file without a header.
+    row with other cells than its header, and for a file without a header; such rows of a table of triples are counted.
     """
     shared = None
     for path in paths:
@@ -112,6 +137,10 @@ def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
 
 def _add_row(graph: PropertyGraph, header: Header, row: Sequence[str], place: str) -> None:
     columns = header.columns
+    ends = [cell for column, cell in zip(columns, row, strict=False) if column.role in ("START_ID", "END_ID")]
+    if header.is_table and not (len(row) == len(columns) and all(map(str.strip, ends))):
+        graph.left_out["rows without a head and a tail, or of other columns than the first"] += 1
+        return
     if len(row) != len(columns):
         raise DataError(f"{place} has {len(row)} cells, and the header {len(columns)}.")
     cells = {column.role: _key(column, cell) for column, cell in zip(columns, row, strict=True) if column.role}

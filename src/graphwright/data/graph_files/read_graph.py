@@ -31,7 +31,13 @@ def is_property_graph(path: Path) -> bool:
     if suffix_of(path) != ".csv" or not path.is_file():
         return suffix_of(path) in _READERS
     header = Header.of(path)
-    return header is not None and header.has_more
+    return header is not None and header.has_more and not header.is_table
+
+
+def have_properties(paths: Sequence[Path]) -> bool:
+    """Return whether all of some files are tables of triples, as CSV of at most 64 MB, with further columns."""
+    headers = [Header.of(path) for path in paths if suffix_of(path) == ".csv" and path.is_file()]
+    return 0 < len(paths) == sum(header is not None and header.is_table for header in headers)
 
 
 def read_property_graph(paths: Sequence[Path]) -> PropertyGraph:

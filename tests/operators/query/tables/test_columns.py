@@ -26,6 +26,12 @@ def test_described_has_the_name_and_some_cells() -> None:
     assert _column(TableIndex(ticket_facts()).tables[1], "Name").described == "Name: Ada, Ben, Cleo"
 
 
+@given(st.permutations([{"time": "9:00", "text": "encrypted"}, {"speaker": "Ada", "time": "9:01", "text": "hello"}]))
+def test_table_first_record_lacks_a_column_order_is_that_of_the_fullest(messages: list[dict[str, str]]) -> None:
+    (table,) = TableIndex(facts_of({"message": messages})).tables
+    assert [column.name for column in table.columns] == ["speaker", "time", "text"]
+
+
 def test_joined_columns_of_names_come_after_own_columns() -> None:
     tickets, employees = TableIndex(ticket_facts()).tables
     paths = {column.name: column.path for column in tickets.columns[len(TICKETS[0]) :]}

@@ -21,6 +21,12 @@ def test_links_name_of_column_is_said_by_a_similar_word() -> None:
     assert said["Salary"] > 0.5 > said["Department"]
 
 
+def test_links_word_of_one_column_names_it_more_than_words_of_a_header_over_several() -> None:
+    index = TableIndex(Facts.of_rows([{"boat": "Barge", "fee per day / summer": "95", "fee per day / winter": "60"}]))
+    summer, winter = (score for score, _ in index.links("What does a barge pay in winter?", {})[0].headers[1:])
+    assert winter > 0.5 > summer
+
+
 def test_links_words_within_a_cell_are_a_part() -> None:
     index = TableIndex(Facts.of_rows([{"river": "Upper Mur valley"}, {"river": "Enns"}]))
     link, *_ = index.links("how long is the mur valley", {"the": 0.5, "is": 0.5})[0].cells

@@ -82,10 +82,16 @@ class Joined(NamedTuple):
     column: Column
 
 
-def table_of(facts: Facts, number: int, rows: int, triples: Ints) -> Table:
-    """Return a table with its columns as its first record has them; `triples`: type, name and text of each field."""
+def table_of(facts: Facts, number: int, rows: int, fields: Ints) -> Table:
+    """Return a table with its columns in the order of the record with most fields, and those that it lacks.
+
+    `fields: int64[4, f]`: type, name, text and record of each field.
+    """
     assert facts.records is not None
-    used, first = np.unique(triples[1, triples[0] == number], return_index=True)
+    own = fields[:, fields[0] == number]
+    records, counts = np.unique(own[3], return_counts=True)
+    fullest = own[1, own[3] == records[counts.argmax()]] if len(records) else own[1]
+    used, first = np.unique(np.concatenate((fullest, own[1])), return_index=True)
     names = facts.records.names.take(used[np.argsort(first)])
     return Table(facts.records.types[number], rows, tuple(_column(facts, number, rows, name) for name in names))
 

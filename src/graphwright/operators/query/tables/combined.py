@@ -9,6 +9,7 @@ from graphwright.operators.query.query import Both, Either, Except, Things, Wher
 from graphwright.operators.query.tables.rows import ORDERS, Rows, RowSets
 
 _PAIRS = 24
+_AGREEING = 6
 _WITHOUT = 10
 _UNIONS = 6
 
@@ -23,8 +24,11 @@ def _both(first: Rows, second: Rows) -> Things:
 
 
 def pairs(sets: RowSets) -> Iterator[Rows]:
-    """Yield the rows that meet two conditions which different words of the question state."""
-    count = 0
+    """Yield the rows that meet two conditions which different words of the question state.
+
+    Of two cells that are in the same rows both are conditions too, for a query that leaves neither unexplained.
+    """
+    count, agreeing = 0, 0
     for first, second in combinations(sets.single[:24], 2):
         if first.bits & second.bits or count >= _PAIRS:
             continue
@@ -35,12 +39,15 @@ def pairs(sets: RowSets) -> Iterator[Rows]:
         if rows and rows.count < min(first.count, second.count):
             count += 1
             yield rows
+        elif rows and agreeing < _AGREEING and {one.kind, other.kind} <= {"cell", "part"}:
+            agreeing += 1
+            yield rows
 
 
 def checks(sets: RowSets) -> Iterator[Rows]:
     """Yield the rows, perhaps none, that have a linked cell and meet another condition."""
     count = 0
-    for first in sets.linked(8, 3):
+    for first in sets.linked(8, sets.table.rows):
         for second in sets.single[:24]:
             apart = not first.bits & second.bits and first.given[0].column != second.given[0].column
             if not apart or count >= _PAIRS or first.given[0].kind not in ("cell", "part"):

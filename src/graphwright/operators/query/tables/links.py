@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -80,10 +80,10 @@ class TableIndex:
         field_type = records.type[records.record].astype(np.int64)
         described = [number for number, name in enumerate(records.types) if name in (DOCUMENT, CLAUSE)]
         whole = ~records.is_copy[records.record] & ~np.isin(field_type, described)
-        triples = np.stack((field_type, records.name, records.text)).astype(np.int64)[:, whole]
-        distinct, counts = np.unique(triples, axis=1, return_counts=True)
+        fields = np.stack((field_type, records.name, records.text, records.record)).astype(np.int64)[:, whole]
+        distinct, counts = np.unique(fields[:3], axis=1, return_counts=True)
         rows = np.bincount(records.type[~records.is_copy], minlength=len(records.types))
-        tables = [table_of(facts, number, int(rows[number]), triples) for number in range(len(records.types))]
+        tables = [table_of(facts, number, int(rows[number]), fields) for number in range(len(records.types))]
         places = [{c.name: i for i, c in enumerate(table.columns)} for table in tables]
         cells: dict[tuple[int, int], list[int]] = defaultdict(list)
         for (table, name, text), count in zip(distinct.T.tolist(), counts.tolist(), strict=True):
@@ -121,7 +121,7 @@ class TableIndex:
         return {t: self._links(t, words, linked[t], amounts) for t in chosen}
 
     def _links(self, table: int, words: tuple[Word, ...], cells: Sequence[Link], amounts: tuple[Amount, ...]) -> Links:
-        named = self._named(words, name_words(self.tables[table].type))
+        named = self._named(words, name_words(self.tables[table].type), {})
         return Links(words, tuple(cells), amounts, self._headers(table, words), named)
 
     def _chosen(
@@ -135,7 +135,7 @@ class TableIndex:
         scores = {}
         for number in tables:
             table = self.tables[number]
-            bits = self._named(words, name_words(table.type))[1]
+            bits = self._named(words, name_words(table.type), {})[1]
             for _, named in self._headers(number, words):
                 bits |= named
             for link in linked[number]:
@@ -144,10 +144,14 @@ class TableIndex:
         return sorted(tables, key=lambda t: -scores[t])[:most]
 
     def _headers(self, table: int, words: Sequence[Word]) -> tuple[tuple[float, int], ...]:
-        return tuple(self._named(words, column.words) for column in self.tables[table].columns)
+        """Return how each column is named; a word of n names, as that of a header over several columns, counts 1/n²."""
+        columns = self.tables[table].columns
+        names = Counter(word for column in columns for word in set(column.words))
+        weights = {word: count**-2 for word, count in names.items()}
+        return tuple(self._named(words, column.words, weights) for column in columns)
 
     @staticmethod
-    def _named(words: Sequence[Word], name: Sequence[str]) -> tuple[float, int]:
+    def _named(words: Sequence[Word], name: Sequence[str], weights: Mapping[str, float]) -> tuple[float, int]:
         """Return how much of a name a question says, and with which words, as bits."""
         total, bits = 0.0, 0
         grams = [trigrams(word.text) for word in words]
@@ -155,8 +159,8 @@ class TableIndex:
             of_part = trigrams(part)
             best = max(((likeness(g, of_part), -i) for i, g in enumerate(grams)), default=(0.0, 0))
             if best[0] >= _LIKE:
-                total, bits = total + best[0], bits | 1 << -best[1]
-        return total / max(1, len(name)), bits
+                total, bits = total + best[0] * weights.get(part, 1.0), bits | 1 << -best[1]
+        return total / max(1e-9, sum(weights.get(part, 1.0) for part in name)), bits
 
     def _cells(self, words: Sequence[Word], frequency: dict[str, float]) -> Iterator[tuple[int, Link]]:
         """Yield links of spans of words to cells: whole texts, parts of them, and words like theirs."""

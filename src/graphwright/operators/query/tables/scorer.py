@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphwright.errors import ModelError
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.tables.features import Features
+from graphwright.operators.query.tables.features import COVERED, EXPLAINED, Features
 
 _CALIBRATION = ("mean", "scale", "first_weight", "first_bias", "last_weight", "last_bias")
 
@@ -89,18 +89,19 @@ class TableScorer:
 
 
 def evidence_of(mass: Floats, result: int, share: float, score: float, dense: Floats, count: int) -> Floats:
-    """Return what tells whether a result is right: float32[6 + f].
+    """Return what tells whether a result is right: float32[15].
 
     From the shares `mass` of the results in the probability: its log-odds, the share of its best candidate (`share`) in
     it, the largest share of another result, and the entropy; the logarithm of the number of candidates; and of the best
-    candidate its score, and its dense features, which tell what of the question no part of it explains.
+    candidate its score, and the dense features that tell what of the question it explains and leaves unexplained. Those
+    about the table and its columns are left out: by them, a probability holds for the tables of the fit alone.
     """
     own, some = float(mass[result]), mass[mass > 0]
     rival = float(np.delete(mass, result).max(initial=0.0))
     odds = math.log((own + 1e-6) / (1 - own + 1e-6))
     entropy = -float(np.sum(some * np.log(some)))
     known = [odds, share / max(own, 1e-12), rival, entropy, math.log(count), score]
-    return np.concatenate((np.array(known, np.float32), dense.astype(np.float32)))
+    return np.concatenate((known, dense[:EXPLAINED], dense[COVERED : COVERED + 1])).astype(np.float32)
 
 
 @cache
