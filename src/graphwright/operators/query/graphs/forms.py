@@ -281,7 +281,8 @@ class Forms:
                     query = Where(_things(candidate), Compare(path, comparison, literal.text))
                     yield replace(_with(candidate, query, form, row), literals=(literal,))
             for low, high in combinations(literals, 2):
-                above = Where(_things(candidate), Compare(path, ">=", low.text))
+                unit = "" if low.value.unit else high.value.unit  # "between 2 and 3 km"
+                above = Where(_things(candidate), Compare(path, ">=", f"{low.text} {unit}".strip()))
                 query = Where(above, Compare(path, "<=", high.text))
                 yield replace(_with(candidate, query, BELOW, row), literals=(low, high))
         for row in self.ahead(candidate, False):
