@@ -71,9 +71,7 @@ def groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: Parse
             execution = Execution(facts)
 
 
-def lacking_groups(
-    facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: ParserScorer
-) -> Iterator[Group]:
+def lacking_groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: ParserScorer) -> Iterator[Group]:
     """Yield groups of questions that their graph does not answer: without a relation that each of them asks for."""
     draw, without = random.Random(0), dict[str, list[Asked]]()
     for question in asked:

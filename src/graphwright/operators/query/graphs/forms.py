@@ -47,7 +47,7 @@ THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL, SUM, MEA
 )
 _SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 5
 _FEW = 8  # different values of a relation, at most, that a condition may name though the question does not
-_WHOLE, _ONWARD, _COUNTED, _LOOKED_AT = 4, 24, 12, 60
+_WHOLE, _VALUED, _ONWARD, _COUNTED, _LOOKED_AT = 5, 9, 24, 12, 60
 _VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
 _COMPARISONS: tuple[tuple[Comparison, int], ...] = (
     ("=", EQUAL), (">", ABOVE), (">=", ABOVE), ("<", BELOW), ("<=", BELOW),
@@ -97,10 +97,12 @@ class Forms:
         made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short), *self.without(sets, short)]
         derived = []
         for candidate in [self.everything, *sets]:
-            derived += [*self.extremes(candidate), *self.conditions(candidate)]
+            own = [*self.extremes(candidate), *self.conditions(candidate)]
+            derived += map(self._of_subjects, own) if isinstance(candidate.query, Everything) else own
             made += self.amounts(candidate)
         for candidate in [*whole, *sets]:
             made += self.lacking(candidate)
+        made += self.unlike()
         conditions = [c for c in derived if c.literals][:_COUNTED]
         made += [replace(c, query=Count(_things(c)), form=COUNT) for c in [*whole, *sets, *conditions]]
         return [*single, *types, *made, *derived, *self.onward(derived)]
@@ -113,7 +115,8 @@ class Forms:
     def strongest(self, valued: bool) -> list[int]:
         """Return the relations that the question asks for most."""
         relations = np.argsort(-self.strength[: len(self.vocabulary.relations)], kind="stable")[:_LOOKED_AT].tolist()
-        return list(islice((row for row in relations if not valued or self.has_values(row)), _WHOLE + 2 * valued))
+        suitable = (row for row in relations if not valued or self.has_values(row))
+        return list(islice(suitable, _VALUED if valued else _WHOLE))
 
     def whole(self) -> Iterator[Candidate]:
         """Yield what has a relation, and all that a relation leads to, the most and the least often."""
@@ -146,6 +149,11 @@ class Forms:
                 names, keys = (*candidate.names, key >> 1), (*candidate.keys, key)
                 yield replace(candidate, query=query, names=names, keys=keys, ends=ends, size=size, last=key)
 
+    def _of_subjects(self, candidate: Candidate) -> Candidate:
+        """Return a candidate out of all things with those of its relation in place of its ends."""
+        ends, size = self.steps.ends(candidate.keys[0] ^ 1, self.facts)
+        return replace(candidate, ends=ends, size=size)
+
     def _strength(self, candidate: Candidate) -> float:
         return float(np.mean([self.strength[row] for row in candidate.names])) if candidate.names else -1.0
 
@@ -175,12 +183,14 @@ class Forms:
             yield Candidate(OfType(name), THINGS, (row,), (), (), sample, len(things), strength, types=1)
 
     def pairs(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield what paths from two mentions have in common."""
+        """Yield what paths from two mentions have in common, and what the same path from either leads to."""
         first = {id(m): [c for c in short if c.mentions[0] is m][:_PAIRS] for c in short for m in c.mentions}
         for one, two in combinations(first.values(), 2):
             for a in one:
                 for b in two:
                     common = np.intersect1d(a.ends, b.ends)
+                    if a.keys == b.keys and not _overlap(a, b):
+                        yield _joined(a, b, Either(_things(a), _things(b)), THINGS, np.union1d(a.ends, b.ends))
                     if len(common) and not _overlap(a, b):
                         yield _joined(a, b, Both(_things(a), _things(b)), THINGS, common)
 
@@ -251,10 +261,23 @@ class Forms:
     def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set that lack a relation, in either direction."""
         if candidate.size > 1:
-            keys = {key for key, _, _ in self.steps.expand(candidate.ends)}
+            keys = {key for key, _, _ in self.steps.expand(candidate.ends)} - {key ^ 1 for key in candidate.keys[-1:]}
             for key in sorted(keys, key=lambda key: (-self.strength[key >> 1], key))[:_LACKING]:
                 query = Where(_things(candidate), Has((self.steps.step(key),), True))
                 yield _with(candidate, query, NEGATED, key >> 1)
+
+    def unlike(self) -> Iterator[Candidate]:
+        """Yield what lacks a relation that others have which are like it: others with a further relation of its own."""
+        for key in (2 * row + side for row in self.strongest(False) for side in (1, 0)):
+            ends, _ = self.steps.ends(key, self.facts)
+            others = [other for other, _, _ in self.steps.expand(ends) if other != key ^ 1]
+            for other in sorted(others, key=lambda other: (-self.strength[other >> 1], other))[:_LACKING]:
+                having = Where(Everything(), Has((self.steps.step(other),)))
+                query = Where(having, Has((self.steps.step(key ^ 1),), True))
+                names, strength = (other >> 1, key >> 1), float(self.strength[key >> 1])
+                yield Candidate(
+                    query, NEGATED, names, (other, key ^ 1), (), *self.steps.ends(other ^ 1, self.facts), strength
+                )
 
     def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield the things of a set, or of all with a relation, that a path from another mention does not lead to."""
