@@ -32,7 +32,7 @@ from train_reading import Joint
 from graphwright.models.embedded.cross_encoder import Match, Tokens, network, tokens_of
 
 LAYER, LONGEST = 4, 64
-OTHERS, PER_STEP = 11, 6  # wrong candidates of a question, questions of a step
+OTHERS, PER_STEP = 8, 6  # wrong candidates of a question, questions of a step
 RATE, HEAD_RATE = 2e-4, 1e-3
 LEFT_OUT = ("metaqa", "pq-2h", "pql-2h", "written 2", "written None", "others")
 
