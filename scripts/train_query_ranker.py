@@ -30,6 +30,7 @@ from torch import nn
 from train_reading import Joint
 
 from graphwright.models.embedded.cross_encoder import Match, Tokens, network, tokens_of
+from graphwright.operators.query.graphs.parser import READ_CANDIDATES
 
 LAYER, LONGEST = 4, 64
 OTHERS, PER_STEP = 8, 6  # wrong candidates of a question, questions of a step
@@ -76,7 +77,7 @@ def chosen(group: Group, draw: random.Random) -> tuple[list[tuple[str, str]], in
     right, wrong = np.flatnonzero(group.right).tolist(), np.flatnonzero(group.right == 0).tolist()
     best = draw.sample(right, min(2, len(right)))
     near = wrong[: OTHERS // 2]
-    rest = wrong[OTHERS // 2 :]
+    rest = wrong[OTHERS // 2 : READ_CANDIDATES]
     rows = [*best, *near, *draw.sample(rest, min(len(rest), OTHERS - len(near)))]
     return [group.pairs[row] for row in rows], len(best)
 
