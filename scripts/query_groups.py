@@ -79,10 +79,10 @@ def lacking_groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, score
         if relations and draw.random() < UNANSWERED:
             without.setdefault(draw.choice(relations), []).append(Asked(question.text, None))
     for relation, unanswered in without.items():
-        yield from groups(_reduced(facts, relation), unanswered, encoder, scorer)
+        yield from groups(without_relation(facts, relation), unanswered, encoder, scorer)
 
 
-def _reduced(facts: Facts, relation: str) -> Facts:
+def without_relation(facts: Facts, relation: str) -> Facts:
     """Return facts without a relation."""
     others = {name: facts.relation(name) for name in facts.relations if name != relation}
     triples = [
