@@ -25,7 +25,8 @@ from graphwright.operators.query.graphs.features import (
     start_of,
     strengths,
 )
-from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, Candidate, Forms, shape_of
+from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, Candidate, shape_of
+from graphwright.operators.query.graphs.generation import Forms
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
 from graphwright.operators.query.graphs.network import read_candidates
