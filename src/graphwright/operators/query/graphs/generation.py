@@ -145,8 +145,8 @@ class Forms:
     def of_path(self, path: PathCandidate) -> Candidate:
         """Return a path as a candidate."""
         return Candidate(
-            path.query(self.steps), THINGS, path.relations, path.keys, (path.mention,), path.ends, path.size, path.score,
-            last=path.keys[-1],
+            path.query(self.steps), THINGS, path.relations, path.keys, (path.mention,), path.ends, path.size,
+            path.score, last=path.keys[-1],
         )  # fmt: skip
 
     def types(self) -> Iterator[Candidate]:
