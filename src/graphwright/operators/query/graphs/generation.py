@@ -80,7 +80,7 @@ class Forms:
         both = [*pairs, *self.of_both_types(short[:_PAIRS], types)]
         sets = [*types, *short[:_SETS], *both[:_SETS]]
         made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short), *self.without(sets, short)]
-        derived = []
+        derived: list[Candidate] = []
         for candidate in [self.everything, *sets]:
             own = [*self.extremes(candidate), *self.conditions(candidate)]
             derived += map(self._of_subjects, own) if isinstance(candidate.query, Everything) else own
