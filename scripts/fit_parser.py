@@ -9,8 +9,9 @@
 FOLDER has `kgqa` (SimpleQuestions, Overnight; MetaQA, PathQuestion and PQL are only measured). The first fit gives
 how words are like relations, the heads, and the trees that score all candidates; the last gives the trees over the
 candidates that the network has read, and the probability. The first two thirds of the written graphs are for all but
-these two, which see the last third, and made worlds that nothing else has seen. Prints the share of questions whose
-best candidate gives the answer. Needs torch, lightgbm and scikit-learn.
+these two, which see the last third, and made worlds that nothing else has seen; the probability also sees questions
+that their graph does not answer. Prints for each graph the share of questions whose best candidate gives the answer.
+Needs torch, lightgbm and scikit-learn.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from graphwright.operators.query.graphs.network import read_pairs
 from graphwright.operators.query.graphs.parser import FEATURES, READ_CANDIDATES
 from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, Results, evidence, with_read
 
+MADE, LACKING = 0.25, 0.6  # weight of a question over a made world, and of one without an answer, for the probability
 ROUNDS = 60
 SEEDS = 3
 FIRST = 25  # random candidates of a question, beside the right ones, that the first round sees
@@ -170,31 +172,36 @@ class LastFit(NamedTuple):
     sure: Floats
 
 
-def fit_last(training: dict[str, list[Group]], lacking: Sequence[Group]) -> LastFit:
-    """Fit the last trees, and the probability on questions that the trees have not seen: two halves by turns.
+class Source(NamedTuple):
+    """Questions that the network has not seen, over one written graph or the made worlds of a domain.
 
-    A question that the graph does not answer counts half: its best candidate is wrong.
+    `lacking`: those that their graph does not answer, or of which no candidate gives the answer.
     """
-    halves = [{name: own[half::2] for name, own in training.items()} for half in (0, 1)]
-    rows, right, weights = [], [], []
-    for half, (own, other) in enumerate((halves, halves[::-1])):
-        trees = fit_trees({n: [Example(g.features, g.right) for g in part] for n, part in own.items()}, 1)
-        for name, part in other.items():
-            print(f"{name}: {np.mean([_gives(trees, g) for g in part]):.3f}", flush=True)
-            for group in part:
-                results = _results(trees, group)
-                rows.append(evidence(group.features, results, (*FEATURES, *READ)))
-                right.append(bool(group.gives[results.best[0]]))
-                weights.append((10.0 if name == "written" else 1.0) / len(part))
-        for group in lacking[half::2]:
-            rows.append(evidence(group.features, _results(trees, group), (*FEATURES, *READ)))
-            right.append(False)
-            weights.append(10.0 / max(1, len(lacking)))
-    table = np.array(rows)
-    spread = table.std(axis=0) + 1e-6
-    model = LogisticRegression(C=1.0, max_iter=2000).fit(table / spread, right, sample_weight=np.array(weights) * 100)
-    sure = np.append(model.coef_[0] / spread, model.intercept_)
-    return LastFit(fit_trees({n: [Example(g.features, g.right) for g in o] for n, o in training.items()}), sure)
+
+    name: str
+    answered: list[Group]
+    lacking: list[Group]
+
+    @classmethod
+    def all_of(cls, found: dict[str, list[Group]]) -> list[Source]:
+        """Read the questions of the last third of the written graphs and of made worlds, as the network reads them."""
+        sources: dict[tuple[str, str], Source] = {}
+        for name, groups in found.items():
+            kind, *rest = name.split()
+            if kind == "others" or rest[:1] == ["2"]:
+                domain, graph = ("written", rest[1]) if kind == "written" else (rest[0], rest[0])
+                source = sources.setdefault((domain, graph), cls(domain, [], []))
+                for group in map(read_by_network, filter(_has_pairs, groups)):
+                    (source.answered if group.gives.any() else source.lacking).append(group)
+        return [sources[key] for key in sorted(sources)]
+
+
+def _examples(sources: Sequence[Source]) -> Examples:
+    """Return the questions that have an answer, by the names of sources."""
+    found: Examples = {}
+    for source in sources:
+        found.setdefault(source.name, []).extend(Example(g.features, g.right) for g in source.answered)
+    return found
 
 
 def _results(trees: Trees, group: Group) -> Results:
@@ -203,6 +210,30 @@ def _results(trees: Trees, group: Group) -> Results:
 
 def _gives(trees: Trees, group: Group) -> bool:
     return bool(group.gives[_results(trees, group).best[0]])
+
+
+def _has_pairs(group: Group) -> bool:
+    return bool(group.pairs)
+
+
+def fit_last(sources: Sequence[Source]) -> LastFit:
+    """Fit the last trees, and the probability on graphs that the trees have not seen: two halves by turns."""
+    rows, right, weights = [], [], []
+    for half in (0, 1):
+        trees = fit_trees(_examples(sources[half::2]), 1)
+        for source in sources[1 - half :: 2]:
+            print(f"{source.name}: {np.mean([_gives(trees, group) for group in source.answered]):.3f}", flush=True)
+            weight = 1.0 if source.name == "written" else MADE
+            for group in (*source.answered, *source.lacking):
+                results = _results(trees, group)
+                rows.append(evidence(group.features, results, (*FEATURES, *READ)))
+                right.append(bool(group.gives[results.best[0]]))
+                weights.append(weight * (1.0 if group.gives.any() else LACKING))
+    table = np.array(rows)
+    spread = table.std(axis=0) + 1e-6
+    model = LogisticRegression(C=1.0, max_iter=3000).fit(table / spread, right, sample_weight=weights)
+    sure = np.append(model.coef_[0] / spread, model.intercept_)
+    return LastFit(fit_trees(_examples(sources)), sure)
 
 
 def arrays_of(learned: LearnedLikeness, heads: Heads, fitted: Trees) -> dict[str, Any]:
@@ -233,31 +264,10 @@ def first(options: argparse.Namespace) -> None:
 
 
 def last(options: argparse.Namespace) -> None:
-    """Fit the last trees and the probability, measure, and write all weights."""
+    """Fit the last trees and the probability, and write all weights."""
     with options.groups.open("rb") as stream:
         found: dict[str, list[Group]] = pickle.load(stream)
-    training: dict[str, list[Group]] = {}
-    lacking: list[Group] = []
-    measured: dict[str, list[Group]] = {}
-    for name, own in found.items():
-        kind, *rest = name.split()
-        if name == "simple" or kind == "worlds":
-            continue
-        if kind == "written" and rest[0] in "01":  # the network has seen those with an answer
-            lacking += [read_by_network(g) for g in own if g.pairs and not g.gives.any()]
-            continue
-        read = [read_by_network(g) if g.pairs else g for g in own]
-        if kind == "others":
-            training.setdefault(rest[0], []).extend(g for g in read if g.pairs)
-        elif kind == "written" and rest[0] == "2":
-            training.setdefault("written", []).extend(g for g in read if g.pairs and g.gives.any())
-            lacking += [g for g in read if g.pairs and not g.gives.any()]
-        else:
-            measured.setdefault("written, closed" if kind == "written" else name, []).extend(read)
-    fitted = fit_last(training, lacking)
-    for name, own in measured.items():
-        asked = own if name != "written, closed" else [g for g in own if g.gives.any()]
-        print(f"only measured: {name}: {np.mean([bool(g.pairs) and _gives(fitted.trees, g) for g in asked]):.3f}")
+    fitted = fit_last(Source.all_of(found))
     with np.load(options.weights) as stored:
         arrays = {name: stored[name] for name in stored.files if not name.startswith("last.") and name != "sure"}
     options.into.parent.mkdir(parents=True, exist_ok=True)

@@ -163,20 +163,20 @@ def _form_of_condition(condition: Condition) -> int:
 
 def shape_of_query(query: Query) -> tuple[int, int, int, int, int]:
     """Return the shape of a query as `forms.shape_of` does that of a candidate."""
-    steps, names = list(_steps(query)), set(_names(query))
+    steps, names = list(steps_of(query)), set(_names(query))
     sides = [step.inverse for step in steps] or [False]
     turns = any(a.relation == b.relation and a.inverse != b.inverse for a, b in itertools.pairwise(steps))
     return min(len(steps), 4), int(turns), int(sides[0]), int(sides[-1]), min(len(names), 2)
 
 
-def _steps(query: Any) -> Iterator[Step]:
-    """Yield the steps of a query in the order in which they are taken."""
+def steps_of(query: Any) -> Iterator[Step]:
+    """Yield the steps of a query in the order in which they are taken; none without a query."""
     if isinstance(query, Except) and isinstance(query.second, Named):
-        yield from _steps(query.first)
+        yield from steps_of(query.first)
         return
     for name in ("first", "second", "things", "condition"):
         if hasattr(query, name):
-            yield from _steps(getattr(query, name))
+            yield from steps_of(getattr(query, name))
     yield from getattr(query, "path", None) or ()
     if isinstance(query, (Follow, Frequent)):
         yield query.step
@@ -243,9 +243,9 @@ def _is_same(one: Any, other: Any) -> bool:
 
 def _parts(query: Query) -> tuple[Any, ...]:
     """Return the steps, names and texts of a query in an order of their own; a fact from either end has the same."""
-    steps = [repr(step) for step in _steps(query)]
+    steps = [repr(step) for step in steps_of(query)]
     if isinstance(query, Exists):
-        steps = list({step.relation for step in _steps(query)})
+        steps = list({step.relation for step in steps_of(query)})
     return tuple(sorted(steps)), tuple(sorted({normal_form(name) for name in _names(query)}))
 
 

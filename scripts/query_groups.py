@@ -17,10 +17,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from parser_data import KGQA, Asked, Group, facts_of, gives_same, read_kgqa, right_of, shape_of_query, worlds, written
+from parser_data import (
+    KGQA,
+    Asked,
+    Group,
+    facts_of,
+    gives_same,
+    read_kgqa,
+    right_of,
+    shape_of_query,
+    steps_of,
+    worlds,
+    written,
+)  # fmt: skip
 from parser_worlds import domains
 
+from graphwright import Graph
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.protocols import Encoder, Floats, Usage
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.network import pair_of
 from graphwright.operators.query.graphs.parser import FEATURES, Reading, result_keys
@@ -29,11 +43,12 @@ from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 from graphwright.search.relation_names import relation_phrase
 
+UNANSWERED = 0.5  # share of questions that are also asked of their graph without one of their relations
 SOURCES = ("written", "worlds", "simple", "kgqa")
 KEPT = 48  # candidates of a question
 
 
-def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: ParserScorer) -> Iterator[Group]:
+def groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: ParserScorer) -> Iterator[Group]:
     """Yield a group for each question, the likeliest candidates first, then right ones that are not among them."""
     execution = Execution(facts)
     for text, gold in asked:
@@ -56,6 +71,42 @@ def groups(facts: Facts, asked: Sequence[Asked], encoder: MiniLM, scorer: Parser
             execution = Execution(facts)
 
 
+def lacking_groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: ParserScorer) -> Iterator[Group]:
+    """Yield groups of questions that their graph does not answer: without a relation that each of them asks for."""
+    draw, without = random.Random(0), dict[str, list[Asked]]()
+    for question in asked:
+        relations = sorted({step.relation for step in steps_of(question.gold)})
+        if relations and draw.random() < UNANSWERED:
+            without.setdefault(draw.choice(relations), []).append(Asked(question.text, None))
+    for relation, unanswered in without.items():
+        yield from groups(without_relation(facts, relation), unanswered, encoder, scorer)
+
+
+def without_relation(facts: Facts, relation: str) -> Facts:
+    """Return facts without a relation."""
+    others = {name: facts.relation(name) for name in facts.relations if name != relation}
+    triples = [
+        (facts.text(subject), name, facts.text(object))
+        for name, other in others.items()
+        for subject, object in zip(other.subjects.tolist(), other.objects.tolist(), strict=True)
+    ]
+    return Facts(Graph.from_triples(triples).columns)
+
+
+class KnownVectors:
+    """An encoder that keeps the vectors of texts: graphs without a relation have nearly the same."""
+
+    def __init__(self) -> None:
+        self.encoder, self.known = MiniLM(), dict[str, Floats]()
+        self.id, self.dimension = self.encoder.id, self.encoder.dimension
+
+    def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
+        """Return the vectors of texts."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known |= dict(zip(new, self.encoder.encode(new), strict=True)) if new else {}
+        return np.array([self.known[text] for text in texts], np.float32).reshape(-1, self.dimension)
+
+
 def simple_groups(file: Path, count: int) -> Iterator[Group]:
     """Yield questions about one relation: the relation among others that are like it, forwards and backwards."""
     draw, encoder = random.Random(0), MiniLM()
@@ -74,6 +125,8 @@ def simple_groups(file: Path, count: int) -> Iterator[Group]:
         texts += [f"the {names[i]} of it" if draw.random() < 0.7 else f"those whose {names[i]} is it" for i in others]
         right = np.zeros(len(texts), np.float32)
         right[0] = 1
+        if draw.random() < UNANSWERED / 2:
+            texts, right = texts[2:], right[2:]
         yield Group(row["question"], [(row["question"], text) for text in texts], right, right)
 
 
@@ -88,19 +141,23 @@ def main() -> None:
     parser.add_argument("--measured", type=int, default=150, help="questions of each set that are only measured")
     parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES)
     options = parser.parse_args()
-    encoder, scorer = MiniLM(), read_scorer(options.weights, FEATURES)
+    encoder, scorer = KnownVectors(), read_scorer(options.weights, FEATURES)
     found: dict[str, list[Group]] = {}
     data = options.data / "kgqa"
-    for part in (0, 1, 2, None) if "written" in options.sources else ():
+    for part in (0, 1, 2) if "written" in options.sources else ():
         for name, facts, asked in written(part):
             found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
+            found[f"written {part} {name} lacking"] = list(lacking_groups(facts, asked, encoder, scorer))
         print("written", part, len(found), flush=True)
     for domain in domains() if "worlds" in options.sources else ():
         for first, seed, count in (
             ("worlds", 300_000, options.worlds), ("others", 600_000, options.worlds // 3),
         ):  # fmt: skip
-            made = worlds(domain.name, seed, count)
+            made = list(worlds(domain.name, seed, count))
             found[f"{first} {domain.name}"] = [g for facts, some in made for g in groups(facts, some, encoder, scorer)]
+            found[f"{first} {domain.name} lacking"] = [
+                g for facts, some in made for g in lacking_groups(facts, some, encoder, scorer)
+            ]
             deep = ((facts, list(filter(_is_deep, some))) for facts, some in worlds(domain.name, seed + 500, 3 * count))
             found[f"{first} {domain.name} deep"] = [
                 g for facts, some in deep for g in groups(facts, some, encoder, scorer)

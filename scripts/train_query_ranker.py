@@ -3,9 +3,11 @@
     python scripts/train_query_ranker.py groups.pkl --out joint.npz [--steps 1500] [--start joint.pt]
 
 Needs torch. As in scripts/train_reading.py the first four layers of the encoder read both apart, and its last two,
-trained, read both together. The loss is the likelihood of the right candidates of a question among its candidates.
+trained, read both together. The loss is the likelihood of the right candidates of a question among its candidates and
+"none", whose score is 0: the right choice where the graph does not answer.
 Left out are the written graphs of the last third and those that are only measured, the made worlds of the last fit,
-MetaQA, PathQuestion and PQL; for each is printed the share of questions whose best candidate is right.
+MetaQA, PathQuestion and PQL; for each is printed the share of questions whose best candidate is right, and of those
+without an answer for which "none" is likelier than all.
 """
 
 from __future__ import annotations
@@ -28,9 +30,10 @@ from torch import nn
 from train_reading import Joint
 
 from graphwright.models.embedded.cross_encoder import Match, Tokens, network, tokens_of
+from graphwright.operators.query.graphs.parser import READ_CANDIDATES
 
 LAYER, LONGEST = 4, 64
-OTHERS, PER_STEP = 11, 6  # wrong candidates of a question, questions of a step
+OTHERS, PER_STEP = 8, 6  # wrong candidates of a question, questions of a step
 RATE, HEAD_RATE = 2e-4, 1e-3
 LEFT_OUT = ("metaqa", "pq-2h", "pql-2h", "written 2", "written None", "others")
 
@@ -70,13 +73,18 @@ def batch(pairs: Sequence[tuple[str, str]], states: States, rarity: Any) -> dict
 
 
 def chosen(group: Group, draw: random.Random) -> tuple[list[tuple[str, str]], int]:
-    """Return right pairs, then wrong ones, the likeliest among them; and how many are right."""
+    """Return right pairs, if any, then wrong ones, the likeliest among them; and how many are right."""
     right, wrong = np.flatnonzero(group.right).tolist(), np.flatnonzero(group.right == 0).tolist()
     best = draw.sample(right, min(2, len(right)))
     near = wrong[: OTHERS // 2]
-    rest = wrong[OTHERS // 2 :]
+    rest = wrong[OTHERS // 2 : READ_CANDIDATES]
     rows = [*best, *near, *draw.sample(rest, min(len(rest), OTHERS - len(near)))]
     return [group.pairs[row] for row in rows], len(best)
+
+
+def is_usable(group: Group) -> bool:
+    """Return whether a question has right candidates and others, or no candidate gives the answer."""
+    return bool(group.pairs) and bool((group.right.any() and not group.right.all()) or not group.gives.any())
 
 
 def loss_of(net: Joint, some: Sequence[Group], states: States, rarity: Any, draw: random.Random) -> torch.Tensor:
@@ -85,8 +93,8 @@ def loss_of(net: Joint, some: Sequence[Group], states: States, rarity: Any, draw
     scores, _, _ = net(batch([pair for pairs, _ in parts for pair in pairs], states, rarity))
     losses, start = [], 0
     for pairs, right in parts:
-        own = scores[start : start + len(pairs)]
-        losses.append(torch.logsumexp(own, 0) - torch.logsumexp(own[:right], 0))
+        own = torch.cat((scores[start : start + len(pairs)], torch.zeros(1)))
+        losses.append(torch.logsumexp(own, 0) - torch.logsumexp(own[:right] if right else own[-1:], 0))
         start += len(pairs)
     return torch.stack(losses).mean()
 
@@ -98,12 +106,14 @@ def scored(net: Joint, group: Group, states: States, rarity: Any) -> np.ndarray[
     return np.concatenate([net(batch(part, states, rarity))[0].numpy() for part in parts])
 
 
-def first_right(net: Joint, some: Sequence[Group], states: States, rarity: Any) -> float:
-    """Return the share of questions whose best candidate is right."""
+def figures(net: Joint, some: Sequence[Group], states: States, rarity: Any) -> tuple[float, float]:
+    """Return the share of questions whose best candidate is right, and of those without an answer that get "none"."""
     net.eval()
-    hits = [bool(g.pairs) and bool(g.right[scored(net, g, states, rarity).argmax()]) for g in some]
+    found = [(scored(net, g, states, rarity), g) for g in some if g.pairs]
     net.train()
-    return float(np.mean(hits))
+    right = [bool(g.right[scores.argmax()]) for scores, g in found if g.gives.any()]
+    none = [bool(np.exp(scores).sum() < 1) for scores, g in found if not g.gives.any()]
+    return (round(float(np.mean(right or [np.nan])), 3), round(float(np.mean(none or [np.nan])), 3))
 
 
 def endless(items: list[Any], draw: random.Random) -> Iterator[Any]:
@@ -137,7 +147,7 @@ def main() -> None:
     rarity = network().rarity
     with tempfile.TemporaryDirectory() as folder:
         net = Joint(load_file(str(fetch(Path(folder)))), LAYER)
-    usable = {name: [g for g in own if g.right.any() and not g.right.all()] for name, own in found.items()}
+    usable = {name: list(filter(is_usable, own)) for name, own in found.items()}
     sources = {name: own for name, own in usable.items() if own and not name.startswith(tuple(options.leave_out))}
     left = {
         source: [g for n, own in found.items() if n.startswith(source) for g in own] for source in options.leave_out
@@ -173,8 +183,7 @@ def main() -> None:
             print(f"step {step + 1}: loss {np.mean(losses[-100:]):.3f}, {time.time() - begun:.0f} s", flush=True)
         if step % 500 == 499 or step == options.steps - 1:
             torch.save(net.state_dict(), options.out.with_suffix(".pt"))
-            figures = {name: first_right(net, own, states, rarity) for name, own in shown.items()}
-            print({name: round(figure, 3) for name, figure in figures.items()}, flush=True)
+            print({name: figures(net, own, states, rarity) for name, own in shown.items()}, flush=True)
     torch.save(net.state_dict(), options.out.with_suffix(".pt"))
     arrays: dict[str, Any] = net.saved(LAYER, rarity)
     np.savez(options.out, **arrays)

@@ -32,7 +32,7 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
     graphwright.errors.OptionError: There is no relation 'rivers'. Did you mean 'river'?
     """
     notes = []
-    for part in _parts(query):
+    for part in parts(query):
         if isinstance(part, Step) and part.relation not in facts.relations:
             raise OptionError(f"There is no relation {part.relation!r}.{_near(part.relation, facts.relations, _typed)}")
         if isinstance(part, OfType) and part.type not in facts.types and not len(facts.of_type(part.type)):
@@ -64,15 +64,15 @@ def _unordered_value(comparison: Comparison, text: str) -> list[str]:
     return [f"{text!r} is no number or date, so nothing is more or less than it."]
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def parts(value: Any) -> Iterator[Any]:
     """Yield a query and all that it consists of: sets, conditions and steps."""
     yield value
     if isinstance(value, tuple) and not isinstance(value, Step):
         for part in value:
-            yield from _parts(part)
+            yield from parts(part)
     elif hasattr(value, "__dataclass_fields__"):
         for field in fields(value):
-            yield from _parts(getattr(value, field.name))
+            yield from parts(getattr(value, field.name))
 
 
 def _near_names(name: str, facts: Facts) -> str:

@@ -49,6 +49,11 @@ def test_literals_of_dates_are_not_split():
     assert [literal.text for literal in literals] == ["12 May 1990", "300"]
 
 
+def test_literals_of_numbers_have_a_unit_only_if_it_is_known():
+    literals = literals_of(Words.of("between 2 and 3 km long, released after 2000 by him, with 100,000 downloads"))
+    assert [literal.text for literal in literals] == ["2", "3 km", "2000", "100,000"]
+
+
 @given(st.text(max_size=60))
 def test_mentions_of_any_text_lie_within_its_words(question):
     words = Words.of(question)

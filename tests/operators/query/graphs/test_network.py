@@ -16,6 +16,7 @@ from graphwright.search.facts import Facts
 TRIPLES = [
     ("Norsund Bridge", "designed by", "Mira Solberg"),
     ("Norsund Bridge", "is a", "bridge"),
+    ("Norsund Bridge", "length", "420 m"),
     ("Mira Solberg", "place of birth", "Bergen"),
 ]
 FACTS = Facts.of(Graph.from_triples(TRIPLES))
@@ -40,6 +41,12 @@ def test_pair_of_keeps_names_of_types():
     question = Words.of("Which bridge did she design?")
     (asked, text) = pair_of(question, candidate(question, "bridge"), FACTS)
     assert asked == "Which bridge did she design?" and text.startswith("bridge")
+
+
+def test_pair_of_shows_a_value_that_is_compared():
+    question = Words.of("Which is longest?")
+    (_, text) = pair_of(question, candidate(question, "largest(bridge by length)"), FACTS)
+    assert text == "the one with the largest length of bridge (Bergen; length 420 m)"
 
 
 def test_read_candidates_prefers_what_is_asked():

@@ -12,6 +12,7 @@ from graphwright.operators.query.execution import execute
 from graphwright.operators.query.graphs.forms import COUNT, EXISTS, LARGEST
 from graphwright.operators.query.graphs.parser import FEATURES, GraphQueryParser, Reading
 from graphwright.operators.query.graphs.scorer import WEIGHTS, read_scorer
+from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
 
 PARSER = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES))
@@ -76,3 +77,26 @@ def test_candidates_have_each_form_that_the_facts_bear(facts):
     candidates = reading.candidates()
     assert {COUNT, EXISTS, LARGEST} <= {candidate.form for candidate in candidates}
     assert reading.features(candidates).shape == (len(candidates), len(FEATURES))
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which bridges have no designer?", "everything where has opened and has no [designed by]"),
+        ("Who designed the longest bridge?", "largest(everything by [length in metres]).[designed by]"),
+        ("Who designed Norsund Bridge or Tornes Bridge?",
+         '"Norsund Bridge".[designed by] union "Tornes Bridge".[designed by]'),
+    ],
+)  # fmt: skip
+def test_candidates_over_things_without_types_have_what_is_asked(facts, question, text):
+    scorer = read_scorer(WEIGHTS, FEATURES)
+    reading = Reading.of(question, facts, MiniLM(), scorer.likeness, scorer.heads)
+    queries = [candidate.query for candidate in reading.candidates()]
+    assert {parse_notation(text)} & set(queries)
+
+
+def test_candidates_do_not_have_what_has_a_relation_and_lacks_it(facts):
+    scorer = read_scorer(WEIGHTS, FEATURES)
+    reading = Reading.of("Which bridges have no designer?", facts, MiniLM(), scorer.likeness, scorer.heads)
+    queries = {candidate.query for candidate in reading.candidates()}
+    assert parse_notation("everything where has [designed by] and has no [designed by]") not in queries

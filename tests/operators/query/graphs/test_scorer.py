@@ -7,7 +7,7 @@ from graphwright import Graph
 from graphwright.errors import DataError
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.parser import FEATURES, result_keys
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, ParserScorer, Results
+from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, ParserScorer, Results, evidence
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
 
@@ -53,3 +53,22 @@ def test_result_keys_of_queries_that_give_nothing_differ():
     texts = ['"Mur".[flows into]', '"Drava"', 'count("Mur")', 'exists("Mur")', '"Drava".[flows into]', 'exists("Sava")']
     keys = result_keys(facts, [parse_notation(text) for text in texts])
     assert keys[0] == keys[1] and len(set(keys)) == 5
+
+
+def test_result_keys_of_facts_that_do_not_hold_are_equal_for_the_same_relations_and_names():
+    facts = Facts(Graph.from_triples([("Mur", "flows into", "Drava"), ("Sava", "rises in", "Alps")]).columns)
+    texts = ['exists("Mur".[flows into] intersect "Sava")', 'exists("Sava".~[flows into] intersect "Mur")',
+             'exists("Mur".[rises in] intersect "Sava")']  # fmt: skip
+    same, turned, other = result_keys(facts, [parse_notation(text) for text in texts])
+    assert same == turned != other
+
+
+def test_evidence_of_candidates_that_fit_is_more():
+    names = (*FEATURES, *READ)
+    features = np.zeros((2, len(names)), np.float32)
+    results = Results.of(np.array([1.0, 0.5]), ["a", "b"])
+    unfit = evidence(features, results, names)
+    features[:, names.index("read")] = 3.0
+    fit = evidence(features, results, names)
+    assert unfit[5] == pytest.approx(np.log(3)) and fit[5] > unfit[5]
+    assert len(fit) == len(ParserScorer.read(WEIGHTS, FEATURES).sure) - 1

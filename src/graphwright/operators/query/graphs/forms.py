@@ -1,42 +1,13 @@
-"""Candidate queries over a graph: paths, and what is made of sets of things by conditions, order and counting."""
+"""Forms of candidate queries: what a question may ask, and what the query is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, islice, pairwise
-
-import numpy as np
+from itertools import pairwise
 
 from graphwright.graph.evidence import Ints
-from graphwright.models.protocols import Floats
-from graphwright.operators.query.graphs.candidates import PathCandidate
-from graphwright.operators.query.graphs.likeness import Vocabulary
 from graphwright.operators.query.graphs.matching import Literal, Mention
-from graphwright.operators.query.graphs.steps import StepIndex
-from graphwright.operators.query.query import (
-    Aggregate,
-    Both,
-    Compare,
-    Comparison,
-    Count,
-    Difference,
-    Either,
-    Everything,
-    Except,
-    Exists,
-    Extreme,
-    Follow,
-    Frequent,
-    Has,
-    Named,
-    OfType,
-    Query,
-    Step,
-    Things,
-    Where,
-)
-from graphwright.search.facts import Facts
+from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Query, Things
 
 FORMS = (
     "things", "count", "exists", "largest", "smallest", "negated", "above", "below", "equal", "sum", "mean", "most",
@@ -45,13 +16,6 @@ FORMS = (
 THINGS, COUNT, EXISTS, LARGEST, SMALLEST, NEGATED, ABOVE, BELOW, EQUAL, SUM, MEAN, MOST, LEAST, DIFFERENCE = range(
     len(FORMS)
 )
-_SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 5
-_FEW = 8  # different values of a relation, at most, that a condition may name though the question does not
-_WHOLE, _ONWARD, _COUNTED, _LOOKED_AT = 4, 24, 12, 60
-_VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
-_COMPARISONS: tuple[tuple[Comparison, int], ...] = (
-    ("=", EQUAL), (">", ABOVE), (">=", ABOVE), ("<", BELOW), ("<=", BELOW),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,224 +40,27 @@ class Candidate:
     types: int = 0
     parts: int = 1
 
-
-@dataclass(frozen=True, eq=False)
-class Forms:
-    """The candidates of a question: `strength: float32[v]`: how much it asks for each name."""
-
-    facts: Facts
-    steps: StepIndex
-    vocabulary: Vocabulary
-    strength: Floats
-    literals: Sequence[Literal]
-
-    def candidates(self, paths: Sequence[PathCandidate]) -> list[Candidate]:
-        """Return the paths as candidates, and the candidates that are made of the strongest sets."""
-        single = [self.of_path(path) for path in paths]
-        short = [candidate for candidate in single if len(candidate.keys) <= 2]
-        pairs, types, whole = list(self.pairs(short)), list(self.types()), list(self.whole())
-        both = [*pairs, *self.of_both_types(short[:_PAIRS], types)]
-        sets = [*types, *short[:_SETS], *both[:_SETS]]
-        made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short), *self.without(sets, short)]
-        derived = []
-        for candidate in [self.everything, *sets]:
-            derived += [*self.extremes(candidate), *self.conditions(candidate)]
-            made += self.amounts(candidate)
-        for candidate in [*whole, *sets]:
-            made += self.lacking(candidate)
-        conditions = [c for c in derived if c.literals][:_COUNTED]
-        made += [replace(c, query=Count(_things(c)), form=COUNT) for c in [*whole, *sets, *conditions]]
-        return [*single, *types, *made, *derived, *self.onward(derived)]
-
     @property
-    def everything(self) -> Candidate:
-        """All things."""
-        return Candidate(Everything(), THINGS, (), (), (), np.empty(0, np.int64), len(self.facts), 0.0)
+    def things(self) -> Things:
+        """The query of a set of things."""
+        assert not isinstance(self.query, (Count, Exists, Aggregate, Difference))
+        return self.query
 
-    def strongest(self, valued: bool) -> list[int]:
-        """Return the relations that the question asks for most."""
-        relations = np.argsort(-self.strength[: len(self.vocabulary.relations)], kind="stable")[:_LOOKED_AT].tolist()
-        return list(islice((row for row in relations if not valued or self.has_values(row)), _WHOLE + 2 * valued))
+    def overlaps(self, other: Candidate) -> bool:
+        """Return whether two candidates use the same words."""
+        return any(one.words & two.words for one in self.mentions for two in other.mentions)
 
-    def whole(self) -> Iterator[Candidate]:
-        """Yield what has a relation, and all that a relation leads to, the most and the least often."""
-        for row in self.strongest(False):
-            step, ahead, back = Step(self.steps.relations[row]), 2 * row, 2 * row + 1
-            kinds: list[tuple[Things, int, int]] = [
-                (Where(Everything(), Has((step,))), THINGS, back),
-                (Follow(Everything(), step), THINGS, ahead),
-                (Frequent(Everything(), step), MOST, ahead),
-                (Frequent(Everything(), step, False), LEAST, ahead),
-            ]
-            for query, form, key in kinds:
-                ends, size = self.steps.ends(key, self.facts)
-                yield Candidate(query, form, (row,), (key,), (), ends, size, float(self.strength[row]), last=key)
+    def along(self, query: Query, form: int, row: int) -> Candidate:
+        """Return the candidate that a further relation makes of this one."""
+        return replace(self, query=query, form=form, names=(*self.names, row), keys=(*self.keys, 2 * row))
 
-    def amounts(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the sum and the mean of a value of the things of a set."""
-        for row in self.ahead(candidate, True) if candidate.size > 1 else ():
-            path = (Step(self.steps.relations[row]),)
-            yield _with(candidate, Aggregate("sum", _things(candidate), path), SUM, row)
-            yield _with(candidate, Aggregate("mean", _things(candidate), path), MEAN, row)
-
-    def onward(self, derived: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield what the things of a set with a condition, or the largest of one, lead to."""
-        for candidate in sorted(derived, key=lambda c: -self._strength(c))[:_ONWARD]:
-            used = set(candidate.names)
-            steps = [step for step in self.steps.expand(candidate.ends) if step[0] >> 1 not in used]
-            for key, ends, size in sorted(steps, key=lambda s: -self.strength[s[0] >> 1])[:_LACKING]:
-                query = Follow(_things(candidate), self.steps.step(key))
-                names, keys = (*candidate.names, key >> 1), (*candidate.keys, key)
-                yield replace(candidate, query=query, names=names, keys=keys, ends=ends, size=size, last=key)
-
-    def _strength(self, candidate: Candidate) -> float:
-        return float(np.mean([self.strength[row] for row in candidate.names])) if candidate.names else -1.0
-
-    def of_path(self, path: PathCandidate) -> Candidate:
-        """Return a path as a candidate."""
-        things = path.query(self.steps)
+    def joined(self, other: Candidate, query: Query, form: int, ends: Ints) -> Candidate:
+        """Return the candidate that two sets make."""
+        a, b = self, other
         return Candidate(
-            things,
-            THINGS,
-            path.relations,
-            path.keys,
-            (path.mention,),
-            path.ends,
-            path.size,
-            path.score,
-            last=path.keys[-1],
-        )
-
-    def types(self) -> Iterator[Candidate]:
-        """Yield the types that the question asks for most."""
-        first = len(self.vocabulary.relations)
-        for row in (first + np.argsort(-self.strength[first:], kind="stable")[:_TYPES]).tolist():
-            name = self.vocabulary.types[row - first]
-            things = self.facts.of_type(name)
-            sample = things[:: -(-len(things) // 60)] if len(things) else things
-            strength = float(self.strength[row])
-            yield Candidate(OfType(name), THINGS, (row,), (), (), sample, len(things), strength, types=1)
-
-    def pairs(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield what paths from two mentions have in common."""
-        first = {id(m): [c for c in short if c.mentions[0] is m][:_PAIRS] for c in short for m in c.mentions}
-        for one, two in combinations(first.values(), 2):
-            for a in one:
-                for b in two:
-                    common = np.intersect1d(a.ends, b.ends)
-                    if len(common) and not _overlap(a, b):
-                        yield _joined(a, b, Both(_things(a), _things(b)), THINGS, common)
-
-    def of_both_types(self, sets: Sequence[Candidate], types: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield the things of a path that are of a type, where others are not."""
-        for a in sets:
-            for b in types:
-                common = a.ends[np.isin(a.ends, self.facts.of_type(str(getattr(b.query, "type", ""))))]
-                if 0 < len(common) < len(a.ends):
-                    yield _joined(a, b, Both(_things(a), _things(b)), THINGS, common)
-
-    def truths(self, short: Sequence[Candidate], pairs: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield whether a path leads to something, to another mention, and whether two paths meet."""
-        for candidate in short[:_SETS]:
-            yield replace(candidate, query=Exists(_things(candidate)), form=EXISTS)
-        for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
-            for row in self.strongest(False):  # what the thing may lack
-                if not any(c.mentions[0] is mention and c.keys == (2 * row,) for c in short[:_SETS]):
-                    query = Exists(Follow(Named(mention.name), Step(self.steps.relations[row])))
-                    yield Candidate(query, EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
-        for pair in pairs[:_PAIRS]:
-            yield replace(pair, query=Exists(_things(pair)), form=EXISTS)
-        mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
-        for candidate in short[: 4 * _SETS]:
-            for other in mentions:
-                if not candidate.mentions[0].words & other.words:
-                    query = Exists(Both(_things(candidate), Named(other.name)))
-                    inside = other.things[np.isin(other.things, candidate.ends)]
-                    yield replace(
-                        candidate, query=query, form=EXISTS, mentions=(*candidate.mentions, other), ends=inside,
-                        size=len(inside),
-                    )  # fmt: skip
-
-    def ahead(self, candidate: Candidate, valued: bool) -> list[int]:
-        """Return the relations of a set's things, those that the question asks for most first."""
-        if isinstance(candidate.query, Everything):
-            return self.strongest(valued)
-        keys = [key for key, _, _ in self.steps.expand(candidate.ends) if not key & 1]
-        rows = [key >> 1 for key in keys if not valued or self.has_values(key >> 1)]
-        return sorted(rows, key=lambda row: -float(self.strength[row]))[: _ORDERS if valued else _LACKING]
-
-    def has_values(self, relation: int) -> bool:
-        """Return whether the objects of a relation are numbers or dates."""
-        return float(self.steps.kinds(2 * relation, self.facts)[0]) <= 1 - _VALUES_NEEDED
-
-    def extremes(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the things of a set with the largest and the smallest values."""
-        if candidate.size > 1:
-            for row in self.ahead(candidate, True):
-                path = (Step(self.steps.relations[row]),)
-                for largest in (True, False):
-                    query = Extreme(_things(candidate), path, largest)
-                    yield _with(candidate, query, LARGEST if largest else SMALLEST, row)
-
-    def comparisons(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield which of two mentions has the larger, and the smaller, value."""
-        mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
-        for a, b in combinations(mentions, 2):
-            if not a.words & b.words:
-                things, query = np.union1d(a.things, b.things), Either(Named(a.name), Named(b.name))
-                both = Candidate(query, THINGS, (), (), (a, b), things, 2, 0.0)
-                yield from self.extremes(both)
-                for row in self.ahead(both, True):
-                    step = Step(self.steps.relations[row])
-                    difference = Difference(Follow(Named(a.name), step), Follow(Named(b.name), step))
-                    yield _with(both, difference, DIFFERENCE, row)
-
-    def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the things of a set that lack a relation, in either direction."""
-        if candidate.size > 1:
-            keys = {key for key, _, _ in self.steps.expand(candidate.ends)}
-            for key in sorted(keys, key=lambda key: (-self.strength[key >> 1], key))[:_LACKING]:
-                query = Where(_things(candidate), Has((self.steps.step(key),), True))
-                yield _with(candidate, query, NEGATED, key >> 1)
-
-    def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield the things of a set, or of all with a relation, that a path from another mention does not lead to."""
-        nearest = {id(c.mentions[0]): [o for o in short if o.mentions[0] is c.mentions[0]][:_PAIRS] for c in short}
-        others = [candidate for own in nearest.values() for candidate in own]
-        for a in sets:
-            for b in others:
-                if not _overlap(a, b) and a.size > 1 and np.isin(b.ends, a.ends).any():
-                    yield _joined(a, b, Except(_things(a), _things(b)), NEGATED, np.setdiff1d(a.ends, b.ends))
-        for b in others:
-            if len(b.keys) == 1 and b.keys[0] & 1:
-                whole = Where(Everything(), Has((Step(self.steps.relations[b.keys[0] >> 1]),)))
-                yield replace(b, query=Except(whole, _things(b)), form=NEGATED)
-
-    def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Yield the things of a set whose value compares so with literals of the question, or is one of a few."""
-        literals = [x for x in self.literals if not any(x.first in mention.words for mention in candidate.mentions)]
-        if candidate.size <= 1:
-            return
-        for row in self.ahead(candidate, True) if literals else ():
-            path = (Step(self.steps.relations[row]),)
-            for literal in literals:
-                for comparison, form in _COMPARISONS:
-                    query = Where(_things(candidate), Compare(path, comparison, literal.text))
-                    yield replace(_with(candidate, query, form, row), literals=(literal,))
-            for low, high in combinations(literals, 2):
-                above = Where(_things(candidate), Compare(path, ">=", low.text))
-                query = Where(above, Compare(path, "<=", high.text))
-                yield replace(_with(candidate, query, BELOW, row), literals=(low, high))
-        for row in self.ahead(candidate, False):
-            for value in self.few_values(row):
-                query = Where(_things(candidate), Compare((Step(self.steps.relations[row]),), "=", value))
-                yield _with(candidate, query, EQUAL, row)
-
-    def few_values(self, row: int) -> list[str]:
-        """Return the values of a relation where they are few and lead nowhere, as a status does."""
-        objects, size = self.steps.ends(2 * row, self.facts)
-        ahead = self.steps.key[self.steps.start[objects[0]] : self.steps.start[objects[0] + 1]]
-        return [] if size > _FEW or (ahead % 2 == 0).any() else list(self.facts.texts(objects.tolist()))
+            query, form, (*a.names, *b.names), (*a.keys, *b.keys), (*a.mentions, *b.mentions), ends, len(ends),
+            (a.strength + b.strength) / 2, last=a.last, types=a.types + b.types, parts=a.parts + b.parts,
+        )  # fmt: skip
 
 
 def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:
@@ -301,26 +68,3 @@ def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:
     keys = candidate.keys or (0,)
     turns = any(a == b ^ 1 for a, b in pairwise(keys))
     return min(len(candidate.keys), 4), int(turns), keys[0] & 1, keys[-1] & 1, min(len(candidate.mentions), 2)
-
-
-def _things(candidate: Candidate) -> Things:
-    assert not isinstance(candidate.query, (Count, Exists, Aggregate, Difference))
-    return candidate.query
-
-
-def _overlap(a: Candidate, b: Candidate) -> bool:
-    """Return whether two candidates use the same words."""
-    return any(one.words & two.words for one in a.mentions for two in b.mentions)
-
-
-def _with(candidate: Candidate, query: Query, form: int, row: int) -> Candidate:
-    """Return a candidate that a further relation makes another."""
-    return replace(candidate, query=query, form=form, names=(*candidate.names, row), keys=(*candidate.keys, 2 * row))
-
-
-def _joined(a: Candidate, b: Candidate, query: Query, form: int, ends: Ints) -> Candidate:
-    """Return the candidate that two sets make."""
-    return Candidate(
-        query, form, (*a.names, *b.names), (*a.keys, *b.keys), (*a.mentions, *b.mentions), ends, len(ends),
-        (a.strength + b.strength) / 2, last=a.last, types=a.types + b.types, parts=a.parts + b.parts,
-    )  # fmt: skip

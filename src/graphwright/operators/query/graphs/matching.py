@@ -14,6 +14,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.search.facts import Facts
 from graphwright.search.name_index import name_index_of
 from graphwright.text.names import name_words, normal_form
+from graphwright.text.numbers import amount_of
 from graphwright.text.values import Value, value_of
 from graphwright.text.words import STOP_WORDS, word_spans
 
@@ -189,6 +190,12 @@ def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield own[0], own[-1]
 
 
+def _is_value(text: str) -> bool:
+    """Return whether a text may be a value: a word after a number is part of it if it is a unit that is known."""
+    amount = amount_of(text)
+    return amount is None or amount.is_known
+
+
 def literals_of(words: Words) -> list[Literal]:
     """Return the numbers and dates of a question, the longest from left to right."""
     found: list[Literal] = []
@@ -196,7 +203,7 @@ def literals_of(words: Words) -> list[Literal]:
     while first < len(words):
         for last in range(min(first + 4, len(words)) - 1, first - 1, -1):
             text = words.text(first, last)
-            value = value_of(text) if text[0].isdigit() or last > first else None
+            value = value_of(text) if (text[0].isdigit() or last > first) and _is_value(text) else None
             if last > first and value in (value_of(words.text(first + 1, last)), value_of(words.text(first, last - 1))):
                 continue  # its first or last word adds nothing
             if value is not None and any(map(str.isdigit, text)):

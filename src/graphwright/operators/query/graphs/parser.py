@@ -14,6 +14,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
+from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.candidates import paths_of
 from graphwright.operators.query.graphs.ends import end_vectors_of
@@ -25,7 +26,8 @@ from graphwright.operators.query.graphs.features import (
     start_of,
     strengths,
 )
-from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, Candidate, Forms, shape_of
+from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, Candidate, shape_of
+from graphwright.operators.query.graphs.generation import Forms
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
 from graphwright.operators.query.graphs.network import read_candidates
@@ -100,15 +102,18 @@ class GraphQueryParser(Checked):
 def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
     """Return a key for each query, equal for those that give the same.
 
-    A query that gives nothing, or "no", is like no other: many facts that do not hold say nothing about one of them.
+    A query that gives nothing is like no other, and one that gives "no" only like those with the same relations and
+    names: many facts that do not hold say nothing about one of them.
     """
     execution, keys = execution or Execution(facts), list[Hashable]()
     for number, query in enumerate(queries):
         result = execution.result(query)
         if isinstance(result, np.ndarray):
             keys.append(result.tobytes() if len(result) else number)
+        elif result is False:
+            keys.append((False, frozenset(getattr(p, "relation", getattr(p, "name", None)) for p in parts(query))))
         else:
-            keys.append(number if result is None or result is False else (type(result), result))
+            keys.append(number if result is None else (type(result), result))
     return keys
 
 

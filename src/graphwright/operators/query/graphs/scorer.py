@@ -14,6 +14,7 @@ from graphwright.errors import DataError
 from graphwright.graph.evidence import Scores
 from graphwright.kernels.regression_trees import RegressionTrees
 from graphwright.models.protocols import Floats
+from graphwright.operators.query.graphs.forms import FORMS
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 
 WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "query-parser" / "model.npz"
@@ -130,8 +131,10 @@ _EVIDENCE = (
     "certainty", "unused mentions", "unused capitals", "form gap", "kind gap", "support least", "words explained",
     "least explained", "covered mean", "meaning mean", "learned mean", "spelling mean", "capitals", "names off",
     "learned least", "meaning least", "gap mean", "kind", "form", "asked steps gap", "shape", "ends of question",
-    "read", "read gap", "read share", "read share of next", "trees", "trees gap",
+    "read", "read gap", "read share", "read share of next", "trees", "trees gap", "names", "parts", "types", "size",
+    "literals", "unused literals", "last backwards", "strength", "values", *FORMS,
 )  # fmt: skip
+_LEAST = 1e-3  # share whose logarithm stands for less
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,11 +166,19 @@ class Results:
 
 
 def evidence(features: Floats, results: Results, names: tuple[str, ...]) -> Floats:
-    """Return what the probability depends on: how the likeliest result stands to the next, and features of its best."""
-    best, scores, shares = results.best[0], results.scores, results.shares
+    """Return what the probability depends on: how the likeliest result stands to the next, and features of its best.
+
+    What the network gives a candidate is the logarithm of its odds against none of them: their sum tells whether
+    something fits. A candidate that asks whether something is so, and finds nothing, gives "no".
+    """
+    best, scores, shares = results.best[0], results.scores, [*results.shares.tolist(), 0.0]
+    own = dict(zip(names, features[best].tolist(), strict=True))
     gap = float(scores[0] - scores[1:].max()) if len(scores) > 1 else 3.0
-    stands = [scores[0], min(gap, 5.0), np.log1p(results.candidates), shares[0], shares[1] if len(shares) > 1 else 0.0]
-    return np.array([*stands, *(features[best, names.index(name)] for name in _EVIDENCE)], np.float64)
+    fits = np.log1p(np.exp(features[:, names.index("read")]).sum())
+    denies = own["exists"] * (own["size"] == 0)
+    stands = [scores[0], min(gap, 5.0), np.log1p(results.candidates), *shares[:2], fits, denies]
+    stands += np.log(np.maximum(shares[:2], _LEAST)).tolist()
+    return np.array([*stands, *(own[name] for name in _EVIDENCE)], np.float64)
 
 
 @cache
