@@ -71,8 +71,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "adapters": {
         "graphs of other libraries become graphs as property graphs do": (
             "build.imports.assembly:graph_of data.graph_files.property_graphs:Node "
-            "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:Edge "
-            "data.graph_files.property_graphs:edge_of data.graph_files.dump:NO_RELATION"
+            "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:edge_of "
+            "data.graph_files.dump:NO_RELATION"
         ),
         "results are exported in parts, and typed": (
             "graph.export:Exported graph.export_part:Part operators.search.function_search:Result"

@@ -19,7 +19,7 @@ from graphwright.data.documents import read_documents
 
 __all__ = ["OPTIONAL", "documents", "targets"]
 
-OPTIONAL = {"pyg": "torch_geometric", "neo4j": "neo4j"}
+OPTIONAL = {"neo4j": "neo4j"}
 """Targets of libraries that need not be installed."""
 MESSAGE = b"""From: a@b.c
 To: "Mur" <d@e.f>
@@ -63,8 +63,6 @@ FILES = json.dumps([["a.txt", "Graz."], ["b/c.csv", "id,text\na,Graz.\n"], ["d.z
 NEO4J = b"""{"nodes": [{"id": "4:x:0", "labels": ["City"], "properties": {"name": "Graz", "at": [1, 2]}},
 {"id": "4:x:1", "labels": [], "properties": {}}],
 "edges": [{"head": "4:x:0", "tail": "4:x:1", "type": "ON", "properties": {"text": "It lies on it."}}]}"""
-PYG = b"""{"edge_index": [[0, 1], [1, 2]], "edge_type": [0, 1], "num_nodes": 3, "names": ["Graz", "Mur", "Drava"],
-"relations": ["on", "into"]}"""
 
 
 def documents(name: str, pack: Callable[[bytes], bytes], data: bytes) -> str:
@@ -190,22 +188,6 @@ def _is_record(row: Any, texts: tuple[str, ...]) -> bool:
     return known and all(isinstance(text, str) for text in (*labels, *(row[name] for name in texts)))
 
 
-def pyg(data: bytes) -> str:
-    """Make a graph of a `Data` with attributes of any type and length."""
-    import torch
-    from torch_geometric.data import Data
-
-    from graphwright.adapters.pyg import from_pyg
-
-    try:
-        given = json.loads(data)
-        tensors = {name: torch.tensor(given[name]) for name in ("edge_index", "edge_type") if name in given}
-        made = Data(**{**given, **tensors})
-    except (ValueError, TypeError, RecursionError, RuntimeError, OverflowError, KeyError, AttributeError):
-        return "no data"
-    return checked(from_pyg(made))
-
-
 def targets() -> Iterable[Target]:
     """Yield the targets."""
     for suffix, whole, names in (
@@ -222,6 +204,5 @@ def targets() -> Iterable[Target]:
     yield Target("tar", partial(documents, "a.tar", bytes), lambda: (tarred(FILES.encode()),), headers)
     for name, made in (("tar", tarred), ("zip", zipped)):
         yield Target(f"{name}-files", partial(documents, f"a.{name}", made), (FILES.encode(),), JSON)
-    for name, run, seed in (("neo4j", neo4j, NEO4J), ("pyg", pyg, PYG)):
-        if find_spec(OPTIONAL[name]) is not None:
-            yield Target(name, run, (seed,), (*JSON, *CELLS))
+    if find_spec(OPTIONAL["neo4j"]) is not None:
+        yield Target("neo4j", neo4j, (NEO4J,), (*JSON, *CELLS))

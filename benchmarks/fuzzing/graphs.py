@@ -208,23 +208,6 @@ def of_networkx(given: Any) -> Graph | None:
     return from_networkx(library)
 
 
-def of_igraph(given: Any) -> Graph | None:
-    """Make a graph of one of igraph."""
-    import igraph
-
-    from graphwright.adapters.igraph import from_igraph
-
-    try:
-        library = igraph.Graph([(0, 1)] * len(given["edges"]), directed=True)
-        for at, (_, values) in enumerate(given["nodes"][:2]):
-            library.vs[at].update_attributes(values)
-        for at, (*_, values) in enumerate(given["edges"]):
-            library.es[at].update_attributes(values)
-    except (TypeError, ValueError, KeyError, IndexError):
-        return None
-    return from_igraph(library)
-
-
 def targets() -> Iterable[Target]:
     """Yield the targets."""
     for suffix, seed in RDF.items():
@@ -245,4 +228,3 @@ def targets() -> Iterable[Target]:
     yield Target("lightrag-vectors", partial(lightrag, LIGHTRAG_VECTORS_FILES), (LIGHTRAG_VECTORS,), parts)
     yield Target("table", partial(of_json, of_table), (TABLE,), JSON)
     yield Target("networkx", partial(of_json, of_networkx), (LIBRARY_GRAPH,), JSON)
-    yield Target("igraph", partial(of_json, of_igraph), (LIBRARY_GRAPH,), JSON)

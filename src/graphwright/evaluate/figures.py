@@ -118,19 +118,6 @@ def number(value: float) -> str:
     return "0" if abs(value) < 0.005 else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def operator_name(operator: str) -> str:
-    """Return an operator's name without its arguments.
-
-    >>> operator_name("VectorSearch(VectorIndex(9 × 4, 1f)) % 20"), operator_name("(Keep() | STeX(k=(1, 2)) % 10) % 9")
-    ('VectorSearch', 'Keep | STeX')
-    """
-    bare, before = operator, ""
-    while bare != before:  # innermost arguments first
-        bare, before = re.sub(r"(?<=[\w=,])\s?\([^()]*\)", "", bare), bare
-    names = re.findall(r"[^\W\d][\w.]*", bare)
-    return (" | ".join(names[:2]) + (" …" if len(names) > 2 else "")) if names else operator[:24]
-
-
 def llm_tokens(method: Mapping[str, Any]) -> float:
     """Return the tokens of language models per question, those of prompts and of replies."""
     return float(method["prompt_tokens"] + method["completion_tokens"])

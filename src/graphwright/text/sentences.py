@@ -178,17 +178,7 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 _SENTENCE_END = frozenset(".!?…。！।？؟;:")
-_QUESTION_END = re.compile(r"(?<!\()[?？؟][^\w.!。]{0,9}$")  # not "1585 (?)", nor a name that ends so in a statement
 _MAX_HEADING = 7  # words of a line without a full stop
-
-
-def is_question(text: str) -> bool:
-    """Return whether a sentence is a question, perhaps a quoted one.
-
-    >>> is_question("Who may fly the Kestrel?"), is_question('ask "Who founded the abbey?"'), is_question("Why not.")
-    (True, True, False)
-    """
-    return _QUESTION_END.search(text[-12:].rstrip()) is not None
 
 
 def is_statement(text: str) -> bool:
