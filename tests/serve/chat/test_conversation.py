@@ -51,7 +51,14 @@ def test_complete_question_is_left_alone(texts: list[str], snapshot: Snapshot) -
         (["When does the shop open?", "At nine. [1]", "And on Sundays?"], "shop"),
         (["When does the shop open?", "At nine. [1]", "Thank you!", "You are welcome.", "And on Sundays?"], "shop"),
         (["Wann öffnet das Museum?", "Um zehn. [1]", "Und im Winter?"], "Museum"),
-        (["Who sailed twice?", f"Ida Pfeiffer [1]{SOURCES}[1] [Linz](http://x)", "When was she born?"], "Ida Pfeiffer"),
+        (
+            [
+                "Who sailed round the world twice?",
+                f"Ida Pfeiffer [1]{SOURCES}[1] [Linz](http://x)",
+                "When was she born?",
+            ],
+            "Ida Pfeiffer",
+        ),
     ],
 )
 def test_dependent_question_gets_what_was_asked_before(texts: list[str], named: str, snapshot: Snapshot) -> None:
