@@ -409,7 +409,12 @@ class QueryOptions(FilterOptions):
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""
         if self.retriever is not None and self._named != "reg":
             raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
-        options = {"top_k": self.top_k, "filter": self.filter(), "retriever": self.retriever, "encoder": self.encoder}
+        options: dict[str, Any] = {
+            "top_k": self.top_k,
+            "filter": self.filter(),
+            "retriever": self.retriever,
+            "encoder": self.encoder,
+        }
         options |= {self._second_model(): self.cross_encoder, "confidence": self.confidence}
         return {name: value for name, value in options.items() if value is not None}
 

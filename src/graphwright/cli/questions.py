@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import Any
 
 from typer.core import TyperCommand
-
-if TYPE_CHECKING:
-    from typer import Context
 
 
 class QuestionCommand(TyperCommand):
@@ -18,7 +15,7 @@ class QuestionCommand(TyperCommand):
     a similar name; else it is an option, so that a misspelt one is reported.
     """
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line, the question last."""
         at = self._question_at(args)
         if at is not None:

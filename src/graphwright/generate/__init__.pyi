@@ -6,6 +6,11 @@ from .contexts import HybridContext as HybridContext
 from .contexts import PassageContext as PassageContext
 from .contexts import ReportContext as ReportContext
 from .contexts import TreeReports as TreeReports
+from .follow_ups import DEPENDENT as DEPENDENT
+from .follow_ups import SOCIAL as SOCIAL
+from .follow_ups import Turn as Turn
+from .follow_ups import follow_up_model as follow_up_model
+from .follow_ups import names_in as names_in
 from .overview import Overview as Overview
 from .path_answers import ChainAnswer as ChainAnswer
 from .path_answers import TargetAnswer as TargetAnswer
@@ -17,5 +22,6 @@ from .query_answer import NotRecorded as NotRecorded
 from .query_answer import QueryAnswer as QueryAnswer
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
+from .readers import Reply as Reply
 from .versions import NameVersions as NameVersions
 from .versions import NewestVersions as NewestVersions

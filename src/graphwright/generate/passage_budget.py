@@ -34,8 +34,11 @@ def limited(
     """
     if isinstance(operator, Composite):
         operator = operator.mapped(lambda part: limited(part, passages, tokens, confidence))
-    values = {"passages": passages, "tokens": tokens} if isinstance(operator, Budgeted) else {}
-    values |= {"threshold": confidence} if isinstance(operator, Confident) else {}
+    values: dict[str, float | None] = {}
+    if isinstance(operator, Budgeted):
+        values |= {"passages": passages, "tokens": tokens}
+    if isinstance(operator, Confident):
+        values["threshold"] = confidence
     given = {name: value for name, value in values.items() if value is not None}
     return replace(operator, **given) if given else operator  # type: ignore[type-var]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from graphwright import Event, Index, State
 from graphwright.errors import OptionError
+from graphwright.generate import Reply
 from graphwright.methods.registry import method_named
 from graphwright.models import LLM, Cancellation
 from graphwright.operators import Run
@@ -40,6 +41,18 @@ class Query:
         name, options = self._method(index)
         run = _run(cancel) if on_event is None else Run(cancel=cancel)
         return self._reported(index.ask(self.question, name, run=run, on_event=on_event, **options), name)
+
+    def reply(
+        self,
+        index: Index,
+        text: str,
+        cancel: Cancellation | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> dict[str, Any]:
+        """Return a text that is no answer, in the form of one; nothing is searched."""
+        run = _run(cancel) if on_event is None else Run(cancel=cancel)
+        state = index.ask(self.question, Reply(text), run=run, on_event=on_event)
+        return self._reported(state, self._method(index)[0])
 
     def _reported(self, state: State, method: str) -> dict[str, Any]:
         reply = state.to_dict(method=method, top_k=self.top_k)

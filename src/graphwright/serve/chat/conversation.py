@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from graphwright import Graph, start
 from graphwright.errors import ModelError, OptionError
+from graphwright.generate import DEPENDENT, SOCIAL, Turn, follow_up_model, names_in
 from graphwright.models import LLM, Cancellation, Usage
-from graphwright.operators import LinkEntities, Run
+from graphwright.operators import Run
 from graphwright.prompts.templates import data_line
+from graphwright.search import Snapshot
 
 SOURCES = "\n\nSources\n"
 """Heading of the list of sources below an answer."""
 _MAX_MESSAGES = 8  # earlier messages in the prompt
 _MAX_CHARACTERS = 2_000  # of each message
-_MAX_NAMES = 3  # of an earlier turn that are added to an offline question
+_MAX_TURNS = 3  # earlier turns of the user that a question may depend on
 _MARKER = re.compile(r"\[\d+\]")
-_POINTS_BACK = re.compile(
-    r"\b(?:he|she|it|they|him|her|his|hers|its|them|their|theirs|this|these|those)\b", re.IGNORECASE
-)
+NOTHING_ASKED = "This asks nothing of the documents."
+"""Reply to thanks, greetings and the like."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,15 @@ class Message:
 
     role: str
     text: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that stands alone. `reply`: what is said in place of an answer, if nothing can be searched."""
+
+    question: str
+    reply: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -48,17 +57,38 @@ class Conversation:
             raise OptionError("messages has no text of a user; the last one is the question. Add one of role 'user'.")
         return cls(turns[last].text, tuple(turns[:last]))
 
-    def standalone(self, graph: Graph, llm: LLM | None = None, cancel: Cancellation | None = None) -> tuple[str, Usage]:
-        """Rewrite the question to stand alone; return it and the usage of the language model.
+    def standalone(self, snapshot: Snapshot, llm: LLM | None = None, cancel: Cancellation | None = None) -> Asked:
+        """Rewrite the question to stand alone.
 
-        Without a model, or if it fails, entity names of an earlier turn are appended to a question that names no
-        entity or has a pronoun.
+        A fitted model tells whether it asks something of the documents, and whether it needs the turns before it. A
+        question that needs them is rewritten by the language model, or by the fitted one without it, or if it fails.
         """
+        model, turn = follow_up_model(), self._turn(snapshot)
+        kind = model.kind(turn, snapshot)
+        if kind == SOCIAL:
+            return Asked(self.question, NOTHING_ASKED)
         if not self.earlier:
-            return self.question, Usage()
+            return Asked(self.question)
         run = Run(cancel=cancel)
         rewritten = None if llm is None else self._rewritten(llm, run)
-        return rewritten or self._with_names(graph), run.usage
+        if rewritten is None and kind == DEPENDENT:
+            rewritten = model.resolved(turn, snapshot)
+        return Asked(rewritten or self.question, usage=run.usage)
+
+    def _turn(self, snapshot: Snapshot) -> Turn:
+        """Return the question with what it may depend on: the last turns of the user, and the last answer."""
+        model, topic, before, answer = follow_up_model(), "", "", ""
+        asked = [at for at, message in enumerate(self.earlier) if message.role == "user"]
+        for at in asked[-_MAX_TURNS:]:
+            text, following = self.earlier[at].text, self.earlier[at + 1 : at + 2]
+            kind = model.kind(Turn(text, topic, before), snapshot)
+            if kind == SOCIAL:
+                continue
+            topic, before = (topic, text) if kind == DEPENDENT and topic else (text, "")
+            # Names of an answer count only if it has citations; otherwise they may be of unrelated entities.
+            answer = next((m.text for m in following if m.role == "assistant" and _MARKER.search(m.text)), "")
+        names = [name for text in (before or topic, answer) for name in names_in(_plain(text), snapshot)]
+        return Turn(self.question, topic, before, tuple(dict.fromkeys(names)))
 
     def _rewritten(self, llm: LLM, run: Run) -> str | None:
         lines = [
@@ -73,27 +103,7 @@ class Conversation:
             return None  # the call for the answer will report the error
         return None if reply is None else reply.question.strip() or None
 
-    def _with_names(self, graph: Graph) -> str:
-        """Return the question, with the entity names of the last turn that has some, if it needs them."""
-        if _names(self.question, graph) and not _POINTS_BACK.search(self.question):
-            return self.question
-        for at in range(len(self.earlier) - 1, -1, -1):
-            if self.earlier[at].role != "user":
-                continue
-            # Names of an answer count only if it has citations; otherwise they may be of unrelated entities.
-            answers = [
-                m.text for m in self.earlier[at + 1 : at + 2] if m.role == "assistant" and _MARKER.search(m.text)
-            ]
-            names = [name for text in (self.earlier[at].text, *answers) for name in _names(text, graph)]
-            new = [name for name in dict.fromkeys(names) if name.lower() not in self.question.lower()]
-            if new:
-                return f"{self.question} ({', '.join(new[:_MAX_NAMES])})"
-        return self.question
 
-
-def _names(text: str, graph: Graph) -> list[str]:
-    """Return the names of entities in a text, as the text spells them."""
-    plain = _MARKER.sub(" ", text)[:_MAX_CHARACTERS]
-    if not plain.strip() or not len(graph):
-        return []
-    return [anchor.text for anchor in LinkEntities()(start(plain, graph)).anchors or ()]
+def _plain(text: str) -> str:
+    """Return a text without the markers of citations, cut to a reasonable length."""
+    return _MARKER.sub(" ", text)[:_MAX_CHARACTERS]

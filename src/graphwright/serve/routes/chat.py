@@ -91,8 +91,8 @@ class _ChatQuestion:
     def answer(self, cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
         """Return the answer with the URLs of its citations; `send` is called with its events."""
         graph = self.index.graph
-        question, usage = self.conversation.standalone(graph, self.query.llm, cancel)
-        query = replace(self.query, question=question)
+        asked = self.conversation.standalone(self.index.snapshot, self.query.llm, cancel)
+        query, usage = replace(self.query, question=asked.question), asked.usage
 
         def complete(output: Mapping[str, Any]) -> dict[str, Any]:
             total = dict(output["usage"])
@@ -104,7 +104,10 @@ class _ChatQuestion:
             if send is not None:
                 send((event.kind, complete(event.data) if event.kind == "done" else event.data))
 
-        return complete(query.ask(self.index, cancel, None if send is None else forward))
+        on_event = None if send is None else forward
+        if asked.reply:
+            return complete(query.reply(self.index, asked.reply, cancel, on_event))
+        return complete(query.ask(self.index, cancel, on_event))
 
 
 def _index_and_method(model: str, server: Server, request: Request) -> tuple[Index, str, str | None]:

@@ -1,0 +1,219 @@
+"""Fit the model of follow-up questions on the conversations of follow_ups.txt, and measure it on those kept out.
+
+    python scripts/fit_follow_ups.py [--write]
+
+Every fifth conversation is kept out. Features and rankings are computed once. `--write` stores the weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+
+from graphwright import Index
+from graphwright.generate.follow_ups import (
+    COMPLETE,
+    DEPENDENT,
+    SOCIAL,
+    FollowUpModel,
+    Turn,
+    kind_features,
+    kind_of,
+    names_in,
+    readings,
+    way_features,
+)
+
+HERE = Path(__file__).parent
+WEIGHTS = HERE.parent / "src/graphwright/models/weights/follow-ups/model.npz"
+KINDS = {"c": COMPLETE, "d": DEPENDENT, "s": SOCIAL}
+PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
+# What decided before: pronouns of English, and whether a turn names an entity.
+POINTS_BACK = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|them|their|theirs|this|these|those)\b", re.I)
+
+
+@dataclass
+class Conversation:
+    """Documents and turns: kind, document, question and answer."""
+
+    name: str
+    documents: list[dict[str, str]] = field(default_factory=list)
+    turns: list[tuple[int, str, str, str]] = field(default_factory=list)
+
+
+@dataclass
+class Example:
+    """A turn with its features, and for each question that it may mean whether the first passage is the right one."""
+
+    conversation: int
+    kind: int
+    turn: Turn
+    features: np.ndarray
+    ways: np.ndarray | None = None
+    right: tuple[bool, ...] = ()
+    alone_right: bool = False
+    before: str = ""
+    before_right: bool = False
+
+
+def conversations(path: Path) -> list[Conversation]:
+    """Return the conversations of the file."""
+    found: list[Conversation] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        head, _, text = line.partition(": ") if not line.startswith("s:") else ("s ", "", line[3:])
+        if line.startswith("="):
+            found.append(Conversation(line[2:]))
+        elif line.startswith("D "):
+            found[-1].documents.append({"id": head[2:], "text": text})
+        elif line and not line.startswith("#"):
+            question, _, answer = text.partition(" | ")
+            found[-1].turns.append((KINDS[head[0]], head[2:].strip(), question, answer))
+    return found
+
+
+def examples() -> Iterator[Example]:
+    """Yield each turn, over one index of the documents of all conversations."""
+    talks = conversations(HERE / "follow_ups.txt")
+    with tempfile.TemporaryDirectory() as folder, Index(Path(folder) / "index") as index:
+        index.add([document for talk in talks for document in talk.documents])
+        for number, talk in enumerate(talks):
+            topic, before, answer = "", "", ""
+            for kind, document, question, reply in talk.turns:
+                names = [name for text in (before or topic, answer) for name in names_in(text, index.snapshot)]
+                turn = Turn(question, topic, before, tuple(dict.fromkeys(names)))
+                made = Example(number, kind, turn, kind_features(turn, index.snapshot))
+                if kind != SOCIAL:
+                    made.before = with_names(turn, index)
+                    made.before_right = first(index, made.before) == document
+                    made.alone_right = first(index, question) == document
+                if kind == DEPENDENT:
+                    made.ways = way_features(turn, readings(turn), index.snapshot)
+                    made.right = tuple(first(index, way) == document for way in readings(turn))
+                    before, answer = question, reply
+                elif kind == COMPLETE:
+                    topic, before, answer = question, "", reply
+                yield made
+
+
+def with_names(turn: Turn, index: Index) -> str:
+    """Return the question as it was rewritten before: with the names before it, if it has a pronoun or no name."""
+    if names_in(turn.text, index.snapshot) and not POINTS_BACK.search(turn.text):
+        return turn.text
+    return readings(turn)[0] if turn.names else turn.text
+
+
+def first(index: Index, question: str) -> str:
+    """Return the document of the first passage."""
+    passages = index.retrieve(question, top_k=1).passages
+    return passages.top(1)[0].document if passages else ""
+
+
+def fitted_kinds(rows: list[Example], penalty: float) -> np.ndarray:
+    """Return the weights of the softmax regression over the kinds."""
+    x, y = np.array([row.features for row in rows], float), np.array([row.kind for row in rows])
+    free = np.array([bool(row.turn.topic) for row in rows])
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        w = flat.reshape(x.shape[1], 3)
+        logits = x @ w
+        logits[~free, DEPENDENT] = -1e9
+        logits -= logits.max(axis=1, keepdims=True)
+        p = np.exp(logits)
+        p /= p.sum(axis=1, keepdims=True)
+        value = -np.log(p[np.arange(len(y)), y] + 1e-12).sum() + penalty / 2 * (w[:-1] ** 2).sum()
+        p[np.arange(len(y)), y] -= 1
+        gradient = x.T @ p
+        gradient[:-1] += penalty * w[:-1]
+        return value, gradient.ravel()
+
+    return minimize(loss, np.zeros(3 * x.shape[1]), jac=True, method="L-BFGS-B").x.reshape(-1, 3)
+
+
+def fitted_ways(rows: list[Example], penalty: float = 0.3) -> np.ndarray:
+    """Return the weights of the choice among the questions that a turn may mean."""
+    rows = [row for row in rows if row.ways is not None and any(row.right) and not all(row.right)]
+
+    def loss(w: np.ndarray) -> float:
+        total = penalty / 2 * float(w @ w)
+        for row in rows:
+            scores = row.ways @ w
+            p = np.exp(scores - scores.max())
+            total -= np.log(p[list(row.right)].sum() / p.sum() + 1e-12)
+        return total
+
+    return minimize(loss, np.zeros(rows[0].ways.shape[1]), method="L-BFGS-B").x
+
+
+def shares(row: Example, weights: np.ndarray) -> np.ndarray:
+    """Return the probability of each kind of a turn."""
+    logits = row.features @ weights
+    logits[DEPENDENT] = logits[DEPENDENT] if row.turn.topic else -30.0
+    odds = np.exp(logits - logits.max())
+    return odds / odds.sum()
+
+
+def report(name: str, rows: list[Example], model: FollowUpModel | None) -> None:
+    """Print shares: kinds told, complete questions left alone, social turns told, right first passages."""
+    kinds, chosen = [], []
+    for row in rows:
+        if model is None:
+            kinds.append(DEPENDENT if row.before != row.turn.text and row.kind != SOCIAL else COMPLETE)
+            chosen.append(row.before_right)
+            continue
+        kinds.append(kind_of(shares(row, model.kinds)))
+        is_resolved = kinds[-1] == DEPENDENT and row.ways is not None
+        chosen.append(row.right[int((row.ways @ model.ways).argmax())] if is_resolved else row.alone_right)
+    cells = []
+    for kind, label in ((COMPLETE, "complete"), (DEPENDENT, "dependent"), (SOCIAL, "social")):
+        of_kind = [told for told, row in zip(kinds, rows, strict=True) if row.kind == kind]
+        cells.append(f"{label} {of_kind.count(kind)}/{len(of_kind)}")
+    for kind, label in ((COMPLETE, "complete"), (DEPENDENT, "dependent")):
+        right = [is_right for is_right, row in zip(chosen, rows, strict=True) if row.kind == kind]
+        cells.append(f"right first passage of {label} {sum(right)}/{len(right)}")
+    print(f"{name}: {', '.join(cells)}", flush=True)
+
+
+def main() -> None:
+    """Fit, measure, and store the weights if asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    rows = list(examples())
+    kept_out = [row for row in rows if row.conversation % 5 == 4]
+    shown = [row for row in rows if row.conversation % 5 != 4]
+    print(f"{len(shown)} turns to fit on, {len(kept_out)} kept out")
+
+    def likelihood(penalty: float) -> float:
+        """Return the log likelihood of the kinds, each conversation by a model of others."""
+        total = 0.0
+        for fold in range(4):
+            weights = fitted_kinds([row for row in shown if row.conversation % 4 != fold], penalty)
+            total += sum(np.log(shares(row, weights)[row.kind]) for row in shown if row.conversation % 4 == fold)
+        return total
+
+    penalty = max(PENALTIES, key=likelihood)
+    model = FollowUpModel(fitted_kinds(shown, penalty), fitted_ways(shown))
+    print(f"penalty {penalty:g}")
+    for name, part in (("fitted", shown), ("kept out", kept_out)):
+        report(f"{name}, before", part, None)
+        report(f"{name}, model", part, model)
+    ways = [row for row in kept_out if row.ways is not None]
+    print("each way", [sum(row.right[way] for row in ways) for way in range(5)], "any", sum(any(r.right) for r in ways))
+    for row in kept_out:
+        if (told := kind_of(shares(row, model.kinds))) != row.kind:
+            print("  ", row.kind, told, row.turn.text, "<-", row.turn.context)
+    if options.write:
+        WEIGHTS.parent.mkdir(exist_ok=True)
+        np.savez_compressed(WEIGHTS, kinds=model.kinds.astype(np.float16), ways=model.ways.astype(np.float16))
+        print(f"wrote {WEIGHTS.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
