@@ -33,7 +33,7 @@ _JSON = (".geojson", ".topojson", ".har", ".jsonc", ".webmanifest")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _ALL_HIGH = bytes(range(128, 256))
-_FOREIGN_WORD = re.compile(rb"[@-~]*[\x80-\xff][@-~\x80-\xff]*")  # the second byte of a character may be ASCII
+_BETWEEN_WORDS = re.compile(rb"[^@-~\x80-\xff]+")  # the second byte of a character may be a letter or bracket of ASCII
 _WESTERN = ("cp1252", "cp1250", "cp850", "mac_roman")  # code pages of Latin script, the usual one first
 # A character that is no small letter between two: Polish l with stroke is "³" in Western Europe's code page.
 _IN_WORD = re.compile(r"(?<=[a-z])[^\x00-\x7f’‘–—…·](?=[a-z])")
@@ -235,7 +235,7 @@ def _guess(sample: bytes) -> str:
     """
     from charset_normalizer import from_bytes
 
-    words = b" ".join(_FOREIGN_WORD.findall(sample))
+    words = b" ".join(word for word in _BETWEEN_WORDS.split(sample) if not word.isascii())
     runs = _HIGH.findall(words)
     high = sum(map(len, runs))
     if high > 1.5 * len(runs) and high > 0.55 * len(words):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
+from graphwright.data.formats.format import Extracted, File
+from graphwright.data.formats.registry import format_of
 
 FILES = {
     "pumps.yaml": (
@@ -135,3 +140,35 @@ def test_read_documents_logfmt_lines_are_records(tmp_path: Path) -> None:
         ("app", [("level", "error"), ("msg", "full")]), ("app", [("", "plain line")]),
     ]  # fmt: skip
     assert 'msg: up "now"; port: 80.' in document.text
+
+
+def test_read_documents_ini_sections_are_paths(tmp_path: Path) -> None:
+    document = read(tmp_path, "app.ini", "; settings\n[db]\nHost = db1\nport: 5432\n")
+    assert facts(document)[-1] == ("app", [("db.Host", "db1"), ("db.port", "5432")])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "stop;name;lat\nS1;Aue;50.5\nS2;Zell;50.6\n",
+        "stop\tname\tlat\nS1\tAue\t50.5\nS2\tZell\t50.6\n",
+        "+---+---+\n| stop | name | lat |\n+---+---+\n| S1 | Aue | 50.5 |\n| S2 | Zell | 50.6 |\n+---+---+\n",
+    ],
+)
+def test_read_documents_text_that_is_a_table_gives_records(tmp_path: Path, content: str) -> None:
+    assert facts(read(tmp_path, "stops.txt", content))[-1] == (
+        "stops", [("stop", "S2"), ("name", "Zell"), ("lat", "50.6")],
+    )  # fmt: skip
+
+
+@given(st.lists(st.text("ab, ;\t", max_size=12), min_size=3, max_size=6))
+def test_read_table_of_text_loses_no_word(lines: list[str]) -> None:
+    content = "\n".join(lines).encode()
+    [part] = format_of(File("a.txt", content=content)).read(File("a.txt", content=content))
+    assert isinstance(part, Extracted)
+    assert {*re.findall("[ab]+", content.decode())} <= {*re.findall("[ab]+", part.text)}
+
+
+def test_read_documents_text_with_commas_stays_text(tmp_path: Path) -> None:
+    content = "We met in Graz, Linz, and Wels.\nThere were Ann, Bob, and Cid.\nIt was 2024, late, and dark.\n"
+    assert read(tmp_path, "a.txt", content).text == content

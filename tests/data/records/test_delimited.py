@@ -124,3 +124,11 @@ def test_read_rows_passage_of_table_has_its_other_columns_as_fields(tmp_path: Pa
     (tmp_path / "a.csv").write_text("id,text\n1,It rises.\n")
     [(_, document)] = read_rows(tmp_path / "a.csv", "a.csv")
     assert isinstance(document, Document) and document.records == ()
+
+
+def test_read_table_names_may_be_days_and_the_last_line_a_source(tmp_path: Path) -> None:
+    text = "Country,2020-01-22,2020-01-23\nItaly,3,9\nFrance,1,1\nSource: WHO\n"
+    (tmp_path / "a.csv").write_text(text)
+    *records, (_, note) = rows(tmp_path / "a.csv")
+    assert records[0] == (2, {"Country": "Italy", "2020-01-22": "3", "2020-01-23": "9"}) and len(records) == 2
+    assert isinstance(note, Note) and note.text == "Source: WHO"

@@ -72,10 +72,17 @@ def toml_value(text: str) -> dict[str, Any] | None:
         return None
 
 
+class _Sections(RawConfigParser):
+    """Parser of INI whose keys keep their case."""
+
+    def optionxform(self, optionstr: str) -> str:
+        """Return a key as it is written."""
+        return optionstr
+
+
 def ini_value(text: str) -> dict[str, dict[str, str]] | None:
     """Return the sections of a text in INI; None for one that is not INI."""
-    parser = RawConfigParser(strict=False, allow_no_value=True)
-    parser.optionxform = str  # keys keep their case
+    parser = _Sections(strict=False, allow_no_value=True)
     try:
         parser.read_string(text)
     except ConfigParserError:

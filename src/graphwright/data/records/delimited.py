@@ -30,7 +30,7 @@ _MAX_SAMPLE = 1_000_000  # characters of the lines by which a dialect is detecte
 _MIN_TABLE = 2  # rows, without the header, of a table above a wider one
 _MARKS = ",;\t|^~"
 _ONE_COLUMN = "\x1f"  # a delimiter that no file has
-_RULE = re.compile(r"[-+=:|\s]*(?:-{3}|={3})[-+=:|\s]*")  # between the rows of a table that a program draws
+_QUOTED = re.compile(r'"[^"]*+"')
 _ESCAPED_QUOTE = re.compile(r'\\"(?=[^,;\t|\n])')
 _DECLARED = re.compile(r'\ufeff?"?sep=(.)"?\s*', re.IGNORECASE)  # of Excel, before the header
 Item = TypeVar("Item")
@@ -82,7 +82,7 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     rows: Iterator[CellRow] = (
         CellRow(number + skipped, [cell.strip("\ufeff \t\xa0\r\n") for cell in cells])
         for number, cells in table_rows(chain(sample[skipped:], source), dialect, f"{path}, ")
-        if not _RULE.fullmatch("".join(cells))
+        if not _is_rule("".join(cells))
     )
     head = list(_first(rows, lambda row: sum(map(len, row.cells))))
     if all(len(row.cells) > 2 and not (row.cells[0] or row.cells[-1]) for row in head if any(row.cells)):
@@ -102,15 +102,22 @@ def table_of(lines: Sequence[str]) -> list[CellRow] | None:
     >>> [row.cells for row in table_of(["river\\tkm", "Mur\\t464", "Enns\\t254"]) or ()]
     [['river', 'km'], ['Mur', '464'], ['Enns', '254']]
     """
-    lines = [line for line in lines if line.strip() and not _RULE.fullmatch(line)]
+    lines = [line for line in lines if line.strip() and not _is_rule(line)]
     dialect = _dialect(lines, "")
     share, width = _regularity(lines, dialect)
     if share < 1 or width < (2 if dialect.delimiter == "\t" else 3) or len(lines) <= _MIN_TABLE:
         return None
+    if dialect.delimiter in ",;" and any(f"{dialect.delimiter} " in _QUOTED.sub("", line) for line in lines):
+        return None  # prose
     rows = [CellRow(number, [cell.strip() for cell in cells]) for number, cells in table_rows(lines, dialect)]
     if not any(row.cells[0] or row.cells[-1] for row in rows):
         rows = [*map(_unframed, rows)]
     return rows if header_evidence(rows) > 0 else None
+
+
+def _is_rule(text: str) -> bool:
+    """Return whether a row is the line between the rows of a table that a program draws."""
+    return ("---" in text or "===" in text) and not text.strip("-+=:| \t")
 
 
 def _unframed(row: CellRow) -> CellRow:

@@ -63,8 +63,7 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         yield 0, whole
         return
     tabular = suffix_of(path) in (".csv", ".tsv")
-    kind = _key_of_rows(value) or file_type(name)
-    rows = _Rows(name, options, plain_ids=bool(_CORPUS.search(name)), nested=not tabular, kind=kind)
+    rows = _Rows(name, options, bool(_CORPUS.search(name)), not tabular, kind=_type_of_rows(value, name))
     fields = (*TEXT_FIELDS, *options.text_columns)
     records: Iterator[tuple[int, dict[str, Any] | Note | str]] = (
         read_table(path) if tabular else read_records(path, fields) if value is None else json_objects(value, fields)
@@ -127,10 +126,10 @@ def _holds_rows(value: Object, names: Sequence[str]) -> bool:
     return len(value) == 1 or any(_field(arrays[0][0], (name,)) for name in (*names, *_OF_QUESTIONS, *_OF_EXTRACTIONS))
 
 
-def _key_of_rows(value: Any) -> str:
-    """Return the key of an object that holds rows alone, if it names them: "orders", but not "data"."""
+def _type_of_rows(value: Any, name: str) -> str:
+    """Return the type of the rows of a file: the key of all of them if it names them (not "data"), else its name."""
     key = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else ""
-    return "" if key.lower() in _ENVELOPES else key
+    return file_type(name) if not key or key.lower() in _ENVELOPES else key
 
 
 def _records_of(record: TableRecord, text: str, kind: str) -> tuple[Record, ...]:
