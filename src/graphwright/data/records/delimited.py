@@ -20,6 +20,7 @@ from graphwright.data.records.header import are_pairs, header_evidence
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import SAMPLE, Note, Row, Table
 from graphwright.errors import DataError
+from graphwright.text.characters import clean
 
 TEXT_FIELDS = (
     "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
@@ -79,7 +80,7 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     known = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else ""
     dialect = _dialect(sample[skipped:], known)
     rows = (
-        CellRow(number + skipped, [cell.strip("\ufeff") if cell.strip() else "" for cell in cells])
+        CellRow(number + skipped, [_cell(cell) for cell in cells])
         for number, cells in table_rows(chain(sample[skipped:], source), dialect, f"{path}, ")
     )
     head = list(_first(rows, lambda row: sum(map(len, row.cells))))
@@ -90,6 +91,11 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     table = Table(chain(head[above:], rows), assume=lambda row: True, is_sheet=True, min_columns=1)
     for item in table.items():
         yield item.number, item if isinstance(item, Note) else _record(item)
+
+
+def _cell(text: str) -> str:
+    text = text if text.isascii() else clean(text)
+    return text if text.strip() else ""
 
 
 def _first(items: Iterator[Item], size: Callable[[Item], int]) -> Iterator[Item]:
