@@ -156,3 +156,18 @@ def test_overlapping_spans_of_document_share_number(tmp_path: Path) -> None:
             assert answer is not None
             assert not any(overlap(a, b) for a, b in combinations(answer.citations, 2))
             assert all(f"[{n}]" in answer.text for n in range(1, len(answer.citations) + 1))
+
+
+@pytest.mark.parametrize("colon", [":", "："])
+@pytest.mark.parametrize("asked", ["verify the backup", "kestrel verify", "kestrel list"])
+def test_around_announced_block_is_quoted_with_its_sentence(colon: str, asked: str) -> None:
+    block = f"Then verify the backup{colon}\n\nkestrel verify --all\nkestrel list"
+    text = f"Stop the service first. {block}\n\nAll is well now."
+    at = text.index(asked)
+    first, last = around(PassageText("", text), at, at + len(asked), 3)
+    assert text[first:last] == block
+
+
+def test_around_line_without_an_announcement_stands_alone() -> None:
+    text = "Ports: 80 and 443 are open.\n\nThe rest is closed."
+    assert around(PassageText("", text), 0, 5, 3) == (0, 27)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from graphwright.text.sentences import is_statement, sentence_spans
 
 Kind = Literal["sentence", "heading", "row", "header"]
 
+_MAX_BLOCK, _MAX_GAP = 12, 8  # lines of a block; characters between a colon and the line end
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 
@@ -23,7 +24,8 @@ class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
     `part`: the number of the row, cell, slide or definition of the passage in which it lies. `kind`: a sentence, a
-    heading, a row of a table, or a line of the header of a mail.
+    heading, a row of a table, or a line of the header of a mail. `block`: how many of the following sentences belong
+    to it: the lines of the command or list that it announces with a colon.
     """
 
     passage: int
@@ -31,6 +33,7 @@ class Sentence(NamedTuple):
     end: int
     part: int = 0
     kind: Kind = "sentence"
+    block: int = 0
 
 
 def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
@@ -47,9 +50,18 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
     for part, (first, last) in enumerate(pairwise((0, *passage.cuts, len(passage.text)))):
         spans = list(_spans(passage, first, last))
         kinds = _kinds(passage.text[first:last], [(s - first, e - first, kind) for s, e, kind in spans], titles)
-        places = zip(spans, kinds, strict=True)
-        sentences += [Sentence(number, start, end, part, kind) for (start, end, _), kind in places]
+        blocks = (_block(passage.text, [span[:2] for span in spans[at:]]) for at in range(len(spans)))
+        places = zip(spans, kinds, blocks, strict=True)
+        sentences += [Sentence(number, start, end, part, kind, block) for (start, end, _), kind, block in places]
     return sentences
+
+
+def _block(text: str, spans: Sequence[tuple[int, int]]) -> int:
+    """Return the number of lines that the first span announces with a colon, up to an empty line after them."""
+    if not text[: spans[0][1]].endswith((":", "：")) or "\n" not in text[spans[0][1] :][:_MAX_GAP]:
+        return 0
+    gaps = (text[end:start].count("\n") for (_, end), (start, _) in pairwise(spans[1 : _MAX_BLOCK + 1]))
+    return min(len(spans) - 1, 1 + sum(1 for _ in takewhile(lambda lines: lines < 2, gaps)))
 
 
 def _spans(passage: PassageText, first: int, last: int) -> Iterator[tuple[int, int, Kind]]:
@@ -104,6 +116,7 @@ def widened(
     """Return the first and last of the sentences around sentence `best`, in its part, with at most `words` words.
 
     Only sentences are joined: to a sentence on both sides, to a heading after it, to a line of a table or a mail never.
+    A sentence that announces a block has all of it, and a line of a block the sentence that announces it.
     """
     first = last = best
     length, part, kind = lengths[best], (sentences[best].passage, sentences[best].part), sentences[best].kind
@@ -121,4 +134,6 @@ def widened(
             break
         side = max(sides, key=lambda number: scores[number])
         first, last, length = min(first, side), max(last, side), length + lengths[side]
-    return first, last
+    announced = [at for at in range(max(first - _MAX_BLOCK, 0), last + 1) if at + sentences[at].block >= first]
+    announced = [at for at in announced if sentences[at].block and not used.intersection(range(at, first))]
+    return min((first, *announced)), max((last, *(at + sentences[at].block for at in announced)))

@@ -30,6 +30,7 @@ from .control import Repeat as Repeat
 from .control import Scaled as Scaled
 from .control import ScoreSum as ScoreSum
 from .control import View as View
+from .distinct_passages import DistinctPassages as DistinctPassages
 from .operator import Both as Both
 from .operator import Composite as Composite
 from .operator import Cut as Cut

@@ -18,13 +18,13 @@ from graphwright.text.words import words
 
 @dataclass(frozen=True, repr=False)
 class DistinctPassages(Operator):
-    """Leave out passages that are copies of better ones, also under another header, footer or date; keep `k` of them.
+    """Leave out passages that are copies of better ones, also under another header, footer or date; keep the best `k`.
 
     Of copies in dated documents the newest takes the place of the best. Copies whose different parts have a word of the
     question stay apart.
     """
 
-    k: Annotated[int, AtLeast(1)]
+    k: Annotated[int | None, AtLeast(1)] = None
     needs = ("passages",)
     gives = ("passages",)
 

@@ -9,6 +9,7 @@ from typing import Any
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.docx_numbering import Numbering, W, value_of
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
+from graphwright.data.formats.parsing.titles import checked_title
 from graphwright.data.formats.parsing.xml import outermost
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
 from graphwright.data.records.table import Table
@@ -38,7 +39,9 @@ def read(file: File) -> Iterator[Extracted]:
     document.add_body()
     properties = package.core_properties
     metadata = {"author": properties.author} if properties.author else {}
-    yield document.builder.extracted(properties.title or document.title, metadata=metadata)
+    yield document.builder.extracted(
+        checked_title(properties.title or "", document.builder.text) or document.title, metadata=metadata
+    )
 
 
 def _part(part: Any, relation: str) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from graphwright.data.formats.archives import checked_zip, declared_type
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.titles import checked_title
 from graphwright.data.formats.parsing.xml import Element, local, outermost, parsed_xml
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
 from graphwright.data.records.table import Table
@@ -32,7 +33,7 @@ def read(file: File) -> Iterator[Extracted]:
     builder = TextBuilder()
     body = next((node for node in content.iter() if local(node) == "body"), content)
     _blocks(body, builder, 0)
-    yield builder.extracted(title)
+    yield builder.extracted(checked_title(title, builder.text))
 
 
 def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -> None:

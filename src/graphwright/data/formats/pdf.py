@@ -12,6 +12,7 @@ from graphwright.data.decoding import is_binary
 from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.pdf_layout import write_pages
 from graphwright.data.formats.parsing.pdf_order import UNIT, Cell, Line
+from graphwright.data.formats.parsing.titles import checked_title
 from graphwright.text.characters import clean
 from graphwright.text.places import Places
 
@@ -82,9 +83,8 @@ def _listed(pages: list[int], reason: str) -> str:
 
 
 def _title(title: str, builder: TextBuilder, places: Places | None) -> str:
-    """Return the title of a document, unless it is a file's name; else the largest heading of its first page."""
-    title = " ".join(clean(title).split())
-    if title and not title.lower().endswith((".doc", ".docx", ".tex", ".dvi", ".indd", ".pdf", ".odt")):
+    """Return the title of a document, unless it is none; else the largest heading of its first page."""
+    if title := checked_title(title, builder.text):
         return title
     end = places.starts[1] if places is not None and len(places.starts) > 1 else len(builder.text)
     first = [heading for heading in builder.headings if heading.start < end]

@@ -8,6 +8,7 @@ from typing import Any
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.pptx_graphics import alternative_lines, chart_tables, chart_titles, diagram_lines
+from graphwright.data.formats.parsing.titles import checked_title
 from graphwright.data.formats.parsing.xml import local
 from graphwright.data.records.grid import Cell, spread
 from graphwright.data.records.table import Table
@@ -37,7 +38,7 @@ def read(file: File) -> Iterator[Extracted]:
             notes = _text(slide.notes_slide.notes_text_frame)
             builder.block(f"Notes: {notes}" if notes.strip() else "")
     properties = presentation.core_properties
-    title = properties.title if properties.title != "PowerPoint Presentation" else ""
+    title = checked_title(properties.title or "", builder.text) if properties.title != "PowerPoint Presentation" else ""
     yield builder.extracted(title or first, metadata={"author": properties.author} if properties.author else {})
 
 

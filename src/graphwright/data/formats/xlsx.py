@@ -12,6 +12,7 @@ from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
 from graphwright.data.formats.parsing.number_formats import cell_value
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.sheet_xml import SheetXml, sheet_xml
+from graphwright.data.formats.parsing.titles import checked_title
 from graphwright.data.records.grid import CellRow, cell_text, side_by_side
 from graphwright.data.records.table import Head, Row, Table
 
@@ -43,7 +44,9 @@ def read(file: File) -> Iterator[Extracted]:
     metadata = {"author": properties.creator} if properties.creator not in (None, "openpyxl") else {}
     gaps = [f"hidden sheets left out: {', '.join(hidden)}"] if hidden else []
     gaps += [f"formulas without a value: {unvalued:,}; open and save it in Excel"] if unvalued else []
-    yield builder.extracted(properties.title or "", metadata=metadata, gaps="; ".join(gaps))
+    yield builder.extracted(
+        checked_title(properties.title or "", builder.text), metadata=metadata, gaps="; ".join(gaps)
+    )
 
 
 class _Sheet:

@@ -20,6 +20,7 @@ from graphwright.data.records.header import are_pairs, header_evidence
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import SAMPLE, Note, Row, Table
 from graphwright.errors import DataError
+from graphwright.text.characters import clean
 
 TEXT_FIELDS = (
     "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
@@ -80,7 +81,7 @@ def read_table(path: Path) -> Iterator[tuple[int, TableRecord | Note | str]]:
     known = declared[1] if declared else "\t" if suffix_of(path) == ".tsv" else ""
     dialect = _dialect(sample[skipped:], known)
     rows: Iterator[CellRow] = (
-        CellRow(number + skipped, [cell.strip("\ufeff \t\xa0\r\n") for cell in cells])
+        CellRow(number + skipped, [_cell(cell) for cell in cells])
         for number, cells in table_rows(chain(sample[skipped:], source), dialect, f"{path}, ")
         if not _is_rule("".join(cells))
     )
@@ -123,6 +124,11 @@ def _is_rule(text: str) -> bool:
 def _unframed(row: CellRow) -> CellRow:
     """Return a row without its outer cells, as a delimiter stands before the first and behind the last."""
     return row._replace(cells=row.cells[1:-1])
+
+
+def _cell(text: str) -> str:
+    """Return a cell in the normal form of characters, without the blanks around it."""
+    return (text if text.isascii() else clean(text)).strip("\ufeff \t\xa0\r\n")
 
 
 def _first(items: Iterator[Item], size: Callable[[Item], int]) -> Iterator[Item]:

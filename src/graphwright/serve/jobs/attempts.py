@@ -134,7 +134,7 @@ def _summary(changes: Mapping[str, Any]) -> str:
     >>> _summary({"added": 2, "replaced": 0, "removed": 0, "unchanged": 1, "skipped": 0, "pending": 3})
     '2 added, 1 unchanged. 3 chunks were not read by the language model; try the job again.'
     """
-    names = ("added", "replaced", "removed", "unchanged", "skipped")
-    counts = ", ".join(f"{changes[name]:,} {name}" for name in names if changes[name]) or "Nothing to change"
+    names = ("added", "replaced", "moved", "removed", "unchanged", "skipped")
+    counts = ", ".join(f"{changes[name]:,} {name}" for name in names if changes.get(name)) or "Nothing to change"
     pending = changes["pending"]
     return f"{counts}." + f" {pending:,} chunks were not read by the language model; try the job again." * bool(pending)

@@ -186,7 +186,7 @@ def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:
     failed += [
         {"document": document, "chunk": ordinal, "reason": reason} for document, ordinal, reason in changes.pending
     ]
-    names = ("added", "replaced", "removed", "unchanged", "retained")
+    names = ("added", "replaced", "moved", "removed", "unchanged", "retained")
     usage = changes.usage
     return {
         **{name: len(getattr(changes, name)) for name in names},

@@ -103,6 +103,7 @@ class CitationReply(Reply):
     text: str
     path: Annotated[list[str], Field(description="Names and relations in turn: the walk that led to the passage.")]
     shown_path: Annotated[list[str], Field(description="The part to show: at most three stated relations, or none.")]
+    also_in: Annotated[list[str], Field(description="Documents with a copy of the passage.")] = []
 
 
 class PassageReply(Reply):

@@ -31,6 +31,7 @@ class ChangesReply(Reply):
     """Changes by a job: numbers of documents, and the first parts that failed."""
 
     added: int
+    moved: int = 0
     replaced: int
     removed: int
     unchanged: int
