@@ -77,8 +77,27 @@ def test_terms_have_their_places() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["ERR_CONN_RESET", "--no-verify", "-Xmx", "C++", "v2.3.1", "CVE-2031-4477", "A-104/B", "/etc/hosts", "~/.config"]
-    + ["getUserById", "0x1f", "x.y.Error", "№-7", "Łódź-1", "DIN-EN-60", "a@b.org", "E-17", ".gitignore", "#12"],
+    [
+        "ERR_CONN_RESET",
+        "--no-verify",
+        "-Xmx",
+        "C++",
+        "v2.3.1",
+        "CVE-2031-4477",
+        "A-104/B",
+        "/etc/hosts",
+        "~/.config",
+        "getUserById",
+        "0x1f",
+        "x.y.Error",
+        "№-7",
+        "Łódź-1",
+        "DIN-EN-60",
+        "a@b.org",
+        "E-17",
+        ".gitignore",
+        "#12",
+    ],
 )
 @pytest.mark.parametrize("text", ["{}", "Use {}, please.", "See `{0}`; or (“{0}”)?", "{}: failed"])
 def test_terms_of_text_have_identifier_as_alone(name: str, text: str) -> None:
