@@ -79,8 +79,19 @@ def _chained(folder: Path, draw: random.Random) -> Iterator[Row]:
 
 
 _PARTS = ("reset", "pool", "read", "write", "flush", "sync", "lock", "wait")
-_STATED = ("The entry {} belongs to this case.", "It was logged as {} by the system.", "See {} for that.", "Use {} here.")
-_ASKED = ("{}", "What does {} mean?", "How can I fix {} when it appears again and again?", "{} not working", "Is {} new?")
+_STATED = (
+    "The entry {} belongs to this case.",
+    "It was logged as {} by the system.",
+    "See {} for that.",
+    "Use {} here.",
+)
+_ASKED = (
+    "{}",
+    "What does {} mean?",
+    "How can I fix {} when it appears again and again?",
+    "{} not working",
+    "Is {} new?",
+)
 
 
 def _identified(folder: Path, draw: random.Random) -> Iterator[Row]:

@@ -7,7 +7,9 @@ from graphwright.text.words import (
     NOT_NAMES,
     STOP_WORDS,
     frequent_terms,
+    identifiers,
     repeated_phrases,
+    terms,
     word_spans,
     words,
 )
@@ -71,3 +73,57 @@ def test_terms_exclude_hiragana_and_begin_korean_words() -> None:
 
 def test_terms_have_their_places() -> None:
     assert frequent_terms("whale ship whale") == [(0, "whale"), (6, "ship"), (11, "whale")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ERR_CONN_RESET",
+        "--no-verify",
+        "-Xmx",
+        "C++",
+        "v2.3.1",
+        "CVE-2031-4477",
+        "A-104/B",
+        "/etc/hosts",
+        "~/.config",
+        "getUserById",
+        "0x1f",
+        "x.y.Error",
+        "№-7",
+        "Łódź-1",
+        "DIN-EN-60",
+        "a@b.org",
+        "E-17",
+        ".gitignore",
+        "#12",
+    ],
+)
+@pytest.mark.parametrize("text", ["{}", "Use {}, please.", "See `{0}`; or (“{0}”)?", "{}: failed"])
+def test_terms_of_text_have_identifier_as_alone(name: str, text: str) -> None:
+    assert set(identifiers(name)) and set(identifiers(name)) <= set(identifiers(text.format(name)))
+    assert set(terms(name)) <= set(terms(text.format(name)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where is Graz?",
+        "NATO",
+        "well-known and/or Jean-Luc, e.g. U.S.",
+        "TCP/IP",
+        "1,000.5",
+        "O'Neill",
+        "東京都",
+        "",
+        "end. Next",
+    ],
+)
+def test_terms_of_plain_words_are_words(text: str) -> None:
+    assert terms(text) == words(text) and not identifiers(text)
+
+
+def test_terms_of_near_identifiers_differ() -> None:
+    near = ("v2.3.1", "v2.3.10", "A-104/B", "A-104/C", "ERR_RESET", "ERR_POOL_RESET", "--verify", "--no-verify", "C+")
+    assert len({terms(name)[-1] for name in near} | {identifiers(name)[0] for name in near}) >= len(near)
+    assert len({identifiers(name)[0] for name in near}) == len(near)

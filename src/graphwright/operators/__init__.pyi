@@ -105,6 +105,7 @@ from .search.feedback import SentenceThought as SentenceThought
 from .search.feedback import SpanThought as SpanThought
 from .search.feedback import Think as Think
 from .search.function_search import FunctionSearch as FunctionSearch
+from .search.reword import Reword as Reword
 from .search.search import EdgeSearch as EdgeSearch
 from .search.search import OneHop as OneHop
 from .search.search import TripleSearch as TripleSearch

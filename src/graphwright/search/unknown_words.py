@@ -91,7 +91,7 @@ class Context:
     def phrases(self, letters: str, texts: Sequence[str], rows: Sequence[int]) -> list[Meaning]:
         """Return the phrases of texts with these initials, each as its first occurrence is written.
 
-        `rows`: the row of each text in the index. Up to two words of three letters at most may stand between two initials.
+        `rows`: the row of each text in the index. Up to two words of at most three letters may stand between initials.
         """
         found: dict[str, list[tuple[str, int]]] = {}
         for text, row in zip(texts, rows, strict=True):
@@ -105,8 +105,8 @@ class Context:
             phrase, share = places[0][0], len(places) / total
             capitals = all(part[0].isupper() for part in phrase.split() if len(part) > 3)
             context = self.of(np.array([row for _, row in places]))
-            row = (1.0, float(len(letters)), math.log(len(places)), share, context, float(capitals), chance)
-            meanings.append(Meaning(phrase, row))
+            features = (1.0, float(len(letters)), math.log(len(places)), share, context, float(capitals), chance)
+            meanings.append(Meaning(phrase, features))
         return meanings
 
     def of(self, rows: Iterable[int]) -> float:

@@ -85,7 +85,9 @@ _INDEXED_WITH_MARKS = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*(?:[.,](?=\d)\d
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80}){0,16}[+#]{0,2}")
 _BETWEEN = re.compile(r"[/\\:=@]+")  # the parts of a path, an address, an option with its value
-_PLAIN = re.compile(r"[^\W\d_]?[^\W\d_A-Z]*|[A-Z]+|\d+(?:[.,]\d+)*")  # a word in one case, a number
+_CASE = r"(?:[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+)"  # of a word without a capital inside
+_PLAIN = re.compile(rf"{_CASE}(?:[-/&]+{_CASE})*|(?:[^\W\d_]\.)*[^\W\d_]|\d+(?:[.,]\d+)*")
+"""What is no identifier: words, also joined by hyphens, initials with dots, and numbers."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+(?:[.,]\d+)*")
 
 
@@ -143,7 +145,8 @@ def terms(text: str) -> list[str]:
 def identifiers(text: str) -> list[str]:
     """Return the identifiers of a text and of its paths, in the form of `terms`.
 
-    They are words with signs, or with letters and digits, or with a capital after a small letter.
+    They are words with signs, or with letters and digits, or with a capital after a small letter; not words that only
+    hyphens join.
 
     >>> identifiers("Set ERR_CONN in a/conf.toml to v2.3, not 1,000, in NATO"), identifiers("getUsers")
     (['err_conn', 'a/conf.toml', 'conf.toml', 'v2.3'], ['getuser'])

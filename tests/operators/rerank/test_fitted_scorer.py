@@ -216,8 +216,8 @@ def test_scorer_trees_are_part_of_its_value(tmp_path: Path) -> None:
         with_trees(tmp_path, 0)
     )
     assert made != with_trees(tmp_path, 1) and made.trees is not None and fitted_scorer().trees is not None
-    with pytest.raises(DataError, match=r"its trees use feature 32 of 31\. Fit it again"):
-        with_trees(tmp_path, 31)
+    with pytest.raises(DataError, match=r"its trees use feature 33 of 32\. Fit it again"):
+        with_trees(tmp_path, 32)
     file = tmp_path / "model.json"
     file.write_text(json.dumps(record({}, {}) | {"trees": {"roots": [0]}}), encoding="utf-8")
     with pytest.raises(DataError, match=r"model\.json is not a passage scorer"):

@@ -119,6 +119,7 @@ class Reference:
             "cosine_no_topic": self.near[i] * untitled,
             "bm25_no_topic": self.bm25[i] * untitled,
             "word_share_no_topic": share * untitled,
+            "exact": 0.0,
         }
 
     def mentions(self, s: int, t: int) -> bool:

@@ -14,14 +14,14 @@ GRAPH = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Heat", "starred_a
 
 
 def test_bm25_score_equals_formula() -> None:
-    # heat directed mann; heat starred actor pacino; ali m: of three, four and two words, as "by" is a stop word.
+    # heat directed mann directed_by; heat starred actor pacino starred_actors; ali m ("by" is a stop word).
     run = Run()
     scores = BM25().prepare(start("who directed Heat", GRAPH), run)(Evidence.of_edges([0, 1, 2]))
 
     def weight(df: int, length: int) -> float:
-        return math.log(1 + (3 - df + 0.5) / (df + 0.5)) / (1 + 1.2 * (1 - 0.75 + 0.75 * length / 3))
+        return math.log(1 + (3 - df + 0.5) / (df + 0.5)) / (1 + 1.2 * (1 - 0.75 + 0.75 * length / (11 / 3)))
 
-    assert scores.tolist() == pytest.approx([weight(2, 3) + weight(1, 3), weight(2, 4), 0.0], abs=1e-6)
+    assert scores.tolist() == pytest.approx([weight(2, 4) + weight(1, 4), weight(2, 5), 0.0], abs=1e-6)
     assert run.usage.texts == 3 and len({BM25(), BM25()}) == 1
 
 

@@ -154,7 +154,7 @@ class PassageScorer:
         return alone, pairs
 
     def seen_by_trees(self, features: PassageFeatures, alone: Scores, pairs: Scores) -> Floats:
-        """Return the features of each passage for the trees: float32[p, 31].
+        """Return the features of each passage for the trees: float32[p, 32].
 
         These are its own features, those of its best pair (0 without a pair), and five values: a, the score of the best
         pair, their sum less the best sum of all passages, the rank by this sum, and g. `alone`, `pairs`: from `linear`.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from graphwright.graph.evidence import Scores
 from graphwright.kernels.ranking import top
-from graphwright.models.protocols import Floats
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -142,7 +142,7 @@ def _pieces(line: str) -> list[str]:
     return [" ".join(parts[at : at + _KEPT]) for at in range(0, len(parts), _KEPT)] if len(parts) > _KEPT else [line]
 
 
-def _weights(lines: list[str], index: WordIndex) -> Floats:
+def _weights(lines: list[str], index: WordIndex) -> Scores:
     """Return the weight of each line: float64[n]."""
     found = [list(dict.fromkeys(terms(line))) for line in lines]
     counts = Counter(term for line in found for term in line)
