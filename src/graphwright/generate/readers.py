@@ -112,7 +112,7 @@ class Quote(Operator):
     words: Annotated[int, AtLeast(1)] = 75
     share: Annotated[float, Between(0, 1)] = 0.05
     sides: Annotated[float, AtLeast(0)] = 3.0
-    threshold: Annotated[float, Between(0, 1)] = 0.4
+    threshold: Annotated[float, Between(0, 1)] = 0.35
     needs = ("passages",)
     gives = ("answer",)
 
@@ -122,13 +122,15 @@ class Quote(Operator):
         texts = [passage_text(state.graph, node) for node in nodes]
         starts = _starts(state.graph, nodes)
         best, probability = self.quotes(state.question.text, texts, run, starts)
-        run.note(f"the passages answer the question with a probability of {probability:.2f}")
         quotes = _newest_first(best, starts, state.graph)
         citations, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in quotes])
         if not citations:
             return answered(state, run, Answer(NOTHING, found=False))
-        found, text = probability >= self.threshold, quoted(citations)
-        return answered(state, run, Answer(text if found else f"{NEAREST}\n{text}", citations=citations, found=found))
+        text, found = quoted(citations), probability >= self.threshold
+        if not found:
+            run.note(f"the passages answer the question with a probability of {probability:.2f}")
+            text = f"{NEAREST}\n{text}"
+        return answered(state, run, Answer(text, citations=citations, found=found))
 
     def quotes(
         self, question: str, passages: Sequence[PassageText], run: Run, starts: Sequence[tuple[str, int]] = ()

@@ -116,7 +116,8 @@ class MiniLMReader(Checked):
         scores = _network(self.weights).probability(rows, "sentence")
         row = answer_features(question, passages, readings, shares, rows, scores)
         answered = _network(self.weights).probability(row, "answerable")
-        return (answered * scores / scores.max()).astype(np.float32)
+        shown: Floats = (answered * scores / scores.max()).astype(np.float32)
+        return shown
 
     def _mixed(
         self, question: str, passages: Sequence[PassageText], usage: Usage | None
