@@ -12,7 +12,7 @@ from graphwright.operators.query.words import words
 
 LIKELY = 0.5
 """Probability from which on the value of a query is shown, before quotations of passages."""
-SURE = 0.75
+SURE = 0.65
 """Probability from which on the value of a query is the answer."""
 CERTAIN = 0.9
 """Probability from which on a query that finds nothing is the answer that there is none."""
