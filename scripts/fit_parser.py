@@ -40,7 +40,7 @@ from graphwright.operators.query.graphs.network import read_pairs
 from graphwright.operators.query.graphs.parser import FEATURES, READ_CANDIDATES
 from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, Results, evidence, with_read
 
-MADE, LACKING = 0.25, 0.6  # weight of a question over a made world, and of one without an answer, for the probability
+MADE = 0.25  # weight of a question over a made world for the probability
 ROUNDS = 60
 SEEDS = 3
 FIRST = 25  # random candidates of a question, beside the right ones, that the first round sees
@@ -228,7 +228,7 @@ def fit_last(sources: Sequence[Source]) -> LastFit:
                 results = _results(trees, group)
                 rows.append(evidence(group.features, results, (*FEATURES, *READ)))
                 right.append(bool(group.gives[results.best[0]]))
-                weights.append(weight * (1.0 if group.gives.any() else LACKING))
+                weights.append(weight)
     table = np.array(rows)
     spread = table.std(axis=0) + 1e-6
     model = LogisticRegression(C=1.0, max_iter=3000).fit(table / spread, right, sample_weight=weights)

@@ -35,11 +35,12 @@ from parser_worlds import domains
 from graphwright import Graph
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Floats, Usage
+from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.network import pair_of
 from graphwright.operators.query.graphs.parser import FEATURES, Reading, result_keys
 from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, read_scorer
-from graphwright.operators.query.query import Query
+from graphwright.operators.query.query import Named, Query
 from graphwright.search.facts import Facts
 from graphwright.search.relation_names import relation_phrase
 
@@ -72,25 +73,27 @@ def groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: Parse
 
 
 def lacking_groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: ParserScorer) -> Iterator[Group]:
-    """Yield groups of questions that their graph does not answer: without a relation that each of them asks for."""
-    draw, without = random.Random(0), dict[str, list[Asked]]()
+    """Yield groups of questions that their graph does not answer: without a relation or a thing that they ask for."""
+    draw, lacking = random.Random(0), dict[str, list[Asked]]()
     for question in asked:
-        relations = sorted({step.relation for step in steps_of(question.gold)})
-        if relations and draw.random() < UNANSWERED:
-            without.setdefault(draw.choice(relations), []).append(Asked(question.text, None))
-    for relation, unanswered in without.items():
-        yield from groups(without_relation(facts, relation), unanswered, encoder, scorer)
+        named = {part.name for part in parts(question.gold) if isinstance(part, Named)}
+        needed = [sorted({step.relation for step in steps_of(question.gold)}), sorted(named)]
+        if any(needed) and draw.random() < UNANSWERED:
+            lacking.setdefault(draw.choice(draw.choice(list(filter(None, needed)))), []).append(
+                Asked(question.text, None)
+            )
+    for name, unanswered in lacking.items():
+        yield from groups(without(facts, name), unanswered, encoder, scorer)
 
 
-def without_relation(facts: Facts, relation: str) -> Facts:
-    """Return facts without a relation."""
-    others = {name: facts.relation(name) for name in facts.relations if name != relation}
+def without(facts: Facts, removed: str) -> Facts:
+    """Return facts without those that have a name as relation, subject or object."""
     triples = [
         (facts.text(subject), name, facts.text(object))
-        for name, other in others.items()
-        for subject, object in zip(other.subjects.tolist(), other.objects.tolist(), strict=True)
+        for name, relation in ((name, facts.relation(name)) for name in facts.relations)
+        for subject, object in zip(relation.subjects.tolist(), relation.objects.tolist(), strict=True)
     ]
-    return Facts(Graph.from_triples(triples).columns)
+    return Facts(Graph.from_triples([triple for triple in triples if removed not in triple]).columns)
 
 
 class KnownVectors:

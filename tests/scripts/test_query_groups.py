@@ -1,17 +1,22 @@
 """Questions over graphs for training: those that a graph without a relation does not answer."""
 
-from query_groups import KnownVectors, without_relation
+from query_groups import KnownVectors, without
 
 from graphwright.graph.graph import Graph
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.search.facts import Facts
 
 
-def test_without_relation_of_two_keeps_the_facts_of_the_other() -> None:
+def test_without_relation_keeps_the_facts_of_the_other() -> None:
     facts = Facts.of(Graph.from_triples([("Graz", "lies on", "Mur"), ("Graz", "founded", "1128")]))
-    reduced = without_relation(facts, "lies on")
+    reduced = without(facts, "lies on")
     assert reduced.relations == ("founded",)
     assert [reduced.text(thing) for thing in range(len(reduced))] == ["Graz", "1128"]
+
+
+def test_without_thing_leaves_out_its_facts() -> None:
+    facts = Facts.of(Graph.from_triples([("Graz", "lies on", "Mur"), ("Linz", "lies on", "Danube")]))
+    assert not len(without(facts, "Mur").find("graz"))
 
 
 def test_known_vectors_of_a_text_twice_are_those_of_the_encoder() -> None:

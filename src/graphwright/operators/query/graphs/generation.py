@@ -184,8 +184,12 @@ class Forms:
         for candidate in short[:_SETS]:
             yield replace(candidate, query=Exists(candidate.things), form=EXISTS)
         for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
-            for row in self.strongest(False):  # what the thing may lack
-                if not any(c.mentions[0] is mention and c.keys == (2 * row,) for c in short[:_SETS]):
+            own = {key for key, _, _ in self.steps.expand(mention.things)}
+            for row in self.strongest(False):  # what the thing may lack that others like it have
+                alike = self.steps.expand(self.steps.ends(2 * row + 1, self.facts)[0])
+                if not own.isdisjoint(key for key, _, _ in alike) and not any(
+                    c.mentions[0] is mention and c.keys == (2 * row,) for c in short[:_SETS]
+                ):
                     query = Exists(Follow(Named(mention.name), Step(self.steps.relations[row])))
                     yield Candidate(query, EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
         for pair in pairs[:_PAIRS]:

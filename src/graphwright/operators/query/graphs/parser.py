@@ -61,8 +61,8 @@ class GraphQueryParser(Checked):
     negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted;
     `network`: reads the likeliest candidates beside the question.
     `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
-    query after the first is what the first leaves, shared by the scores. All are less probable the less probable it is
-    that the question is in English.
+    query after the first is to that of the first as their shares, and at most what the first leaves: none may be right.
+    All are less probable the less probable it is that the question is in English.
 
     >>> from graphwright import Graph
     >>> from graphwright.models import MiniLM, MiniLMCrossEncoder
@@ -93,7 +93,7 @@ class GraphQueryParser(Checked):
         features = with_read(features[chosen], scores[chosen], read)
         results = Results.of(scorer.last(features), result_keys(facts, [candidate.query for candidate in candidates]))
         first = scorer.probability(features, results) * reading.english
-        rest = (reading.english - first) / max(1 - float(results.shares[0]), 1e-9)
+        rest = min(first / results.shares[0], (1 - first) / max(1 - float(results.shares[0]), 1e-9))
         probabilities = [first, *(rest * results.shares[1:]).tolist()]
         found = zip(results.best, results.scores.tolist(), probabilities, strict=True)
         return [ScoredQuery(candidates[row].query, score, share) for row, score, share in islice(found, self.limit)]
