@@ -13,7 +13,6 @@ from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
 from graphwright.data.formats.parsing.html_tables import data_table, is_hidden
-from graphwright.data.formats.parsing.titles import checked_title
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Table, TableTypes
@@ -95,8 +94,7 @@ def html_text(page: str) -> Extracted:
         inside = max(map(_walk, candidates), key=lambda page: len(page.text))
         if len(inside.text) >= _MIN_MAIN * len(whole.text):
             whole = inside
-    first = next((heading.title for heading in whole.headings), "")
-    return replace(whole, title=checked_title(title, whole.text) or first)
+    return replace(whole, title=title)
 
 
 def _walk(root: LexborNode) -> Extracted:
