@@ -1,11 +1,10 @@
-"""Fit the weight of identifiers that a passage has, in the passage scorer, its other weights as they are.
+"""Measure or set the weight of identifiers that a passage has, in the passage scorer; no other weight changes.
 
-    python scripts/scorer_exact.py --data DIR --work FOLDER [--passages 2500] [--labels identifiers squad ...]
+    python scripts/scorer_exact.py --data DIR --work FOLDER [--passages N] [--labels identifiers ...] [--write 8]
 
 `scripts/fit_scorer.py` fits it with everything else. This takes the same weight for questions that need one passage and
-for those that need several: the smallest that is best in the mean over the collections, questions about identifiers
-among them. It is written into the scorer of the package and those of the folds, and the figures of all weights tried
-are printed. It needs neither torch nor lightgbm.
+for those that need several. It prints the figures of the collections, questions about identifiers among them, at some
+weights; `--write` puts one into the scorer of the package and those of the folds. It needs neither torch nor lightgbm.
 """
 
 from __future__ import annotations
@@ -29,23 +28,24 @@ def with_weight(scorer: PassageScorer, weight: float) -> PassageScorer:
 
 
 def main() -> None:
-    """Fit, write, and print the figures."""
+    """Print the figures, or write the weight."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--labels", nargs="+", default=["identifiers", "squad", "pubmedqa"], help="collections")
+    parser.add_argument("--write", type=float, help="weight to write; nothing is measured")
     options = arguments(parser)
+    if options.write is not None:
+        for file in (WEIGHTS, *map(file_of_fold, FAMILIES)):
+            write(with_weight(PassageScorer.read(file), options.write), file)
+        return
     data = {label: examples_of(options, label) for label in options.labels}
-    scorer, means = PassageScorer.read(WEIGHTS), dict[float, float]()
+    scorer = PassageScorer.read(WEIGHTS)
     for weight in TRIED:
         tried = with_weight(scorer, weight)
         figures = {
             label: round(100 * float(np.mean([value(tried, e, metric_of(label)) for e in examples])), 1)
             for label, examples in data.items()
         }
-        means[weight] = round(float(np.mean(list(figures.values()))), 1)
-        print(weight, means[weight], figures, flush=True)
-    best = min(weight for weight, mean in means.items() if mean == max(means.values()))
-    for file in (WEIGHTS, *map(file_of_fold, FAMILIES)):
-        write(with_weight(PassageScorer.read(file), best), file)
+        print(weight, figures, flush=True)
 
 
 if __name__ == "__main__":

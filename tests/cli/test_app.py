@@ -76,7 +76,7 @@ def test_json_output_has_contract_keys(folder: Path) -> None:
     assert text[citation["start"] : citation["end"]] == citation["text"]
     assert len(answer["passages"]) == 2
     assert set(answer["passages"][0]) == {"id", "document", "title", "text", "start", "end", "score"}
-    assert answer["trace"][0]["operator"].startswith("LinkEntities(") and answer["trace"][0]["seconds"] > 0
+    assert answer["trace"][1]["operator"].startswith("LinkEntities(") and answer["trace"][1]["seconds"] > 0
 
 
 def test_explain_shows_anchors_and_step_costs(folder: Path) -> None:

@@ -29,10 +29,10 @@ def texts_read(op: Operator) -> tuple[State, int]:
 def test_rerank_expressions_print_as_source() -> None:
     model = MiniLMCrossEncoder()
     whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=1.0, top_k=7).pipeline)
-    assert whole.startswith(f"{HYBRID} % 30 >> Rerank({model!r}) % 7 >> ToPassages() >> ")
+    assert whole.startswith(f"Reword(ix.words) >> {HYBRID} % 30 >> Rerank({model!r}) % 7 >> ToPassages() >> ")
     whole = repr(make_method("rerank", SNAPSHOT, budget=30, blend=0.25, top_k=7).pipeline)
     blend = f"ScoreSum(Keep(), Scaled(Rerank({model!r})), weights=(0.75, 0.25))"
-    assert whole.startswith(f"{HYBRID} % 30 >> {blend} % 7 >> ToPassages() >> ")
+    assert whole.startswith(f"Reword(ix.words) >> {HYBRID} % 30 >> {blend} % 7 >> ToPassages() >> ")
     rank = f"Rerank({model!r})"
     turns = f"(Keep() | Frontier() % 4) >> {rank} >> (Keep() | Unseen({HYBRID}) % 4) >> {rank}"
     loop = f"{HYBRID} % 4 >> {rank} >> Repeat({turns}, until=Reached(nodes=30))"
@@ -43,7 +43,7 @@ def test_rerank_expressions_print_as_source() -> None:
     order = f"ReciprocalRank(Keep(), Keep() % 9 >> MultiHopRerank({model!r}, contexts=2), constant=5)"
     assert whole.startswith(f"{first} % 9 >> {order} % 7 >> ToPassages() >> ")
     deep = repr(make_method("rerank", SNAPSHOT, budget=500).pipeline)
-    assert deep.startswith(HYBRID.replace("200", "500"))  # no part may run dry before the budget does
+    assert HYBRID.replace("200", "500") in deep  # no part may run dry before the budget does
 
 
 @pytest.mark.parametrize("name", ["rerank", "gar"])
