@@ -3,7 +3,7 @@
 Each attack is a server that misbehaves in one way: redirects, bytes that come slowly, certificates that nobody has
 signed, broken handshakes, values of wrong types in bodies and events, extremes of Retry-After, and responses that are
 no HTTP or cut anywhere. A call ends within its timeouts in a reply or in an error of graphwright. Usage stays finite.
-The key is in no error, and reaches no other server. No thread and no open file is left. The clients are
+The key is in no error and no reply, and reaches no other server. No thread and no open file is left. The clients are
 that of OpenAI's interface and a function.
 """
 
@@ -129,6 +129,8 @@ def attack(
         except BaseException as error:
             problems.append(f"{type(error).__name__}: {str(error)[:200]}")
         problems += _problems_of(call, time.monotonic() - begun)
+    if client != "function":  # whose text is its own
+        problems += ["the key is in the text"] * (KEY in "".join(call.texts))
     if client == "openai":  # a function follows redirects
         problems += ["it went to another server"] * any(elsewhere.requests)
     if url.startswith("https"):

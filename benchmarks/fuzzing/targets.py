@@ -111,9 +111,10 @@ def reply(stream: bool, data: bytes) -> str:
     try:
         read.read(iter([data[at : at + 7] for at in range(0, len(data), 7)]))
     except ModelError as error:
-        assert KEY not in str(error)
+        assert KEY not in str(error) + str(vars(error))
         return f"{type(error).__name__}: {kind(str(error))}"
     read.text.encode()
+    assert KEY not in read.text and KEY not in "".join(parts)
     assert 0 <= read.prompt_tokens < 10**10 and len(read.finish) <= 40
     return f"{bool(read.text)} {read.finish[:10]}"
 

@@ -17,6 +17,7 @@ from graphwright.errors import OptionError
 from graphwright.extract import LexicalExtractor
 from graphwright.extract.detector import _united
 from graphwright.extract.extraction import Excerpt
+from graphwright.models.openai.errors import Secret
 from graphwright.models.structured import parse_reply
 from graphwright.operators.anchors.link_entities import _candidates, _joined
 from graphwright.operators.state import MAX_QUESTION
@@ -48,6 +49,7 @@ CASES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "words": (lambda text: (words.frequent_terms(text), words.repeated_phrases(text)), ("東", "ab ", "a")),
     "clean": (clean, ("\r", "\x00", "\x0b")),
     "JSON": (partial(parse_reply, Place), ('{"a":', "{", '"', "{}", '{"', "<think>")),
+    "key": (Secret("sk-proj/0123+AbC_9").hidden, ("\\", "\\u0073", "s", "&#", "%73")),
     "terminal": (terminal.clean, ("\x90", "\x1b]", "\x1b[0", "\x1b", "\u200d")),
     "split": (lambda text: split(Document("d", text)), ("a", "a ", ".", "\n")),
 }

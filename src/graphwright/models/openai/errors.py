@@ -5,28 +5,74 @@ from __future__ import annotations
 import html
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from graphwright.errors import LLMResponseError, ModelError, ReplyCutError, cut
 
-_MIN_KEY = 4  # characters; a shorter key is not hidden, since it may occur in any text
+_MASK = "***"
+_MIN_IN_ERRORS = 4  # characters; a shorter key is not hidden, since it may occur in any text
+_MIN_IN_REPLIES = 8  # characters; shorter ones, such as "none" and "ollama", are words that a reply may hold
+_ESCAPES = ("\\u", "%", "&#")
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A key that a server may repeat in an error.
+    r"""A key that a server may repeat.
 
-    >>> Secret("sk-12345").hidden("The key sk-12345 is not known.")
-    'The key *** is not known.'
+    >>> Secret("sk-12345").hidden(r'{"a": "sk-12345", "b": "\\u0073k-%312345"}')
+    '{"a": "***", "b": "***"}'
     """
 
     key: str | None = field(repr=False)
 
-    def hidden(self, text: str) -> str:
-        """Return a text without the key."""
-        return text if self.key is None or len(self.key) < _MIN_KEY else text.replace(self.key, "***")
+    def hidden(self, text: str, *, reply: bool = False) -> str:
+        """Return a text without the key, also where its characters are escaped as in JSON, URLs or HTML.
+
+        `reply`: the text is the answer of a model rather than an error, so that a short key is left in it.
+        """
+        key = self.key
+        if key is None or len(key) < (_MIN_IN_REPLIES if reply else _MIN_IN_ERRORS):
+            return text
+        text = text.replace(key, _MASK)
+        return _pattern(key).sub(_MASK, text) if any(escape in text for escape in _ESCAPES) else text
+
+    def begun(self, text: str) -> int:
+        """Return the number of characters at the end of a text that may be the beginning of the key."""
+        key = self.key or ""
+        if len(key) < _MIN_IN_REPLIES:
+            return 0
+        return next((size for size in range(min(len(key) - 1, len(text)), 0, -1) if key.startswith(text[-size:])), 0)
+
+
+@dataclass
+class HiddenText:
+    """A reply that arrives in parts, without the key: its end is delayed while it may begin the key.
+
+    >>> text = HiddenText(Secret("sk-12345"))
+    >>> text.add("It is sk-1"), text.add("2345"), text.add("", last=True)
+    ('It is ', '***', '')
+    """
+
+    secret: Secret
+    _delayed: str = ""
+
+    def add(self, text: str, *, last: bool = False) -> str:
+        """Add a part; return what can be passed on."""
+        text = self.secret.hidden(self._delayed + text, reply=True)
+        size = len(text) - (0 if last else self.secret.begun(text))
+        self._delayed = text[size:]
+        return text[:size]
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    def character(sign: str) -> str:
+        code = ord(sign)
+        # Any number of backslashes: JSON may stand in a string of JSON. They are matched from the first one on.
+        escaped = rf"(?<!\\)\\++u00{code:02x}|%{code:02x}|&\#0*{code};|&\#x0*{code:x};"
+        return rf"(?:{re.escape(sign)}|(?i:{escaped}))"
+
+    return re.compile("".join(map(character, key)))
 
 
 E = TypeVar("E", bound=ModelError)
@@ -87,16 +133,16 @@ class Endpoint:
         Raises HTTPStatusError where it reports an error, IncompleteResponse where its end is missing, and
         LLMResponseError where it is not a JSON object.
         """
-        value = None
-        with suppress(ValueError, RecursionError):  # whose text would contain the body, and the body the key
-            value = json.loads(body.decode("utf-8-sig", "replace"), parse_int=_whole)
-        if value is None:
+        try:
+            text = self.secret.hidden(body.decode("utf-8-sig", "replace"), reply=True)
+            value = json.loads(text, parse_int=_whole)
+        except (ValueError, RecursionError):
             if body.lstrip().startswith(b"{"):  # not shown: it may hold the beginning of a reply
-                raise self.incomplete(f"JSON of {len(body):,} bytes that is cut off or damaged.")
+                raise self.incomplete(f"JSON of {len(body):,} bytes that is cut off or damaged.") from None
             raise LLMResponseError(
                 f"{self.url} did not send JSON, but {self.shown(body)}. Check base_url: most servers need /v1 at its "
                 f"end."
-            )
+            ) from None  # the cause would contain the body, and the body the key
         if not isinstance(value, dict):
             raise LLMResponseError(f"{self.url} sent JSON, but not an object: {self.shown(body)}.")
         if error := value.get("error"):

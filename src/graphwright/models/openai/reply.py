@@ -7,7 +7,7 @@ from typing import Any
 
 from graphwright.errors import LLMResponseError, ReplyCutError
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.openai.errors import Endpoint, HTTPStatusError, IncompleteResponse, NotSent
+from graphwright.models.openai.errors import Endpoint, HiddenText, HTTPStatusError, IncompleteResponse, NotSent
 from graphwright.models.openai.model import sendable, token_count
 from graphwright.models.protocols import OnText
 
@@ -27,6 +27,7 @@ class IncomingReply:
         self._endpoint = endpoint
         self._on_text = on_text
         self._body = bytearray()  # all but the events of a stream
+        self._hidden = HiddenText(endpoint.secret)
         self.text = ""
         self.finish = ""
         self.prompt_tokens = 0
@@ -51,6 +52,7 @@ class IncomingReply:
                 self._read_body()
             else:
                 self._read_stream(chunks)
+            self._add("", last=True)
         except (IncompleteResponse, HTTPStatusError) as error:
             if not self.text:
                 raise
@@ -87,10 +89,12 @@ class IncomingReply:
         elif not self.finish:
             raise self._endpoint.incomplete("the stream ended early.")
 
-    def _add(self, text: str) -> None:
-        self.text += text
-        if self._on_text is not None:
-            self._on_text(text)
+    def _add(self, text: str, *, last: bool = False) -> None:
+        """Add text without the key; its end is delayed while it may begin the key, unless it is the last part."""
+        if text := self._hidden.add(text, last=last):
+            self.text += text
+            if self._on_text is not None:
+                self._on_text(text)
 
     def _take(self, data: bytes, part: str) -> bool:
         """Add a body or an event; return whether it holds a choice."""
