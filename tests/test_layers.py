@@ -91,7 +91,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "data.document:split data.formats.archives:measured data.formats.format:UnreadableError"
         ),
         "the settings of models are those of the command line": (
-            "models.registry:EMBEDDED models.openai.model:OPENAI_URL"
+            "models.registry:EMBEDDED models.openai.model:OPENAI_URL models.settings:SETTINGS "
+            "models.openai.model:checked_address models.settings:read_settings"
         ),
         "limits, locks and caches are those of the index": (
             "operators.state:MAX_QUESTION prompts.templates:data_line remote.bucket:is_url "

@@ -76,6 +76,8 @@ allowed_hosts = ["a"]
 timeout = 5.0
 [llm]
 model = "m"
+[[model_servers]]
+key = "A_KEY"
 base_url = "http://a/v1"
 [folders.cities]
 reports = "/a"

@@ -48,7 +48,8 @@ def test_documented_settings_equal_server_settings(content: str, tmp_path: Path)
         ("folders = 5", "folders is 5; it must be a section"),
         ("folders.cities = 5", "folders.cities is 5; it must be a section"),
         ("folders.cities.reports = 5", "reports is 5; it must be a path"),
-        ("llm = {model = 5}", "model is 5; it must be text"),
+        ("model_servers = 5", r"\[model_servers\] is 5; it must be a section"),
+        ("model_servers = [{base_url = 5}]", "base_url is 5; it must be text"),
     ],
 )
 def test_setting_of_other_type_is_refused_by_name(line: str, message: str, tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def shown(value: object) -> str:
 def test_documented_settings_have_their_defaults() -> None:
     table = PAGE[PAGE.index("| setting |") :].partition("\n\n")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (.*?) \| ", table, re.M)
-    sections = {"llm", "folders"}
+    sections = {"llm", "model_servers", "folders"}
     listed = {name for names, _ in rows for name in re.findall(r"\w+", names)}
     assert listed == {field.name for field in fields(ServeSettings)} - sections
     for names, defaults in rows:

@@ -24,6 +24,7 @@ from graphwright.serve.security.authentication import Authentication, check_expo
 from graphwright.serve.security.bodies import BodyLimits
 from graphwright.serve.security.hosts import HostGuard
 from graphwright.serve.security.keys import Key, Keys
+from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.observation import Observation
@@ -53,6 +54,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     server = Server(
         **vars(Library.of(catalog, settings, telemetry.fail_call)),
         keys=keys,
+        limits=RateLimits(settings.requests_per_minute, settings.failures_per_minute),
         telemetry=telemetry,
     )
     telemetry.metrics.add_gauges(lambda: gauges(server))
@@ -92,7 +94,7 @@ def _guards(server: Server) -> list[Middleware]:
         Middleware(Observation, telemetry=server.telemetry),
         Middleware(HostGuard, hosts=hosts),
         Middleware(BodyLimits, max_body=settings.max_body, max_upload=settings.max_upload, patience=settings.slow_body),
-        Middleware(Authentication, keys=server.keys),
+        Middleware(Authentication, keys=server.keys, limits=server.limits),
     ]
 
 
@@ -124,7 +126,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
     server.jobs.start()
     warming = asyncio.create_task(warm())
-    checking = asyncio.create_task(asyncio.to_thread(server.model.warn_if_unreachable))
+    checking = asyncio.create_task(asyncio.to_thread(server.models.warn_of_unreachable))
     try:
         with server.catalog.refreshing(server.settings.poll_seconds):
             async with app.state.mcp.running():

@@ -86,7 +86,7 @@ def query_to(
     limit = library.settings.max_question
     if len(question) > limit:
         raise OptionError(f"The question has {len(question):,} characters; this server takes {limit:,}.")
-    llm = None if offline else library.model.answering(index)
+    llm = None if offline else library.models.answering(index)
     report = library.reporter(index)
     return Query(question, method, top_k, filter, llm, library.settings.deadline, report)
 

@@ -11,13 +11,14 @@ from fastapi import Depends, Request
 from graphwright import Index
 from graphwright.errors import ModelError
 from graphwright.models import Cancellation
-from graphwright.serve.answer_model import AnswerModel
+from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.security.authentication import granted
 from graphwright.serve.security.grants import Grant
 from graphwright.serve.security.keys import Keys
+from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry.telemetry import Telemetry
 from graphwright.serve.workers import Workers
@@ -27,11 +28,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Library:
-    """The indexes of a server, with their worker threads, language model and jobs."""
+    """The indexes of a server, with their worker threads, language models and jobs."""
 
     catalog: Catalog
     settings: ServeSettings
-    model: AnswerModel
+    models: AnswerModels
     workers: Workers
     jobs: Jobs
 
@@ -39,10 +40,11 @@ class Library:
     def of(
         cls, catalog: Catalog, settings: ServeSettings, report: Callable[[str, str, ModelError], None] | None = None
     ) -> Library:
-        """Return the library of open indexes. `report`: see AnswerModel."""
-        model = AnswerModel(settings.llm, report)
+        """Return the library of open indexes. `report`: see AnswerModels."""
+        folders = {name: index.path for name, index in catalog.items()}
+        models = AnswerModels(settings.llm, settings.model_servers, folders, report)
         workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
-        return cls(catalog, settings, model, workers, Jobs(catalog, settings, model))
+        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models))
 
     def visible(self, grant: Grant) -> list[str]:
         """Return the names of the indexes that a grant sees."""
@@ -57,7 +59,7 @@ class Library:
     def facts(self, name: str) -> dict[str, Any]:
         """Return the facts about an index, in the form of IndexReply."""
         index = self.catalog[name]
-        snapshot, model = index.snapshot, self.model.name
+        snapshot, model = index.snapshot, self.models.name(name)
         passages = snapshot.graph.passages
         return {
             "name": name,
@@ -84,6 +86,7 @@ class Server(Library):
     """A library served over HTTP."""
 
     keys: Keys
+    limits: RateLimits
     telemetry: Telemetry
 
     @property
@@ -93,7 +96,7 @@ class Server(Library):
 
     def reporter(self, name: str) -> Callable[[Mapping[str, Any]], None]:
         """Return the function that records a reply about an index in metrics."""
-        model = self.model.name
+        model = self.models.name(name)
         return lambda reply: self.telemetry.metrics.count_reply(name, reply, model)
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
 from graphwright.errors import DataError, OptionError, meant
 from graphwright.models import LLMSettings
+from graphwright.serve.answer_models import ModelServer
 
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _ROOT_PATH = Constraint("a path such as /wiki, or empty", lambda value: bool(_PATH.fullmatch(str(value))))
@@ -58,12 +59,15 @@ class ServeSettings(Checked):
     max_question: Annotated[int, Between(1, 1_000_000)] = 8_000
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    requests_per_minute: Annotated[int | None, AtLeast(1)] = None
+    failures_per_minute: Annotated[int, AtLeast(1)] = 30
     slow_body: Annotated[float, Between(0.1, 3_600)] = 20.0
     session_hours: Annotated[float, Between(0.01, 8_760)] = 12.0
     allow_write: bool = False
     footer: bool = False
     log_format: Annotated[str, OneOf("text", "json")] = "text"
     encoders: tuple[str, ...] = ()
+    model_servers: tuple[ModelServer, ...] = ()
     llm: LLMSettings | None = None
     max_unpacked: Annotated[int, AtLeast(1024)] = 1024 * _MB
     max_files: Annotated[int, AtLeast(1)] = 10_000
@@ -82,8 +86,9 @@ class ServeSettings(Checked):
 def read_server_file(path: Path, **options: Any) -> ServeSettings:
     """Read the settings of a TOML file; `options` that are not None replace them.
 
-    Names are the fields of ServeSettings; the section [llm] is LLMSettings. Raises DataError if the file cannot be
-    read, OptionError with the file's name for an unknown name or a wrong value.
+    Names are the fields of ServeSettings; the sections [llm] and [[model_servers]] are LLMSettings and
+    ModelServer. Raises DataError if the file cannot be read, OptionError with the file's name for an
+    unknown name or a wrong value.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -104,7 +109,10 @@ def _values(table: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in table.items():
         if name not in known:
             raise OptionError(f"{name!r} is unknown; the names are {', '.join(known)}.{meant(name, known)}")
-        if name == "llm":
+        if name == "model_servers":
+            servers = value if isinstance(value, list) else [value]
+            values[name] = tuple(ModelServer(**_section("[model_servers]", server)) for server in servers)
+        elif name == "llm":
             values[name] = LLMSettings(**_section(name, value))
         elif name == "data":
             values[name] = _path(name, value)

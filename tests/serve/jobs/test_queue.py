@@ -23,7 +23,7 @@ from graphwright.index_folder import reading
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.answer_model import AnswerModel
+from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import ConflictError, Jobs
 from graphwright.serve.jobs.table import Job, new_id
@@ -56,8 +56,8 @@ class Served:
     def __init__(self, folder: Path, encoder: HashEncoder, **settings: Any) -> None:
         self.catalog = Catalog.open([f"cities={folder}"], encoder=encoder)
         self.index = self.catalog["cities"]
-        model = AnswerModel(settings.get("llm"))
-        self.jobs = Jobs(self.catalog, ServeSettings(data=folder.parent / "data", **settings), model)
+        models = AnswerModels(settings.get("llm"), (), {"cities": folder})
+        self.jobs = Jobs(self.catalog, ServeSettings(data=folder.parent / "data", **settings), models)
 
     def add(self, *texts: str, **task: Any) -> Job:
         documents = [{"id": text.split()[0], "title": "", "text": text} for text in texts]

@@ -26,9 +26,10 @@ GENERATED = {"/openapi.json", "/docs"}  # behind the middleware alone, as they h
 
 
 @pytest.fixture(scope="module")
-def below_path(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    """A server below a sub-path."""
-    with guarding(cities, tmp_path_factory.mktemp("below") / "data", root_path="/wiki") as running:
+def limited(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """A server with low limits, below a sub-path."""
+    limits = {"requests_per_minute": 5, "failures_per_minute": 10}
+    with guarding(cities, tmp_path_factory.mktemp("limited") / "data", root_path="/wiki", **limits) as running:
         yield running
 
 
@@ -172,9 +173,9 @@ def signed_in(guarded: Guarded, key: str = "write") -> str:
     return str(re.match(rf"{COOKIE}=[^;]+", cookie)[0])  # type: ignore[index]
 
 
-def test_session_cookie_over_https_is_secure(below_path: Guarded) -> None:
-    client = TestClient(below_path.app, base_url="https://localhost")
-    cookie = client.post("/wiki/session", json={"key": below_path.keys["read all"]}).headers["set-cookie"]
+def test_session_cookie_over_https_is_secure(limited: Guarded) -> None:
+    client = TestClient(limited.app, base_url="https://localhost")
+    cookie = client.post("/wiki/session", json={"key": limited.keys["read all"]}).headers["set-cookie"]
     assert "Secure" in cookie and "Path=/wiki" in cookie
 
 
@@ -211,6 +212,23 @@ def test_session_ends_with_sign_out_or_revoked_key(guarded: Guarded) -> None:
     third = signed_in(guarded, "short")
     guarded.app.state.server.keys.revoke(key.id)
     assert guarded.client.get("/v1/indexes", headers={"Cookie": third}).status_code == 401
+
+
+def test_wrong_keys_are_slowed_down(limited: Guarded) -> None:
+    replies = [limited.client.post("/session", json={"key": limited.keys["wrong"]}) for _ in range(12)]
+    assert {reply.status_code for reply in replies} == {401, 429}
+    assert problem(replies[-1]) == (429, "rate-limit") and int(replies[-1].headers["retry-after"]) > 0
+    assert all("set-cookie" not in reply.headers for reply in replies)
+    # A valid key is let in all the same: nobody locks others out.
+    assert limited.client.get("/v1/indexes", headers=limited.headers("write")).status_code == 200
+    assert limited.client.post("/session", json={"key": limited.keys["write"]}).status_code == 200
+
+
+def test_key_beyond_rate_is_refused(limited: Guarded) -> None:
+    replies = [limited.client.get("/v1/methods", headers=limited.headers("read")) for _ in range(8)]
+    assert [reply.status_code for reply in replies].count(200) == 5
+    assert problem(replies[-1]) == (429, "rate-limit")
+    assert limited.client.get("/v1/methods", headers=limited.headers("none")).status_code == 200
 
 
 # --- Without keys

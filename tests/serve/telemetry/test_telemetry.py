@@ -14,7 +14,7 @@ from tests.llm_server import LLMServer, error
 from tests.serve.conftest import Running, serving, wait_until
 
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.answer_model import unreachable
+from graphwright.serve.answer_models import unreachable
 from graphwright.serve.telemetry.logs import AuditLog, JSONFormatter, configure_logging
 
 QUESTION = "On which river does Graz lie?"

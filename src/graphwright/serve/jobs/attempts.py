@@ -13,7 +13,7 @@ from typing import Any
 from graphwright import GraphwrightError, Index
 from graphwright.extract import Extractor, GenerativeExtractor
 from graphwright.models import BudgetedLLM, CachedLLM
-from graphwright.serve.answer_model import AnswerModel
+from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.run import JobRun, JobStoppedError, StoppableLLM, batch, perform
 from graphwright.serve.jobs.uploads import UploadFolder
@@ -42,8 +42,8 @@ def _stopped(run: JobRun) -> End:
 class Attempts:
     """Runner of the jobs of a server's indexes."""
 
-    def __init__(self, catalog: Catalog, settings: ServeSettings, model: AnswerModel, uploads: UploadFolder) -> None:
-        self._catalog, self._settings, self._model, self._uploads = catalog, settings, model, uploads
+    def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels, uploads: UploadFolder) -> None:
+        self._catalog, self._settings, self._models, self._uploads = catalog, settings, models, uploads
 
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
         """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
@@ -70,8 +70,7 @@ class Attempts:
                 if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
                     end = replace(end, message=end.message + _STORED)
                 ends.append(end)
-                with_model = self._settings.extract and self._model.llm is not None
-                if len(runs) < _MAX_BATCH and time.monotonic() < until and not with_model:
+                if len(runs) < _MAX_BATCH and time.monotonic() < until and not self._reads_with_model(name):
                     following = claim()
                     runs += [] if following is None else [following]
         self._catalog.refresh(name)  # now, so that a client that waits for the job can search its documents
@@ -105,9 +104,13 @@ class Attempts:
     def _writer(self, name: str, extractor: Extractor | None) -> Index:
         return self._catalog.open_writer(name, extractor)
 
+    def _reads_with_model(self, name: str) -> bool:
+        """Return whether a language model extracts from the documents of an index."""
+        return self._settings.extract and self._models.llm(name) is not None and self._models.settings(name) is not None
+
     def _extractor(self, name: str, run: JobRun) -> Extractor | None:
         """Return the extractor with the index's language model, None for the one without a language model."""
-        llm, chosen = self._model.llm, self._model.settings
+        llm, chosen = self._models.llm(name), self._models.settings(name)
         if llm is None or chosen is None or not self._settings.extract or run.job.kind == "remove":
             return None
         task, limits = run.job.task, ("max_job_tokens", "max_job_cost")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.serve.answer_model import AnswerModel
+from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.attempts import Attempts, End
 from graphwright.serve.jobs.run import JobRun
@@ -50,12 +50,12 @@ class JobFailedError(ServeError):
 class Jobs:
     """The jobs of a server. Thread-safe; `start` and `close` must be called in the same thread."""
 
-    def __init__(self, catalog: Catalog, settings: ServeSettings, model: AnswerModel | None = None) -> None:
-        """Take indexes, settings and the language model. Nothing is written before the first job or `start`."""
+    def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels | None = None) -> None:
+        """Take indexes, settings and language models. Nothing is written before the first job or `start`."""
         self._catalog, self._settings = catalog, settings
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)
-        self._attempts = Attempts(catalog, settings, model or AnswerModel(), self.uploads)
+        self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
         self._locks = ExitStack()  # the lock that marks this process as running
         self._lock = threading.Lock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index

@@ -154,7 +154,7 @@ async def estimated(call: CallOf) -> Any:
 
 
 def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any]:
-    llm = call.server.model.settings if call.server.settings.extract else None
+    llm = call.server.models.settings(call.ix) if call.server.settings.extract else None
     skipped: list[Skipped] = []
     excerpts = call.index.chunks_to_extract(upload.documents(skipped.append, cancel.check))
     expected = (
@@ -171,7 +171,7 @@ def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any
 
 def _budget(call: Call, max_tokens: int | None, max_cost: float | None) -> dict[str, Any]:
     """Return the budget of a job. Raises OptionError for a cost limit without prices."""
-    llm = call.server.model.settings
+    llm = call.server.models.settings(call.ix)
     if max_cost is not None and (llm is None or llm.prices is None):
         raise OptionError(
             "max_cost needs a language model with prices: give them in the server's settings, under [llm]."

@@ -44,7 +44,7 @@ async def sign_in(body: KeyBody, server: ServerOf, request: Request, response: R
         return _reply(server, LOCAL)
     grant = server.keys.check(body.key.strip())
     if grant is None:
-        raise UnauthorizedError("The key is unknown, expired or revoked.")
+        raise server.limits.refuse(request.scope, UnauthorizedError("The key is unknown, expired or revoked."))
     token, seconds = server.keys.open_session(grant, server.settings.session_hours * 3600)
     response.set_cookie(COOKIE, token, max_age=seconds, **_cookie(server, request))
     return _reply(server, grant)

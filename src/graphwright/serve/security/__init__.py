@@ -1,1 +1,1 @@
-"""Access control: keys, sessions, scopes, and the middleware that checks requests."""
+"""Access control: keys, tokens, scopes, rate limits, and the middleware that checks requests."""

@@ -20,6 +20,7 @@ from graphwright.errors import OptionError
 from graphwright.serve.problems import ServeError, send_problem
 from graphwright.serve.security.grants import LOCAL, Grant
 from graphwright.serve.security.keys import Keys
+from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.settings import ServeSettings, default_data_folder
 
 COOKIE = "graphwright_session"
@@ -27,6 +28,8 @@ COOKIE = "graphwright_session"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PUBLIC = frozenset({"/", "/index.html", "/favicon.ico", "/healthz", "/session"})
 _PUBLIC_FOLDERS = ("/assets/",)
+_PROBES = frozenset({"/healthz", "/readyz"})
+"""Health checks, which count for no rate limit."""
 _REALM = 'Bearer realm="graphwright"'
 
 
@@ -68,6 +71,7 @@ class Authentication:
 
     app: ASGIApp
     keys: Keys
+    limits: RateLimits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its grant, or refuse it."""
@@ -76,8 +80,11 @@ class Authentication:
             return
         try:
             grant = self._grant(scope)
-            if grant is None and not is_public(route_path(scope)):
-                raise UnauthorizedError(_MISSING)
+            if grant is not None:
+                if route_path(scope) not in _PROBES:
+                    self.limits.count(grant)
+            elif not is_public(route_path(scope)):
+                raise self.limits.refuse(scope, UnauthorizedError(_MISSING))
         except ServeError as error:
             await send_problem(scope, receive, send, error)
             return

@@ -24,9 +24,10 @@ from prometheus_client.registry import Collector
 from starlette.types import Scope
 
 from graphwright.errors import ModelError, StoreError
-from graphwright.serve.answer_model import reason_of
+from graphwright.serve.answer_models import reason_of
 from graphwright.serve.security.authentication import SAFE_METHODS, route_path
 from graphwright.serve.security.grants import Grant
+from graphwright.serve.security.rates import client_address
 from graphwright.serve.telemetry.logs import REQUEST_ID, AuditLog
 from graphwright.store import IndexLayout
 
@@ -55,7 +56,7 @@ class Telemetry:
         grant: Grant | None = state.get("grant")
         self.metrics.count_request(method, route, status, seconds)
         key = None if grant is None else grant.key_id
-        who = {"request_id": id, "key": key, "client": (scope.get("client") or ("unknown",))[0]}
+        who = {"request_id": id, "key": key, "client": client_address(scope)}
         _access.info("%s %s", method, path, extra={**who, "status": status, "seconds": round(seconds, 4)})
         is_change = method not in SAFE_METHODS and state.get("required", "read") != "read"
         if is_change and self._audit is not None:
