@@ -84,7 +84,7 @@ def test_file_names_and_usage_errors_are_cleaned(tmp_path: Path) -> None:
     done = graphwright("index", tmp_path / "docs", "--into", tmp_path / "index")
     assert done.returncode == 0 and "b.bin: binary" in done.stderr
     missing = graphwright("index", tmp_path / "c\x1b[31m", "--into", tmp_path / "index")
-    wrong = graphwright("ask", "--evil\x1b[31m\u202e")
+    wrong = graphwright("info", "--evil\x1b[31m\u202e")
     assert (missing.returncode, wrong.returncode) == (1, 2) and "No such option: --evil" in wrong.stderr
     assert not set(done.stderr + missing.stderr + wrong.stderr) & set("\x1b\u202e")
 

@@ -64,7 +64,7 @@ from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext, PassageContext
 from graphwright.generate.overview import Overview
 from graphwright.generate.query_answer import NotRecorded, QueryAnswer
-from graphwright.generate.readers import Quote, ReadSpans
+from graphwright.generate.readers import Quote, ReadSpans, Reply
 from graphwright.generate.versions import NameVersions
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of
@@ -170,6 +170,7 @@ from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Both, Cut, Then
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.query.query import Named
+from graphwright.operators.search.reword import Reword
 from graphwright.operators.state import State
 from graphwright.search.facts import Facts
 from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
@@ -288,6 +289,9 @@ def operators_with_arguments() -> list[Operator]:
         VectorSearch(SNAPSHOT.names),
         EdgeSearch(SNAPSHOT.triples),
         WordSearch(SNAPSHOT.words),
+        Reword(SNAPSHOT.words) >> WordSearch(SNAPSHOT.words),
+        Reword(SNAPSHOT.words),
+        Reply("You are welcome."),
         FunctionSearch(first_passages),
         ReciprocalRank(SEARCH, WordSearch(SNAPSHOT.words)),
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),

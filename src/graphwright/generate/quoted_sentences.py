@@ -40,7 +40,7 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
     """Return the sentences of passage `number`, split at its cuts; a row or a header is one.
 
     >>> sentences_of(PassageText("", "river: Mur\\nkm: 464", (11,)))[1]
-    Sentence(passage=0, start=11, end=18, part=1, kind='sentence')
+    Sentence(passage=0, start=11, end=18, part=1, kind='sentence', block=0)
     >>> passage = PassageText("Rivers", "Rivers\\n\\nThe Mur is one.\\nriver: Mur; km: 464.", rows=((24, 44),))
     >>> [sentence.kind for sentence in sentences_of(passage)]
     ['heading', 'sentence', 'row']

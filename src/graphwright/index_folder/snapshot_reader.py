@@ -111,7 +111,9 @@ class SnapshotReader:
                     return self._filtered[key]
             later = set() if filter.as_of is None else versions_of(whole.graph.columns).later_than(filter.as_of)
             documents = store.metadata()
-            ids = [id for id in filter.passing(documents) if id not in later]
+            passages = whole.graph.passages
+            published = set() if passages is None else set(passages.documents)
+            ids = [id for id in filter.passing(documents) if id in published and id not in later]
             if not ids:
                 raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(documents)}")
             part = self._part(store, ids, whole)

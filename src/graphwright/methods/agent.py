@@ -16,6 +16,7 @@ from graphwright.operators.paths.flow_paths import FlowPaths
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import BM25, Composed
 from graphwright.operators.search.agent import Agent, Tool
+from graphwright.operators.search.reword import Reword
 from graphwright.operators.search.search import OneHop, VectorSearch, WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.views import StatementGraph
@@ -39,7 +40,7 @@ def agent(
     The budget is `steps`, `passages` and `max_tokens`. Without a language model, or if its first reply is unusable, the
     search is that of `multihop-rerank`.
     """
-    twin = reread(ix, top_k, cross_encoder=cross_encoder)
+    twin = Reword(ix.words) >> reread(ix, top_k, cross_encoder=cross_encoder)
     if llm is None:
         return Method(twin >> ToPassages(), *answering(ix))
     search = Agent(llm, tools(ix), steps, shown, passages, max_tokens)

@@ -97,7 +97,7 @@ def name_forms(
 
     `ids`, `labels`: further names of nodes; a label that is another node's name is left out. The tails of naming
     relations ("alt label", "also known as") are further names too, of "label" only those of identifiers; a node that
-    is only a name of an identifier has no forms.
+    is only such a name has no forms.
     """
     normal_forms = [normal_form(name) for name in columns.names]
     known, further_names, is_only_name = set(normal_forms), _stated_names(columns), _only_names(columns)
@@ -118,14 +118,13 @@ def name_forms(
     return column.gather(order), np.array(nodes, np.int64)[order]
 
 
-def _naming_edges(columns: Columns, of_identifiers: bool = False) -> Ints:
-    """Return the edges from a node to one of its names, or only those of relations that name identifiers."""
+def _naming_edges(columns: Columns) -> Ints:
+    """Return the edges from a node to one of its names."""
     naming = []
     for number, relation in enumerate(columns.relations):
         phrase = relation_phrase(relation)
         if is_naming(phrase) and columns.own.get(relation) != number:
-            is_further = phrase not in LABELS and not of_identifiers
-            naming += [number] * (is_further or names_identifiers(columns, number))
+            naming += [number] * (phrase not in LABELS or names_identifiers(columns, number))
     return np.flatnonzero(np.isin(columns.relation, naming)) if naming else np.empty(0, np.int64)
 
 
@@ -138,8 +137,8 @@ def _stated_names(columns: Columns) -> dict[int, list[str]]:
 
 
 def _only_names(columns: Columns) -> NDArray[np.bool_]:
-    """Return which nodes are only the tails of edges that name identifiers."""
-    edges, count = _naming_edges(columns, of_identifiers=True), len(columns.names)
+    """Return which nodes are only the tails of edges that name nodes."""
+    edges, count = _naming_edges(columns), len(columns.names)
     if not len(edges):
         return np.zeros(count, bool)
     naming = np.bincount(columns.tails[edges], minlength=count)

@@ -128,7 +128,7 @@ def test_bubblerag_expression_equals_paper() -> None:
         with_model.count(repr(llm)) == len(STEPS) and f"HybridContext() >> Fallback(Generate({llm!r}), " in with_model
     )
     options = {"top_k", "n", "hops", "budget", "alpha", "depth", "preview", "groups", "graphs", "llm"}
-    options |= {"context_passages", "context_tokens"}
+    options |= {"context_passages", "context_tokens", "confidence"}
     assert set(METHODS["bubblerag"].options) == options
 
 

@@ -135,7 +135,7 @@ def test_mcp_passages_as_of_date_leave_out_later_documents(tmp_path: Path) -> No
 def test_ask_without_answer_reports_not_found(cities_library: Library) -> None:
     result = call(cities_library, "ask", question="Who painted the Mona Lisa?")
     assert not result.is_error and result.structured_content["found"] is False
-    assert result.structured_content["citations"] == []
+    assert result.structured_content["short"] == []
 
 
 def test_mcp_passages_are_found_and_read(cities_library: Library) -> None:
