@@ -53,9 +53,9 @@ def main() -> None:
     weight = np.where(is_english, 1.0, len(english) / len(others) * WEIGHT)
     model = LogisticRegression(C=8, max_iter=500).fit(encoder.encode([*english, *others]), is_english, weight)
     np.save(options.into, np.append(model.coef_[0], model.intercept_).astype(np.float32))
-    for folder, wrong in (("closed_graphs", lambda p: p < 0.5), ("other_languages", lambda p: p >= 0.5)):
+    for folder, are_english in (("closed_graphs", True), ("other_languages", False)):
         vectors = encoder.encode([question.text for _, _, asked in asked_of(folder) for question in asked])
-        share = np.mean([wrong(english_probability(vector, options.into)) for vector in vectors])
+        share = np.mean([(english_probability(vector, options.into) >= 0.5) != are_english for vector in vectors])
         print(f"{folder}: {len(vectors)} questions, {share:.1%} taken for the other kind")
 
 

@@ -133,30 +133,35 @@ def fitted_kinds(rows: list[Example], penalty: float) -> np.ndarray:
         gradient[:-1] += penalty * w[:-1]
         return value, gradient.ravel()
 
-    return minimize(loss, np.zeros(3 * x.shape[1]), jac=True, method="L-BFGS-B").x.reshape(-1, 3)
+    weights: np.ndarray = minimize(loss, np.zeros(3 * x.shape[1]), jac=True, method="L-BFGS-B").x.reshape(-1, 3)
+    return weights
 
 
 def fitted_ways(rows: list[Example], penalty: float = 0.3) -> np.ndarray:
     """Return the weights of the choice among the questions that a turn may mean."""
-    rows = [row for row in rows if row.ways is not None and any(row.right) and not all(row.right)]
+    examples = [
+        (row.ways, list(row.right)) for row in rows if row.ways is not None and 0 < sum(row.right) < len(row.right)
+    ]
 
     def loss(w: np.ndarray) -> float:
         total = penalty / 2 * float(w @ w)
-        for row in rows:
-            scores = row.ways @ w
+        for ways, right in examples:
+            scores = ways @ w
             p = np.exp(scores - scores.max())
-            total -= np.log(p[list(row.right)].sum() / p.sum() + 1e-12)
+            total -= float(np.log(p[right].sum() / p.sum() + 1e-12))
         return total
 
-    return minimize(loss, np.zeros(rows[0].ways.shape[1]), method="L-BFGS-B").x
+    weights: np.ndarray = minimize(loss, np.zeros(examples[0][0].shape[1]), method="L-BFGS-B").x
+    return weights
 
 
 def shares(row: Example, weights: np.ndarray) -> np.ndarray:
     """Return the probability of each kind of a turn."""
     logits = row.features @ weights
     logits[DEPENDENT] = logits[DEPENDENT] if row.turn.topic else -30.0
-    odds = np.exp(logits - logits.max())
-    return odds / odds.sum()
+    odds: np.ndarray = np.exp(logits - logits.max())
+    odds /= odds.sum()
+    return odds
 
 
 def report(name: str, rows: list[Example], model: FollowUpModel | None) -> None:
@@ -168,8 +173,10 @@ def report(name: str, rows: list[Example], model: FollowUpModel | None) -> None:
             chosen.append(row.before_right)
             continue
         kinds.append(kind_of(shares(row, model.kinds)))
-        is_resolved = kinds[-1] == DEPENDENT and row.ways is not None
-        chosen.append(row.right[int((row.ways @ model.ways).argmax())] if is_resolved else row.alone_right)
+        if kinds[-1] == DEPENDENT and row.ways is not None:
+            chosen.append(row.right[int((row.ways @ model.ways).argmax())])
+        else:
+            chosen.append(row.alone_right)
     cells = []
     for kind, label in ((COMPLETE, "complete"), (DEPENDENT, "dependent"), (SOCIAL, "social")):
         of_kind = [told for told, row in zip(kinds, rows, strict=True) if row.kind == kind]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -79,15 +79,16 @@ def resized(table: Rows, draw: Random) -> Rows:
     ]
     key = cells[table.names[0]]
     if len(set(key)) == len(key):
-        more = [row | {table.names[0]: _mixed(*draw.sample(key, 2), draw)} for row in more]
+        more = [row | {table.names[0]: _mixed(draw.sample(key, 2), draw)} for row in more]
         known = set(key)
-        more = [row for row in more if (cell := row[table.names[0]]) not in known and not known.add(cell)]
+        more = list({row[table.names[0]]: row for row in more}.values())
+        more = [row for row in more if row[table.names[0]] not in known]
     return Rows(table.names, [*table.rows, *more])
 
 
-def _mixed(first: str, second: str, draw: Random) -> str:
+def _mixed(texts: Sequence[str], draw: Random) -> str:
     """Return the beginning of one text and the end of another, with other digits."""
-    one, other = first.split(), second.split()
+    one, other = map(str.split, texts)
     half = (len(one) + 1) // 2
     words = " ".join([*one[:half], *other[half:]])
     return re.sub(r"\d", lambda _: str(draw.randint(1, 9)), words)

@@ -16,7 +16,7 @@ from graphwright.search.name_index import name_index_of
 from graphwright.search.relation_names import shown_name
 
 RELATIONS = (*OWN_RELATIONS, "label", "name", "nickname")
-ALIASES = ("alias", "nickname")
+ALIASES = ("alias", "synonym", "nickname")
 TRIPLES = [("Moon Harbour", relation, f"Thing {at}") for at, relation in enumerate(RELATIONS)]
 TRIPLES += [("Salt Road", relation, f"Object {at}") for at, relation in enumerate(RELATIONS)]
 DOCUMENTS = [
