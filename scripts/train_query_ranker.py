@@ -113,7 +113,12 @@ def figures(net: Joint, some: Sequence[Group], states: States, rarity: Any) -> t
     net.train()
     right = [bool(g.right[scores.argmax()]) for scores, g in found if g.gives.any()]
     none = [bool(np.exp(scores).sum() < 1) for scores, g in found if not g.gives.any()]
-    return (round(float(np.mean(right or [np.nan])), 3), round(float(np.mean(none or [np.nan])), 3))
+    return _share(right), _share(none)
+
+
+def _share(flags: Sequence[bool]) -> float:
+    """Return the share of those that are true, NaN of none."""
+    return round(float(np.mean(flags)), 3) if flags else float("nan")
 
 
 def endless(items: list[Any], draw: random.Random) -> Iterator[Any]:
