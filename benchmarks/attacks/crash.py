@@ -110,7 +110,7 @@ def add(root: Path, inputs: Path) -> None:
 
 def add_in_parts(root: Path, inputs: Path) -> None:
     """Add documents that take long to read, of which each is kept when it is read."""
-    with patch.multiple(document_storage, _COMMIT_AFTER=0.0, _DOCUMENTS=1), opened(root) as index:
+    with patch.object(document_storage, "_DOCUMENTS", 1), opened(root) as index:
         index.add(ROWS)
 
 

@@ -229,6 +229,7 @@ def test_keyboard_asks_and_checks_citation(screen: Screen) -> None:
     keys.press("Enter")
     tab_to("a[href='#/ask?index=cities']")
     keys.press("Enter")
+    tab.wait_for_function("() => document.activeElement.matches('h1')")  # a screen that comes takes the focus
     tab_to("#question")
     keys.type(QUESTION)
     keys.press("Enter")
