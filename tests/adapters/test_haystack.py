@@ -39,7 +39,7 @@ def test_haystack_pipeline_round_trips_through_yaml(folder: Path) -> None:
     assert len(result["search"]["documents"]) == 2
     answer = result["answer"]["answers"][0]
     asked = index.ask(QUESTION, "bm25").answer
-    assert asked is not None and answer.data == asked.text and answer.meta["found"]
+    assert asked is not None and answer.data == asked.text and answer.meta["found"] == asked.found
     assert answer.meta["citations"][0]["text"] == asked.citations[0].text
     assert answer.documents[0].meta["document"] == asked.citations[0].document
 

@@ -35,7 +35,7 @@ def test_llamaindex_sources_equal_citations(folder: Path) -> None:
     answer = Index.open(folder).ask(QUESTION, "bm25").answer
     assert answer is not None and answer.citations
     for response in (engine.query(QUESTION), asyncio.run(engine.aquery(QUESTION))):
-        assert response.response == answer.text and response.metadata["found"]
+        assert response.response == answer.text and response.metadata["found"] == answer.found
         spans = [(n.metadata["document"], n.node.start_char_idx, n.node.end_char_idx) for n in response.source_nodes]
         assert spans == [(cited.document, cited.start, cited.end) for cited in answer.citations]
         assert [n.text for n in response.source_nodes] == [cited.text for cited in answer.citations]
