@@ -9,11 +9,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from graphwright.graph.evidence import Scores
 from graphwright.models.embedded.encoder import tokenise, vocabulary
 from graphwright.models.protocols import Floats
 from graphwright.search.bm25_postings import WordIndex
@@ -50,17 +52,22 @@ class Meaning(NamedTuple):
     features: tuple[float, ...]
 
 
+@dataclass(frozen=True, eq=False)
 class Context:
-    """The share of a question's terms that each row of an index has, by idf: `share: float64[rows]`."""
+    """A question over an index, which the meanings of its words are compared with."""
 
-    def __init__(self, index: WordIndex, question: str) -> None:
-        self.index, total = index, 0.0
-        self.share = np.zeros(len(index.nodes))
-        for term in dict.fromkeys(terms(question)):
-            rows, _ = index.postings(term)
-            self.share[rows] += index.rarity(len(rows))
-            total += index.rarity(len(rows))
-        self.share /= total or 1.0
+    index: WordIndex
+    question: str
+
+    @cached_property
+    def share(self) -> Scores:
+        """The share of the question's terms that each row of the index has, by idf: float64[rows]."""
+        share, total = np.zeros(len(self.index.nodes)), 0.0
+        for term in dict.fromkeys(terms(self.question)):
+            rows, _ = self.index.postings(term)
+            share[rows] += self.index.rarity(len(rows))
+            total += self.index.rarity(len(rows))
+        return share / (total or 1.0)
 
     def near_words(self, word: str) -> list[Meaning]:
         """Return the words of the index that a word in the form of `words` may be misspelt for."""
