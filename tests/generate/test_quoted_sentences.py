@@ -103,6 +103,33 @@ def test_quotation_shared_by_passages_appears_once() -> None:
         assert len(quote.quotes("How was the wind?", passages, Run(), places)[0]) == count
 
 
+def passages_of(folder: Path, name: str, text: str) -> list[PassageText]:
+    (folder / name).write_text(text)
+    with Index.create(folder / "ix") as index:
+        index.add(list(read_documents([folder / name], lambda skipped: None)))
+        graph = index.graph
+        assert graph.passages is not None
+        return [passage_text(graph, int(node)) for node in graph.passages.nodes]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "labels"),
+    [
+        ("a.csv", "boat,crew\nAurora,4\n", ["boat: ", "crew: "]),
+        ("a.md", "## 4.9 Term\nOne year.\n\n## 4.10 Notice\nIt is due.\n\n## 5 Costs\nNone.\n", ["4.9", "4.10", "5"]),
+        ("a.eml", "From: Bo <bo@a.org>\nSubject: Quay\n\nIt is full.\n", ["From: ", "Subject: "]),
+        ("a.txt", "It costs 4.9 euros.\n", []),
+    ],
+)
+def test_passage_text_names_of_fields_and_numbers_of_clauses_are_labels(
+    tmp_path: Path, name: str, text: str, labels: list[str]
+) -> None:
+    passages = passages_of(tmp_path, name, text)
+    assert [p.text[start:end].rstrip(" ") for p in passages for start, end in p.labels] == [
+        label.rstrip(" ") for label in labels
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "found", "quotation", "kind"),
     [
@@ -110,18 +137,17 @@ def test_quotation_shared_by_passages_appears_once() -> None:
         ("a.json", '{"boats": [{"name": "Aurora", "crew": 4}]}', "Aurora", "name: Aurora; crew: 4.", "row"),
         ("a.csv", "boat,text\nAurora,It sails. It is red.\n", "red", "It is red.", "sentence"),
         ("a.eml", "From: Bo <bo@a.org>\nSubject: Quay\n\nIt is full.\n", "Quay", "Subject: Quay", "header"),
+        ("a.txt", "1.1 Fees. They are due.\n1.2 Costs\nMoorings cost 6 euros.\n2. Keys\nNone.\n", "6",
+         "Moorings cost 6 euros.", "sentence"),
+        ("a.txt", "1.1 Fees. They are due.\n1.2 Costs\nMoorings cost 6 euros.\n2. Keys\nNone.\n", "Costs",
+         "1.2 Costs", "heading"),
         ("a.txt", "Anna: It is full. I wait.\nBo: Yes.\nAnna: Good.\nBo: Bye.\n", "wait", "I wait.", "sentence"),
     ],
 )  # fmt: skip
 def test_passage_text_of_records_has_their_lines(
     tmp_path: Path, name: str, text: str, found: str, quotation: str, kind: str
 ) -> None:
-    (tmp_path / name).write_text(text)
-    with Index.create(tmp_path / "ix") as index:
-        index.add(list(read_documents([tmp_path / name], lambda skipped: None)))
-        graph = index.graph
-        assert graph.passages is not None
-        passages = [passage_text(graph, int(node)) for node in graph.passages.nodes]
+    passages = passages_of(tmp_path, name, text)
     sentences = [(p.text[s.start : s.end], s.kind) for p in passages for s in sentences_of(p)]
     assert (quotation, kind) in [sentence for sentence in sentences if found in sentence[0]]
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from graphwright.data.records.record import MAIL
+from graphwright.data.records.record import CLAUSE, MAIL
 from graphwright.graph.columns import Passages
 from graphwright.graph.graph import Graph
 from graphwright.graph.records import RecordColumns
@@ -221,22 +221,33 @@ def passage_text(graph: Graph, node: int) -> PassageText:
     title, text = " ".join(graph.title_of(node).split()), graph.passage(node)
     if graph.passages is None or row < 0:
         return PassageText(title, text)
-    lines = _lines(graph.columns.records, graph.passages, row, text) if graph.columns.records else ({}, {})
-    return PassageText(title, text, graph.passages.cuts_of(row), *(tuple(spans.items()) for spans in lines))
+    passage = PassageText(title, text, graph.passages.cuts_of(row))
+    return _with_fields(passage, graph.columns.records, graph.passages, row) if graph.columns.records else passage
 
 
-def _lines(records: RecordColumns, passages: Passages, row: int, text: str) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the lines of a passage that name fields: of rows and objects, and headers of mails; start and end."""
-    rows, headers = dict[int, int](), dict[int, int]()
+def _with_fields(passage: PassageText, records: RecordColumns, passages: Passages, row: int) -> PassageText:
+    """Return a passage with its lines of fields, the headings of its clauses, and the labels of both."""
+    text, cuts = passage.text, set(passage.cuts)
+    rows, headers, headings, labels = [dict[int, int]() for _ in range(4)]
     before = [row - 1] if row and passages.document[row - 1] == passages.document[row] else []
     for kind, name, *span in records.fields_of(passages.nodes[[*before, row]]):
         start, end = (at - int(passages.start[row]) for at in span)
+        if not 0 <= start < end <= len(text):
+            continue
         label = f"{name.capitalize() if kind == MAIL else name}: "
-        if 0 <= start < end <= len(text) and text[max(start - len(label), 0) : start].endswith((label, " | ")):
+        if kind == CLAUSE and name == "number":
+            labels[start] = end
+            cuts.add(start)
+        elif kind == CLAUSE and name == "title":
+            headings[max(labels, default=start)] = end
+        elif kind != CLAUSE and text[max(start - len(label), 0) : start].endswith((label, " | ")):
+            if text.endswith(label, 0, start):
+                labels[start - len(label)] = start
             first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
             lines = headers if kind == MAIL else rows
             lines[first] = max(len(text) if last < 0 else last, lines.get(first, 0))
-    return rows, headers
+    spans = (tuple(sorted(spans.items())) for spans in (rows, headers, headings, labels))
+    return PassageText(passage.title, text, tuple(sorted(cuts - {0})), *spans)
 
 
 def best_passages(state: State, limit: int | None = None) -> list[int]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+import numpy as np
+
 from graphwright.constraints import Between
+from graphwright.data.records.record import DOCUMENT
 from graphwright.generate.citations import supported as with_markers
 from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
@@ -15,7 +19,7 @@ from graphwright.operators.query.asked import LIKELY, SURE
 from graphwright.operators.query.graphs.english import english_probability
 from graphwright.operators.query.result import QueryResult
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, State
+from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.relation_names import shown_name
 
 NOT_RECORDED = "The graph does not say."
@@ -28,7 +32,8 @@ class QueryAnswer(Composite, Confident):
     """Answer with the result of the state's query, or by other steps where the state has none.
 
     The text is the value, what was computed, in words, and citations of the rows or statements that it rests on, at
-    most ten. If the probability of the query is below `threshold`, the answer of the other steps follows.
+    most ten. If the probability of the query is below `threshold`, the answer of the other steps follows, unless what
+    it cites first has records of a type that the result rests on: it reads one of them where the query takes all.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
@@ -42,7 +47,10 @@ class QueryAnswer(Composite, Confident):
         if asked.probability >= self.threshold:
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
-        return answered(after.with_(answer=None), run, _joined(computed_answer(state), after.answer))
+        computed, other = computed_answer(state), after.answer
+        if other is not None and _types(state.graph, other.citations[:1]) & _types(state.graph, computed.citations):
+            other = None
+        return answered(after.with_(answer=None), run, _joined(computed, other))
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +99,17 @@ def _short(graph: Graph, result: QueryResult) -> tuple[str, ...]:
     if isinstance(result.value, bool):
         return ("yes" if result.value else "no",)
     return (f"{result.value} {result.unit}".strip(),)
+
+
+def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:
+    """Return the types of the records in the cited documents, without that of documents."""
+    passages, records = graph.passages, graph.columns.records
+    if passages is None or not records:
+        return set()
+    cited = {citation.document for citation in citations}
+    numbers = [number for number, document in enumerate(passages.documents) if document in cited]
+    nodes = passages.nodes[np.isin(passages.document, numbers)]
+    return {kind for kind, *_ in records.fields_of(nodes)} - {DOCUMENT}
 
 
 def _joined(computed: Answer, other: Answer | None) -> Answer:

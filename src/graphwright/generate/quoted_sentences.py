@@ -68,6 +68,7 @@ def _spans(passage: PassageText, first: int, last: int) -> Iterator[tuple[int, i
     """Yield the sentences, rows and headers of a part of a passage."""
     lines: list[tuple[int, int, Kind]] = [(*row, "row") for row in passage.rows]
     lines += [(*header, "header") for header in passage.headers]
+    lines += [(*heading, "heading") for heading in passage.headings]
     within = sorted(line for line in lines if first <= line[0] and line[1] <= last)
     for start, end, kind in (*within, (last, last, "row")):
         for span in sentence_spans(passage.text[first:start]):

@@ -183,8 +183,10 @@ class CrossEncoder(Protocol):
 class PassageText:
     """The title and the text of a passage, as input of readers and prompts.
 
-    `cuts`: the characters at which a row, a cell, a slide or a definition begins; no sentence crosses a cut. `rows`,
-    `headers`: the spans of the lines that are rows of tables and of objects, and headers of mails, ascending.
+    `cuts`: the characters at which a row, a cell, a slide, a definition or a clause begins; no sentence crosses a cut.
+    `rows`, `headers`, `headings`: the spans of the lines that are rows of tables and of objects, headers of mails, and
+    headings of clauses, ascending. `labels`: the spans of the names of fields in rows, and of the numbers of clauses,
+    ascending: no answer lies in one or goes over it.
     """
 
     title: str
@@ -192,6 +194,8 @@ class PassageText:
     cuts: tuple[int, ...] = ()
     rows: tuple[tuple[int, int], ...] = ()
     headers: tuple[tuple[int, int], ...] = ()
+    headings: tuple[tuple[int, int], ...] = ()
+    labels: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,8 @@ def test_read_documents_word_document_clauses_are_records(tmp_path: Path) -> Non
         ("第九条 目的\n一。\n\n第十条 料金\n二。\n\n第十一条 期間\n三。\n", ["第九条", "第十条", "第十一条"]),
         ("Clause 4A Rent\nA.\n\nClause 4B Cost\nB.\n\nClause 5 End\nC.\n", ["Clause 4A", "Clause 4B", "Clause 5"]),
         ("1.1 Общее\nа) один;\nб) два;\n1.2 Цена\n1.3 Срок\n", ["1.1", "1.1(а)", "1.1(б)", "1.2", "1.3"]),
+        ("Minutes\n\n1. Accounts\nIda reports.\n\n2. Quay\nIt is closed.\n\n3. Fair\nIt is moved.\n", ["1", "2", "3"]),
+        ("1. Take milk\nand sugar.\n\n2. Stir it\nwell.\n\n3. Wait\nfor a day.\n", []),
         ("I. Oak\nII. Elm\nIII. Ash\n", []),
         ("Figure 1. Rivers of the north\nFigure 2. Lakes\nFigure 3. Seas\n", []),
         ("Steps:\n1. Open the box.\n2. Take the pump.\n3. Close it.\n", []),

@@ -91,6 +91,16 @@ def best_score(question: str, passages: list[PassageText]) -> float:
     return float(MiniLMReader().sentence_scores(question, passages, whole).max(initial=0))
 
 
+def test_answer_neither_lies_in_label_nor_goes_over_it(network):
+    text = "1585: founded; rank: 1585"
+    free, within = (
+        (MiniLMReader().read(QUESTION, [PassageText("", text, labels=labels)])[0]) for labels in ((), ((0, 6),))
+    )
+    assert (free.start, within.start) == (0, text.rindex("1585"))
+    [both] = MiniLMReader().read(QUESTION, [PassageText("", "1585 a 1585", labels=((5, 7),))])[:1]
+    assert (both.start, both.end) in ((0, 4), (7, 11))
+
+
 def test_passages_answer_where_one_does(network):
     assert best_score(QUESTION, PASSAGES) > 0.4
     assert best_score(QUESTION, [PASSAGES[0], PASSAGES[2]]) < 0.1

@@ -38,7 +38,8 @@ class _Mark(NamedTuple):
     """The beginning of a possible clause: where its number and its words begin, its kind, number and label.
 
     `number` is empty for a label such as "(b)", which counts below a number. `clear`: no small letter follows. `apart`:
-    an empty line stands above it. `leads`: the line below it is not empty.
+    an empty line stands above it. `leads`: the line below it is not empty. `titled`: it leads, and its own line neither
+    ends nor goes on as a sentence does.
     """
 
     start: int
@@ -51,6 +52,7 @@ class _Mark(NamedTuple):
     depth: int = 0
     apart: bool = False
     leads: bool = False
+    titled: bool = False
 
 
 class Clause(NamedTuple):
@@ -116,7 +118,9 @@ def _marks(text: str, headings: Collection[int]) -> Iterator[_Mark]:
         apart = text[max(match.start() - 2, 0) : match.start()] in ("", "\n", "\n\n")
         below = text.find("\n", match.end())
         leads = below >= 0 and not text[below + 1 : below + 2].isspace() and below + 1 < len(text)
-        yield _Mark(start, match.end(), kind, number, label, subs, not following.islower(), len(parts), apart, leads)
+        clear = not following.islower()
+        titled = leads and bool(_title(text, match.end(), len(text)))
+        yield _Mark(start, match.end(), kind, number, label, subs, clear, len(parts), apart, leads, titled)
 
 
 def _chains(marks: Sequence[_Mark]) -> Iterator[list[_Mark]]:
@@ -168,6 +172,8 @@ def _stands(chain: Sequence[_Mark], subs: Sequence[int]) -> bool:
         return True
     if kind and 2 * sum(mark.apart and (mark.leads or kind == "roman") for mark in chain) > len(chain):
         return True
+    if all(mark.apart and mark.titled for mark in chain):
+        return True
     has_subs = bisect_left(subs, first) < bisect_left(subs, last)
     return has_subs or (last - first) / (len(chain) - 1) >= _MIN_SECTION
 
@@ -215,7 +221,7 @@ def clause_records(text: str, headings: Sequence[Heading]) -> tuple[tuple[Record
     if not found:
         return (), tuple(headings)
     ends = [clause.start for clause in found[1:]] + [len(text)]
-    titles = [_title(text, clause, end) for clause, end in zip(found, ends, strict=True)]
+    titles = ["" if clause.is_sub else _title(text, clause.body, end) for clause, end in zip(found, ends, strict=True)]
     repeated = _repeated(found, titles, ends)
     records: list[Record] = []
     for at, (clause, title) in enumerate(zip(found, titles, strict=True)):
@@ -241,13 +247,14 @@ def _record(text: str, clause: Clause, title: str, own_end: int, end: int) -> Re
     return Record(CLAUSE, tuple(fields), start, end)
 
 
-def _title(text: str, clause: Clause, end: int) -> str:
+def _title(text: str, body: int, end: int) -> str:
     """Return the title of a clause: a short line that does not end or go on as a sentence does; "" for none."""
-    line, _, rest = text[clause.body : end].partition("\n")
+    stop = text.find("\n", body, end)
+    line, rest = (text[body:end], "") if stop < 0 else (text[body:stop], text[stop + 1 : min(stop + 200, end)])
     line = line.strip(" \t\xa0")
     following = rest.lstrip(" \t")[:1]
     goes_on = following.islower() or following.isdigit()
-    if clause.is_sub or len(line) > _MAX_TITLE or line.endswith((".", ";", ",", ":")) or goes_on:
+    if len(line) > _MAX_TITLE or line.endswith((".", ";", ",", ":")) or goes_on:
         return ""
     return line
 

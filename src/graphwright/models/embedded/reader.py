@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -165,19 +166,22 @@ class MiniLMReader(Checked):
 
 @dataclass(frozen=True, slots=True)
 class _Tokens:
-    """The tokens of a question and of passages, with the characters of the passages' tokens in title and text."""
+    """The tokens of a question and of passages, with the characters of the passages' tokens in title and text.
+
+    `parts`: the characters at which a part of each text begins: every second is a label, in which no answer lies.
+    """
 
     question: list[int]
     passages: list[tuple[list[int], list[tuple[int, int]]]]
     texts: list[str]
-    titles: list[int]  # characters of each title and the line break after it
+    parts: list[list[int]]
 
     @classmethod
     def of(cls, question: str, passages: Sequence[PassageText]) -> _Tokens:
         texts = [whole(passage) for passage in passages]
         first, *others = tokenise([question, *(text[: 64 * _ALONE] for text in texts)], True)
-        titles = [title_length(passage) for passage in passages]
-        return cls(first.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in others], texts, titles)
+        parts = [_parts(passage) for passage in passages]
+        return cls(first.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in others], texts, parts)
 
     def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, ReaderOutput]:
         """Return the number of tokens of an input, and its reading."""
@@ -191,13 +195,21 @@ class _Tokens:
         types = [0] * begin + [1] * (len(ids) - begin)
         spans, kind = network.run(ids, types)
         at = np.array(places)
-        parts = 2 * at[:, 0] + (at[:, 1] >= np.array(self.titles)[at[:, 0]])  # an answer lies in a title or in a text
-        first, last = (log_softmax(np.where(at[:, 2] > at[:, 1], spans[begin:, side], -1e4)) for side in (0, 1))
+        within = np.array([bisect_right(self.parts[number], start) for number, start, _ in places])
+        may_answer = (at[:, 2] > at[:, 1]) & (within % 2 == 0)
+        first, last = (log_softmax(np.where(may_answer, spans[begin:, side], -1e4)) for side in (0, 1))
+        parts = within + (within.max() + 1) * at[:, 0]
         best = [
             (score, places[a][0], *whole_words(self.texts[places[a][0]], places[a][1], places[b][2]))
             for score, a, b in _best_spans(first, last, parts, max_tokens)
         ]
         return len(ids), ReaderOutput(members, log_softmax(kind), best, np.exp(first), at[:, :2])
+
+
+def _parts(passage: PassageText) -> list[int]:
+    """Return where the parts after the title begin: text and labels by turns, so that a label has an odd number."""
+    shift = title_length(passage)
+    return [shift + at for label in ((0, 0), *passage.labels) for at in label]
 
 
 def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> list[tuple[float, int, int]]:

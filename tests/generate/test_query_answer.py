@@ -1,0 +1,53 @@
+"""Computed answers beside those that passages give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from graphwright import Index, start
+from graphwright.data.documents import read_documents
+from graphwright.generate.query_answer import QueryAnswer
+from graphwright.operators.operator import Operator
+from graphwright.operators.query.asked import AskedQuery
+from graphwright.operators.run import Run
+from graphwright.operators.state import Answer, Citation, State
+
+
+@dataclass(frozen=True)
+class Says(Operator):
+    """Answers with a citation of a document."""
+
+    document: str
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        cited = Citation(self.document, f"{self.document}#0", 0, 11, "It says so.")
+        return state.with_(answer=Answer("Bo: It says so. [1]", ("Bo",), (cited,)))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder: Path = tmp_path_factory.mktemp("boats")
+    (folder / "boats.csv").write_text("boat,helm\nAurora,Ida\nLena,Eva\n")
+    (folder / "other.txt").write_text("It says so.")
+    index = Index.create(folder / "ix")
+    index.add(list(read_documents([folder / "boats.csv", folder / "other.txt"], lambda skipped: None)))
+    return index
+
+
+@pytest.mark.parametrize(
+    ("document", "probability", "short"),
+    [("boats.csv#2", 0.55, ("Eva",)), ("other.txt", 0.55, ("Eva", "Bo")), ("other.txt", 0.9, ("Eva",))],
+)
+def test_query_answer_other_answer_follows_from_other_records_only(
+    index: Index, document: str, probability: float, short: tuple[str, ...]
+) -> None:
+    result = index.query('(boats where boat = "Lena").helm')
+    state = start("Who is at the helm of Lena?", index.graph)
+    state = state.with_(query=AskedQuery(result.query, probability, result))
+    answer = QueryAnswer(Says(document), threshold=0.65)(state).answer
+    assert answer is not None and answer.short == short
+    assert [cited.document for cited in answer.citations] == ["boats.csv#3", "other.txt"][: len(short)]
