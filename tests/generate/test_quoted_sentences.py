@@ -14,7 +14,7 @@ from graphwright import Document, Index, start
 from graphwright.data.documents import read_documents
 from graphwright.generate import Quote
 from graphwright.generate.citations import numbered, overlap, passage_text
-from graphwright.generate.quoted_sentences import around, sentences_of
+from graphwright.generate.quoted_sentences import around, sentences_of, shown
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.store import Settings
@@ -61,8 +61,8 @@ def test_sentence_kinds_distinguish_headings_and_lines() -> None:
         "It is maintained by:\n\nTodd Miller\n\nTodd continues to fix bugs.",
     ],
 )
-def test_short_statements_count_as_sentences(text: str) -> None:
-    assert {s.kind for s in sentences_of(PassageText("Lamps", text))} == {"sentence"}
+def test_short_statements_are_no_headings(text: str) -> None:
+    assert "heading" not in {s.kind for s in sentences_of(PassageText("Lamps", text))}
 
 
 @pytest.mark.parametrize(
@@ -197,3 +197,52 @@ def test_around_announced_block_is_quoted_with_its_sentence(colon: str, asked: s
 def test_around_line_without_an_announcement_stands_alone() -> None:
     text = "Ports: 80 and 443 are open.\n\nThe rest is closed."
     assert around(PassageText("", text), 0, 5, 3) == (0, 27)
+
+
+STEPS = (
+    "Stop the service first. After that do this:\n\n1. Clear the cache.\n2. Remove the lock file:\n\n"
+    "   rm /run/a.lock\n\n3. Tell the users.\n\nTo roll back, run\n\n    kestrel rollback\n    kestrel list\n\n"
+    "Copy 7\n\nAll is well. It is over."
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "begins", "ends"),
+    [
+        ("rm", "After that", "the users."),  # a block in a list
+        ("Tell", "After that", "the users."),  # an item after it
+        ("rollback", "To roll back", "list"),  # announced without a colon
+        ("well", "All", "over."),  # a line of its own is no context
+        ("Copy", "Copy", "7"),
+    ],
+)
+def test_around_line_of_a_block_begins_with_what_announces_it(asked: str, begins: str, ends: str) -> None:
+    at = STEPS.index(asked)
+    first, last = around(PassageText("", STEPS), at, at + len(asked), 9)
+    assert STEPS[first:last].startswith(begins) and STEPS[first:last].endswith(ends)
+
+
+def test_around_item_of_a_long_list_ends_with_the_item() -> None:
+    text = "Bring these:\n\n" + "\n".join(f"- tool {at} with its box, its key and its paper" for at in range(10))
+    at = text.index("tool 2")
+    assert text[slice(*around(PassageText("", text), at, at + 6, 9))] == text[: text.index("\n- tool 3")]
+
+
+def test_around_row_of_a_table_in_text_has_its_header() -> None:
+    text = "It is old.\n\n| Place | Height |\n|---|---|\n| Sorn | 4 m |\n| Orlen | 3 m |\n\nIt is small."
+    at = text.index("3 m")
+    quotation = text[slice(*around(PassageText("", text), at, at + 3, 9))]
+    assert shown(quotation) == "Place; Height\nSorn; 4 m\nOrlen; 3 m"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("Verify it:\n\nkestrel stop --all\nkestrel verify", ["Verify it:", "kestrel stop --all", "kestrel verify"]),
+        ("Do this:\n\n* Wait\n  here.\n* Go.", ["Do this:", "* Wait here.", "* Go."]),
+        ("Cleaning\n\nDust it\nonce.\n\nThen rest.", ["Cleaning", "Dust it once. Then rest."]),
+        ("the wall that was built beside the northern river bank\nin the year of the flood", 1),
+    ],
+)
+def test_shown_keeps_lines_of_lists_and_commands_and_joins_prose(text: str, lines: list[str] | int) -> None:
+    assert lines in (shown(text).split("\n"), len(shown(text).split("\n")))

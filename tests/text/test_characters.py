@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.text.characters import clean, file_name, raised
+from graphwright.text.characters import clean, file_name, raised, unhyphenated
 
 
 @given(st.text(st.characters(codec=None), max_size=50))
@@ -56,3 +56,18 @@ def test_raised_number_is_no_digit_of_the_text_before(before: str, text: str, wr
 @given(st.text(max_size=20))
 def test_file_name_decomposed_name_gets_the_same_id(name: str) -> None:
     assert file_name(unicodedata.normalize("NFD", name)) == file_name(unicodedata.normalize("NFC", name))
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("the har-\n  bour office", "the harbour\noffice"),
+        ("eine Wertpapier-\nbank.\nSo", "eine Wertpapierbank.\nSo"),
+        ("by-\nlaws and by-laws", "by-laws\nand by-laws"),  # written with its hyphen elsewhere
+        ("well-\nknown, known well", "well-known,\nknown well"),  # both parts are words
+        ("run --no-\nverify, a-b-\nc, 12-\npage, Graz-\nOst", None),  # options, codes, names
+        ("a list -\nof things\n-\nhere", None),
+    ],
+)
+def test_unhyphenated_joins_divided_words_only(text: str, joined: str | None) -> None:
+    assert unhyphenated(text) == (text if joined is None else joined)

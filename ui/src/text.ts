@@ -64,11 +64,11 @@ export interface Quoted {
   number: number;
 }
 
-/** Return the citations of an answer of which each line is the quote of one; null for any other answer. */
+/** Return the citations of an answer of quotes alone, each with its number at the end; null for any other answer. */
 export function quotedLines(answer: string, citations: readonly Citation[]): Quoted[] | null {
   const quoted: Quoted[] = [];
-  for (const line of answer.split(/\n+/).filter((text) => text.trim())) {
-    const [, text = "", marker] = /^([^]*?)\s*\[(\d+)\]\s*$/.exec(line) ?? [];
+  for (const part of answer.trim().split(/(?<=\[\d+\])\n+/)) {
+    const [, text = "", marker] = /^([^]*?)\s*\[(\d+)\]$/.exec(part.trim()) ?? [];
     const citation = citations[Number(marker) - 1];
     if (!citation || spacedOnce(citation.text) !== spacedOnce(text)) return null;
     quoted.push({ citation, number: Number(marker) });

@@ -22,6 +22,8 @@ export interface Citation {
   shown_path: string[];
   /** Page, slide, cell or lines in the file; missing where it has none. */
   location?: string;
+  /** Documents with a copy of the passage; missing where there are none. */
+  also_in?: string[];
 }
 
 export interface Anchor {

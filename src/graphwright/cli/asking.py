@@ -25,6 +25,7 @@ from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
 from graphwright.operators import Answer, Question, Run, State
+from graphwright.operators.citation import also_in
 from graphwright.operators.run import CUT_SHORT, NO_VECTORS
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
-_ALSO = 3  # documents with copies that are named
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
 _DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions with short, correct answers
 
@@ -191,9 +191,8 @@ def _show_answer(output: Console, state: State, answer: Answer) -> None:
         if citation.document or not citation.path:  # the name of a node at the end of a path has no span
             source.append(f"  {citation.location}," if citation.location else " ")
             source.append(f" characters {citation.start}-{citation.end}", "dim")
-        if others := citation.also_in:
-            more = f" and {len(others) - _ALSO} more" if len(others) > _ALSO else ""
-            source.append(f"; also in {', '.join(others[:_ALSO])}{more}", "dim")
+        if citation.also_in:
+            source.append(f"; {also_in(citation.also_in)}", "dim")
         _print(output, source)
         if " ".join(citation.text.split()) not in answer_line and citation.text != citation.chunk:
             _print(output, Text(f"“{' '.join(citation.text.split())}”", "italic"), _INDENT)

@@ -15,7 +15,8 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.errors import cut
 from graphwright.generate.citations import best_passages, numbered, passage_text
-from graphwright.generate.readers import MayAnswer, answered, best_sentence, quoted
+from graphwright.generate.quoted_sentences import quotations
+from graphwright.generate.readers import MayAnswer, answered, best_sentence
 from graphwright.graph.evidence import Ints
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import AnsweringReader, Floats
@@ -67,7 +68,7 @@ class Overview(MayAnswer):
         question = self.index.encode(state.question.text, run)
         quotes = [self._nearest(state, nodes[group], vectors[group], question, run) for group in groups]
         citations, _ = numbered(state, quotes)
-        return answered(state, run, Answer(quoted(citations), citations=citations))
+        return answered(state, run, Answer("\n".join(quotations(citations)), citations=citations))
 
     def _answering(self, reader: AnsweringReader, state: State, run: Run) -> str:
         """Return the sentence that answers the question by itself, "" if there is none."""

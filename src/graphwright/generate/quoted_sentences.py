@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from graphwright.graph.evidence import Scores
 from graphwright.models.protocols import PassageText
+from graphwright.operators.state import Citation
 from graphwright.text.sentences import is_statement, sentence_spans
 
-Kind = Literal["sentence", "heading", "row", "header"]
+Kind = Literal["sentence", "line", "heading", "row", "header"]
 
 _MAX_BLOCK, _MAX_GAP = 12, 8  # lines of a block; characters between a colon and the line end
+_BLOCK_WORDS = 60  # of a block that is quoted whole where one of its lines is
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
+_WRAPPED = 45  # characters of a line that is continued in the next one
+_ENDS = ("", *".!?…。！？")
+_MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
+_TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
+_RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 
 
 class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
     `part`: the number of the row, cell, slide or definition of the passage in which it lies. `kind`: a sentence, a
-    heading, a row of a table, or a line of the header of a mail. `block`: how many of the following sentences belong
-    to it: the lines of the command or list that it announces with a colon.
+    short line without a full stop that stands alone, a heading, a row of a table, or a line of the header of a mail.
+    `block`: how many of the following sentences belong to it: the lines of a command, list or table that it announces.
     """
 
     passage: int
@@ -40,7 +47,7 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
     """Return the sentences of passage `number`, split at its cuts; a row or a header is one.
 
     >>> sentences_of(PassageText("", "river: Mur\\nkm: 464", (11,)))[1]
-    Sentence(passage=0, start=11, end=18, part=1, kind='sentence', block=0)
+    Sentence(passage=0, start=11, end=18, part=1, kind='line', block=0)
     >>> passage = PassageText("Rivers", "Rivers\\n\\nThe Mur is one.\\nriver: Mur; km: 464.", rows=((24, 44),))
     >>> [sentence.kind for sentence in sentences_of(passage)]
     ['heading', 'sentence', 'row']
@@ -50,23 +57,60 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
     for part, (first, last) in enumerate(pairwise((0, *passage.cuts, len(passage.text)))):
         spans = list(_spans(passage, first, last))
         kinds = _kinds(passage.text[first:last], [(s - first, e - first, kind) for s, e, kind in spans], titles)
-        blocks = (_block(passage.text, [span[:2] for span in spans[at:]]) for at in range(len(spans)))
+        blocks = _blocks(passage.text[:last], spans, kinds)
         places = zip(spans, kinds, blocks, strict=True)
         sentences += [Sentence(number, start, end, part, kind, block) for (start, end, _), kind, block in places]
     return sentences
 
 
-def _block(text: str, spans: Sequence[tuple[int, int]]) -> int:
-    """Return the number of lines that the first span announces with a colon, up to an empty line after them."""
-    if not text[: spans[0][1]].endswith((":", "：")) or "\n" not in text[spans[0][1] :][:_MAX_GAP]:
-        return 0
-    gaps = (text[end:start].count("\n") for (_, end), (start, _) in pairwise(spans[1 : _MAX_BLOCK + 1]))
-    return min(len(spans) - 1, 1 + sum(1 for _ in takewhile(lambda lines: lines < 2, gaps)))
+def _blocks(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[Kind]) -> list[int]:
+    """Return for each span the number of spans after it that it announces: its lines, items and their own blocks.
+
+    A block ends at an empty line, but a list at the first span after it that is no item of this list.
+    """
+    blocks = [0] * len(spans)
+    gaps = [text[end:start].count("\n") for (_, end, _), (start, _, _) in pairwise(spans)] + [2]
+    marks = [_mark(text[start:end]) for start, end, _ in spans]
+    for at in range(len(spans) - 2, -1, -1):
+        if not _announces(text, spans[at : at + 2], kinds[at : at + 2], gaps[at], gaps[at - 1] if at else 2):
+            continue
+        end = at + 1
+        while end < len(spans) and end - at <= _MAX_BLOCK:
+            end += 1 + blocks[end]
+            if gaps[end - 1] > 1 and not (end < len(spans) and marks[end] and marks[end] == marks[at + 1]):
+                break
+        blocks[at] = min(end, len(spans)) - at - 1
+    return blocks
+
+
+def _mark(text: str) -> str:
+    """Return the form of the mark of a list item, "" for other text: digits are 0, letters a."""
+    mark = _MARK.match(text)
+    return re.sub(r"[A-Za-z]", "a", re.sub(r"\d+", "0", mark[1])) if mark else ""
+
+
+def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[Kind], gap: int, before: int) -> bool:
+    """Return whether the first of two spans announces the second.
+
+    It ends with a colon; or it is the first line of a table, above a rule; or it is a line without a full stop after a
+    statement, with an empty line before and after it, and another such line follows. `gap`, `before`: line ends after
+    it and before it.
+    """
+    (start, end, _), (other, last, _) = spans
+    if text.endswith((":", "："), start, end):
+        return "\n" in text[end:][:_MAX_GAP]
+    if kinds[0] == "row":
+        return kinds[1] == "row" and _RULE_LINE.fullmatch(text[other:last]) is not None
+    bare = not any(is_statement(text[a:b]) or _mark(text[a:b]) for a, b in ((start, end), (other, last)))
+    follows = text[max(start - 2 * _MAX_GAP, 0) : start].rstrip()[-1:] in _ENDS
+    return bare and gap > 1 and before > 1 and follows and not {"row", "header"}.intersection(kinds)
 
 
 def _spans(passage: PassageText, first: int, last: int) -> Iterator[tuple[int, int, Kind]]:
     """Yield the sentences, rows and headers of a part of a passage."""
     lines: list[tuple[int, int, Kind]] = [(*row, "row") for row in passage.rows]
+    if not passage.rows:
+        lines += [(*match.span(), "row") for match in _TABLE_LINE.finditer(passage.text)]
     lines += [(*header, "header") for header in passage.headers]
     lines += [(*heading, "heading") for heading in passage.headings]
     within = sorted(line for line in lines if first <= line[0] and line[1] <= last)
@@ -89,12 +133,14 @@ def _kinds(text: str, spans: Sequence[tuple[int, int, Kind]], titles: set[str]) 
     for at in range(len(spans) - 1, -1, -1):
         start, end, kind = spans[at]
         part = text[start:end]
-        gap = text[end : spans[at + 1][0]] if at + 1 < len(spans) else ""
+        gap = text[end : spans[at + 1][0]] if at + 1 < len(spans) else "\n\n"
         before = text[spans[at - 1][1] - 1 : start] if at else "\n\n"
-        alone = gap.count("\n") > 1 and before.count("\n") > 1 and not before.startswith(":")
-        bare = kind == "sentence" and not is_statement(part) and not _NO_HEADING.search(part)
-        is_heading = (part.casefold() in titles and len(spans) > 1) or (alone and bare and following)
-        kinds.append("heading" if kind == "sentence" and is_heading else kind)
+        short = kind == "sentence" and not is_statement(part)
+        alone = short and gap.count("\n") > 1 and before.count("\n") > 1
+        bare = short and not _NO_HEADING.search(part)
+        is_title = kind == "sentence" and part.casefold() in titles and len(spans) > 1
+        is_heading = is_title or (alone and bare and following and not before.startswith(":"))
+        kinds.append("heading" if is_heading else "line" if alone else kind)
         following = not bare
     return kinds[::-1]
 
@@ -116,18 +162,21 @@ def widened(
 ) -> tuple[int, int]:
     """Return the first and last of the sentences around sentence `best`, in its part, with at most `words` words.
 
-    Only sentences are joined: to a sentence on both sides, to a heading after it, to a line of a table or a mail never.
-    A sentence that announces a block has all of it, and a line of a block the sentence that announces it.
+    Only sentences are joined: to a sentence on both sides, to a heading after it, to a line of a table or a mail never,
+    nor a sentence that announces a block. A sentence that announces a block has all of it. A line of a block has the
+    sentence that announces it and the lines between, with the lines after it where the block is short.
     """
-    first = last = best
-    length, part, kind = lengths[best], (sentences[best].passage, sentences[best].part), sentences[best].kind
-    while kind in ("sentence", "heading"):
+    first, last = _announced(best, sentences, lengths, used)
+    length, start = sum(lengths[first : last + 1]), sentences[first]
+    inner = {line for at, sentence in enumerate(sentences) for line in range(at + 1, at + 1 + sentence.block)}
+    while start.kind in ("sentence", "heading"):
         sides = [
             side
-            for side in ((last + 1,) if kind == "heading" else (last + 1, first - 1))
+            for end, side in ((last, last + 1), (first, first - 1))[: 1 if start.kind == "heading" else 2]
             if 0 <= side < len(sentences)
-            and (sentences[side].passage, sentences[side].part) == part
-            and sentences[side].kind == "sentence"
+            and (sentences[side].passage, sentences[side].part) == (start.passage, start.part)
+            and (sentences[side].kind, sentences[side].block) == ("sentence", 0)
+            and (side in inner) == (end in inner)
             and side not in used
             and length + lengths[side] <= words
         ]
@@ -135,6 +184,58 @@ def widened(
             break
         side = max(sides, key=lambda number: scores[number])
         first, last, length = min(first, side), max(last, side), length + lengths[side]
-    announced = [at for at in range(max(first - _MAX_BLOCK, 0), last + 1) if at + sentences[at].block >= first]
-    announced = [at for at in announced if sentences[at].block and not used.intersection(range(at, first))]
-    return min((first, *announced)), max((last, *(at + sentences[at].block for at in announced)))
+    return first, last
+
+
+def _announced(best: int, sentences: Sequence[Sentence], lengths: Sequence[int], used: set[int]) -> tuple[int, int]:
+    """Return the first and last sentence of the block that sentence `best` announces, or is a line of."""
+    last = best + sentences[best].block
+    for at in range(max(best - _MAX_BLOCK, 0), best):
+        end = at + sentences[at].block
+        if end < best or used.intersection(range(at, end + 1)):
+            continue
+        if sum(lengths[at : end + 1]) <= _BLOCK_WORDS:
+            return at, end
+        if sum(lengths[at : last + 1]) <= _BLOCK_WORDS:
+            return at, last
+    return best, last
+
+
+def shown(text: str) -> str:
+    """Return a quotation as people read it: prose on one line, lines of a list, table or command on lines of their own.
+
+    >>> shown("Check the\\nbackup:\\n\\n| Copy | Size |\\n|---|---|\\n| a | 3 MB |"), shown("It is\\ncold. It rains.")
+    ('Check the backup:\\nCopy; Size\\na; 3 MB', 'It is cold. It rains.')
+    """
+    lines: list[str] = []
+    ended, before = 0, ""
+    for start, end in sentence_spans(text):
+        part, gap = text[start:end], text[ended:start]
+        if _TABLE_LINE.fullmatch(part):
+            part = "" if _RULE_LINE.fullmatch(part) else "; ".join(filter(None, map(str.strip, part.split("|"))))
+        is_line = not part.endswith((*_ENDS[1:], ":", "："))
+        pieces = _lines(part) if is_line else [" ".join(part.split())]
+        own = is_line or _mark(part) or not before.endswith(_ENDS[1:])
+        if any(pieces) and lines and not (own and "\n" in gap):
+            pieces[0] = f"{lines.pop()} {pieces[0]}"
+        lines += filter(None, pieces)
+        ended, before = end, part or before
+    return "\n".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, joined where the first was wrapped: it is long, and the next word had no room."""
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    width = max(map(len, lines), default=0)
+    joined = lines[:1]
+    for before, line in pairwise(lines):
+        if len(before) >= _WRAPPED and len(before) + len(line.partition(" ")[0]) >= width:
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+    return joined
+
+
+def quotations(citations: Sequence[Citation]) -> list[str]:
+    """Return each quotation as people read it, with its number."""
+    return [f"{shown(cited.text)} [{number}]" for number, cited in enumerate(citations, 1)]

@@ -16,12 +16,12 @@ from graphwright.generate.citations import (
     overlap,
     passage_text,
 )
-from graphwright.generate.quoted_sentences import Sentence, around, sentences_of, widened
+from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of, widened
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, Citation, State
+from graphwright.operators.state import Answer, State
 from graphwright.search.versions import versions_of
 from graphwright.text.date_search import first_day
 from graphwright.text.values import value_of
@@ -126,7 +126,7 @@ class Quote(Operator):
         citations, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in quotes])
         if not citations:
             return answered(state, run, Answer(NOTHING, found=False))
-        text, found = quoted(citations), probability >= self.threshold
+        text, found = "\n".join(quotations(citations)), probability >= self.threshold
         if not found:
             run.note(f"the passages answer the question with a probability of {probability:.2f}")
             text = f"{NEAREST}\n{text}"
@@ -233,8 +233,8 @@ def read_answer(
             cited.append((node, best.start, best.end) if near else (node, *wide))
             prefixes.append("")
     citations, numbers = numbered(state, cited)
-    firsts = [prefixes[numbers.index(number)] for number in range(1, len(citations) + 1)]
-    answer = "\n".join(map("".join, zip(firsts, quoted(citations).splitlines(), strict=True)))
+    quotes = zip([prefixes[numbers.index(n)] for n in range(1, len(citations) + 1)], quotations(citations), strict=True)
+    answer = "\n".join(quote if quote.startswith(f"{first[:-2]} [") else first + quote for first, quote in quotes)
     return Answer(answer, (shorts[0],), citations)
 
 
@@ -260,8 +260,3 @@ def _weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:
     counts = {word: sum(word in sentence for sentence in sentences) for word in dict.fromkeys(words(question))}
     weights = {word: float(np.log(1 + len(sentences) / count)) for word, count in counts.items() if count}
     return {word: weight / sum(weights.values()) for word, weight in weights.items()}
-
-
-def quoted(citations: Sequence[Citation]) -> str:
-    """Return the quotations, a line each, with their numbers."""
-    return "\n".join(f"{' '.join(cited.text.split())} [{number}]" for number, cited in enumerate(citations, 1))

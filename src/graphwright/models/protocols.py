@@ -212,8 +212,8 @@ class Span:
     text: str = ""
 
     def answer(self, passages: Sequence[PassageText]) -> str:
-        """Return the answer: its own text, or else these characters of its passage."""
-        return self.text or passages[self.passage].text[self.start : self.end]
+        """Return the answer on one line: its own text, or else these characters of its passage."""
+        return " ".join((self.text or passages[self.passage].text[self.start : self.end]).split())
 
 
 @runtime_checkable

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from graphwright.graph.graph import Graph
@@ -9,6 +11,8 @@ from graphwright.graph.records import STATEMENT, RecordColumns
 from graphwright.operators.state import Citation
 from graphwright.search.copies import copies_of
 from graphwright.text.words import WORD
+
+_ALSO = 3  # documents with copies that are named
 
 
 def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = ()) -> Citation:
@@ -31,6 +35,16 @@ def documents_with(graph: Graph, node: int, text: str) -> tuple[str, ...]:
     copies = [copy for copy in copies_of(graph, node) if _words(text) in _words(graph.text(copy))]
     locations = [] if graph.passages is None else map(graph.passages.of, copies)
     return tuple(dict.fromkeys(location.document for location in locations if location))
+
+
+def also_in(documents: Sequence[str]) -> str:
+    """Return where else a passage stands, by the first three documents; "" for none.
+
+    >>> also_in(["a.txt", "b.txt", "c.txt", "d.txt"])
+    'also in a.txt, b.txt, c.txt and 1 more'
+    """
+    more = f" and {len(documents) - _ALSO} more" if len(documents) > _ALSO else ""
+    return f"also in {', '.join(documents[:_ALSO])}{more}" if documents else ""
 
 
 def _words(text: str) -> str:

@@ -19,6 +19,8 @@ _RAISED = re.compile("[\u2070\u00b9\u00b2\u00b3\u2074-\u207b]+")
 _BEFORE_POWER = re.compile(r"[\d)]|[^\W\d_]{4}")
 _PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _RAISE = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+_LETTERS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?!-?\n)")
+_DIVIDED = re.compile(r"(?<![\w-])([^\W\d_]{2,})-\n[ \t]*((?=[^\W\d_])[^\W\d_A-Z]{2,})([^\s\w]*)(?:[ \t]+\n?|\n|\Z)")
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ud800-\udfff"
 _OTHER = re.compile(f"[{_CONTROLS}\xa0\u1680\u2000-\u200a\u202f\u205f\u3000\u2010\u2011]")
 _REPLACEMENTS = {"\x0b": "\n", "\x0c": "\n\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n\n"} | dict.fromkeys(
@@ -59,6 +61,27 @@ def _power(run: re.Match[str]) -> str:
     before = run.string[max(run.start() - 4, 0) : run.start()]
     is_power = _BEFORE_POWER.fullmatch(before) or _BEFORE_POWER.fullmatch(before[-1:])
     return f"^{run[0].translate(_PLAIN)}" if is_power else run[0]
+
+
+def unhyphenated(text: str) -> str:
+    r"""Return a text whose words are not divided at line ends, with the rest of each before the line end.
+
+    The hyphen stays where the text has it elsewhere in the word, or has both parts, but not the whole, as words.
+
+    >>> unhyphenated("Every morn-\ning, and well-\nknown. Is it known well?")
+    'Every morning,\nand well-known.\nIs it known well?'
+    """
+    if not _DIVIDED.search(text):
+        return text
+    known = set(_LETTERS.findall(text.lower()))
+
+    def joined(divided: re.Match[str]) -> str:
+        first, rest, after = divided.groups()
+        one, two = first.lower(), rest.lower()
+        hyphen = "-" if f"{one}-{two}" in known or (one + two not in known and {one, two} <= known) else ""
+        return f"{first}{hyphen}{rest}{after}\n"
+
+    return _DIVIDED.sub(joined, text)
 
 
 def raised(before: str, text: str) -> str:

@@ -108,6 +108,16 @@ def test_mcp_answer_has_citations_in_both_forms(cities_library: Library) -> None
     assert f"[1] graz, characters {citation['start']}-{citation['end']}" in text and answer["answer"] in text
 
 
+def test_mcp_answer_names_other_copies(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "dams", encoder=HashEncoder()) as index:
+        index.add([{"id": f"{n}.txt", "text": "The Solvang dam was built by Kari Lund in 1931."} for n in "abcde"])
+    with library(str(tmp_path / "dams"), data=tmp_path / "data") as opened:
+        result = call(opened, "ask", question="Who built the Solvang dam?", method="bm25")
+    citation = result.structured_content["citations"][0]
+    assert sorted([citation["document"], *citation["also_in"]]) == [f"{n}.txt" for n in "abcde"]
+    assert f"also in {', '.join(citation['also_in'][:3])} and 1 more: “" in result.content[0].text
+
+
 def test_query_result_has_value_and_sources(tmp_path: Path) -> None:
     with Index.create(tmp_path / "work", encoder=HashEncoder()) as index:
         index.add([tickets_table(30)])

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serve.conftest import Running
+from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import GRAZ, HEBREW, LONG, WRAPPED, Opener, Screen, SlowModel
+
+from graphwright import Index
+from graphwright.models.fake import HashEncoder
 
 pytestmark = pytest.mark.slow
 QUESTION = "On which river does Graz lie?"
@@ -116,6 +120,17 @@ def test_answer_streams_and_stops(opener: Opener, serve_model: Callable[[Any], R
     tab.get_by_role("button", name="Stop").click()
     tab.get_by_text("Stopped. What is shown is incomplete").wait_for()
     model.go_on.set()
+
+
+def test_answer_names_other_copies_and_repeats_no_headline(opener: Opener, tmp_path: Path) -> None:
+    with Index.create(tmp_path / "dams", encoder=HashEncoder()) as index:
+        index.add([{"id": f"{n}.txt", "text": "The Solvang dam was built by Kari Lund in 1931."} for n in "abcde"])
+    with serving(tmp_path / "dams") as running:
+        tab = opener(running).open(index="cities", q="Who built the Solvang dam?")
+        tab.locator(".copies").wait_for()
+        assert " and 1 more" in tab.locator(".copies").inner_text()
+        assert tab.locator(".short-answer").inner_text() == "Kari Lund"
+        assert tab.locator(".answer").inner_text().startswith("The Solvang dam")
 
 
 def test_wrapped_lines_flow(screen: Screen) -> None:

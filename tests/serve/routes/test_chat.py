@@ -11,6 +11,7 @@ from tests.serve.conftest import EMOJI, Running, events_of, serving
 from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
+from graphwright.serve.chat.completions import sources
 
 RIVER = [{"role": "user", "content": "On which river does Graz lie?"}]
 REPLY = (
@@ -85,6 +86,11 @@ def test_chat_sources_follow_text_on_request(server: Running) -> None:
         ]
     )
     assert listed.startswith("[1] [Graz](http://127.0.0.1:")
+
+
+def test_chat_sources_name_other_copies() -> None:
+    cited = {"title": "Dam", "url": "http://x/", "text": "It is old.", "also_in": ["b_1.txt"]}
+    assert sources([cited]).endswith("[1] [Dam](http://x/): “It is old.” (also in b\\_1.txt)")
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,7 @@ export function Quotations({ route, index, quoted, titles }: QuotationsProps) {
               <bdi>{titleOf(titles, citation)}</bdi>
             </a>
             {citation.location && <span class="soft">{citation.location}</span>}
+            <Copies documents={citation.also_in} />
             {citation.shown_path.length > 0 && <WalkLine path={citation.shown_path} titles={titles} />}
           </figcaption>
         </figure>
@@ -168,6 +169,7 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
                 <q class="source-quote" dir="auto">
                   {citation.text}
                 </q>
+                <Copies documents={citation.also_in} />
                 {citation.shown_path.length > 0 && <WalkLine path={citation.shown_path} titles={titles} />}
               </span>
             </a>
@@ -180,6 +182,20 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
         </button>
       )}
     </section>
+  );
+}
+
+const NAMED = 3;
+
+/** The documents that have a copy of the cited passage, by the first three; nothing where there are none. */
+function Copies({ documents = [] }: { documents?: string[] | undefined }) {
+  if (!documents.length) return null;
+  const more = documents.length > NAMED ? ` and ${documents.length - NAMED} more` : "";
+  return (
+    <span class="soft copies" title={documents.join("\n")}>
+      also in <bdi>{documents.slice(0, NAMED).join(", ")}</bdi>
+      {more}
+    </span>
   );
 }
 

@@ -218,7 +218,7 @@ function AnswerView({ route, state }: { route: Route; state: Asking }) {
             <Quotations {...common} quoted={quoted} />
           </>
         ) : text ? (
-          <AnswerText {...common} text={text} writing={!answer} />
+          <AnswerText {...common} text={withoutHeadline(text, answer?.short ?? [])} writing={!answer} />
         ) : (
           <Progress state={state} />
         )}
@@ -235,6 +235,12 @@ function AnswerView({ route, state }: { route: Route; state: Asking }) {
       {citations.length > 0 && !quoted && <Sources {...common} />}
     </article>
   );
+}
+
+/** Return an answer's text without the short answer that it begins with, which stands above it. */
+function withoutHeadline(text: string, short: string[]): string {
+  const headline = `${short.join(", ")}: `;
+  return short.length && text.startsWith(headline) ? text.slice(headline.length) : text;
 }
 
 function ShortAnswer({ short, text }: { short: string[]; text: string }) {

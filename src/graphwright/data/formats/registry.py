@@ -18,8 +18,9 @@ from graphwright.data.decoding import SAMPLE, is_binary
 from graphwright.data.formats.archives import TAR, ZIP, ZIP_MAGIC
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
 from graphwright.errors import DataError
+from graphwright.text.characters import unhyphenated
 
-TEXT = Format("text", (), lambda file: [Extracted(file.text())])
+TEXT = Format("text", (), lambda file: [Extracted(unhyphenated(file.text()))])
 FORMATS = (TEXT,)
 GROUP = "graphwright.formats"
 """The entry point group in which other packages name formats."""

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from graphwright import Graph
+from graphwright.operators.citation import also_in
 from graphwright.serve.chat.conversation import SOURCES
 from graphwright.serve.events import event
 
@@ -89,7 +90,9 @@ def sources(citations: list[dict[str, Any]]) -> str:
     for number, cited in enumerate(citations, 1):
         text = " ".join(cited["text"].split())
         short = text if len(text) <= _MAX_QUOTE else f"{text[:_MAX_QUOTE].rpartition(' ')[0]} …"
-        lines.append(f"[{number}] [{_plain(cited['title'])}]({cited['url']}): “{_plain(short)}”")
+        others = also_in(cited.get("also_in", ()))
+        copies = f" ({_plain(others)})" if others else ""
+        lines.append(f"[{number}] [{_plain(cited['title'])}]({cited['url']}): “{_plain(short)}”{copies}")
     return SOURCES + "\n".join(lines) if lines else ""
 
 

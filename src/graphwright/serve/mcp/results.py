@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from graphwright.operators.citation import also_in
 from graphwright.serve.mcp.calls import address
 from graphwright.serve.schemas.answers import PassageReply
 from graphwright.serve.views.documents import document_text
@@ -23,6 +24,7 @@ class Citation(BaseModel):
     end: int
     text: str
     address: Annotated[str, Field(description="The document as a resource.")]
+    also_in: Annotated[list[str], Field(description="Documents with a copy of the passage.")]
     path: Annotated[
         list[str],
         Field(description="Names and relations in turn that led to it; empty unless they are few and stated."),
@@ -77,6 +79,7 @@ def answer_result(index: str, reply: Reply) -> dict[str, Any]:
         {
             **_fields(Citation, citation),
             "number": number,
+            "also_in": citation.get("also_in", []),
             "path": citation["shown_path"],
             "address": address(index, "documents", citation["document"]),
         }
@@ -92,7 +95,8 @@ def answer_text(data: Reply) -> str:
         lines += ["", "Sources:"]
     for citation in data["citations"]:
         place = f"{citation['document']}, characters {citation['start']}-{citation['end']}"
-        lines.append(f"[{citation['number']}] {place}: “{citation['text']}” ({citation['address']})")
+        others = f", {also_in(citation['also_in'])}" if citation["also_in"] else ""
+        lines.append(f"[{citation['number']}] {place}{others}: “{citation['text']}” ({citation['address']})")
     if data["unsupported"]:
         lines += ["", "Not supported by any passage:", *(f"- {text}" for text in data["unsupported"])]
     return "\n".join(lines)
