@@ -13,9 +13,10 @@ from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
 from graphwright.data.formats.parsing.html_tables import data_table, is_hidden
+from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
-from graphwright.data.records.table import Note, Table, TableTypes
+from graphwright.data.records.table import Note, Table
 from graphwright.text.characters import clean, raised
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class _Page:
         self.line = (0, 0)  # parts and links before the current line
         self.heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
         self.in_heading = False
+        self.caption: tuple[int, int] | None = None  # characters and parts before the open caption
         self.records: list[Record] = []
         self.types = TableTypes()
 
@@ -148,6 +150,8 @@ class _Page:
                 return False  # the sign of a link to the heading itself
             self.links.append(target)
         self._break(tag)
+        if _is_caption(node):
+            self.caption = self.size, len(self.parts)
         if tag == "sup" and not self.verbatim and self.parts and not self.due:
             self._write(raised(self.parts[-1], node.text()))
             return False
@@ -163,20 +167,27 @@ class _Page:
         return cell_text(cell.text)
 
     def _write_table(self, table: Table) -> None:
-        title = self.headings[-1].title if self.headings else ""
+        heading = self.headings[-1].title if self.headings else ""
         self.before = len(self.links)
+        self.types.begin()
         for item in chain([Note(0, [table.title])], table.items()):
             if isinstance(item, Note):
                 self._write(item.text)
             else:
-                text, record = item.sentence(self.types.of(item.head, item.head.title or title))
+                text, record = item.sentence()
                 self._write(text)
+                self.types.add(len(self.records), item.head, item.head.title, heading)
                 self.records.append(record.moved(self.size - len(text)))
             self.due = max(self.due, 1)
 
     def leave(self, node: LexborNode) -> None:
         """Write the end of a node."""
         tag = node.tag or ""
+        if self.caption is not None and _is_caption(node):
+            before, first = self.caption
+            text = "".join(self.parts[first:])
+            start, self.caption = before + len(text) - len(text.lstrip()), None
+            self.types.declared[start] = self.size - len(text) + len(text.rstrip()), text.strip()
         if tag in _HEADINGS:
             if self.heading is not None:
                 start, first = self.heading
@@ -241,10 +252,16 @@ class _Page:
         before = len(text) - len(text.lstrip())
         text = text.strip()
         headings = (h._replace(start=h.start - before) for h in self.headings if h.start >= before)
-        records = tuple(record.moved(-before) for record in self.records)
+        declared = self.types.declared.items()
+        self.types.declared = {start - before: (end - before, title) for start, (end, title) in declared}
+        records = self.types.typed(text, [record.moved(-before) for record in self.records])
         return Extracted(
             text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links, records=records
         )
+
+
+def _is_caption(node: LexborNode) -> bool:
+    return node.tag == "figcaption" or "caption" in (node.attributes.get("class") or "").lower().split()
 
 
 def _stands(heading: Heading, text: str) -> bool:

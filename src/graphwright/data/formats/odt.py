@@ -65,6 +65,8 @@ def _paragraph(node: Element, builder: TextBuilder, mark: str) -> None:
     text = _inline(node, notes)
     if mark and text.strip():
         builder.line(f"{mark}{text}")
+    elif any(local(child) == "sequence" for child in node):
+        builder.caption(text)
     else:
         builder.block(text)
     for note in notes:

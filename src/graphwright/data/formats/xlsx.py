@@ -98,7 +98,7 @@ class _Sheet:
                 is_empty = False
             if isinstance(item, Row) and item.head not in heads:
                 heads.append(item.head)
-                builder.blank()
+                builder.begin_table()
             title = item.head.title if isinstance(item, Row) else ""
             builder.row(item, title if title and (len(heads) > 1 or _DEFAULT_NAME.fullmatch(name)) else name)
 
