@@ -48,13 +48,15 @@ NO_MAILS = KnownMails()
 class File:
     """A file to be read: one on disk, or the content of a part of another file.
 
-    `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it.
+    `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it. `users`: the
+    file `users.json` of an archive that Slack exported.
     """
 
     name: str
     path: Path | None = None
     content: bytes | None = None
     mails: KnownMails = NO_MAILS
+    users: bytes = b""
 
     def open(self) -> BinaryIO:
         """Open the file for reading and seeking; a gzip file is unpacked into memory."""
