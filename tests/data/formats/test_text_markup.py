@@ -154,7 +154,7 @@ def test_restructured_text_marks_are_removed() -> None:
     assert outline(document) == [(1, "Rivers"), (2, "The Mur"), (3, "Its source"), (2, "The Enns")]
     assert document.text == (
         "Rivers\n\nIt is very long.\n\n   And wide *x*.\n\nThe Mur\n\n"
-        "See the source, Graz and a.River:\n\n    river = 1\n\na | b\n\nIts source\n\nIt rises. [1]_\n\nThe Enns\n\n"
+        "See the source, Graz and a.River:\n\n    river = 1\n\na | b\n\nIts source\n\nIt rises. [1]\n\nThe Enns\n\n"
         "[1] A note."
     )
     assert (document.title, document.metadata, document.links) == (

@@ -161,6 +161,7 @@ class _Document:
         level = int(outline) + 1 if outline.isdigit() and int(outline) < 9 else self.levels.get(style)
         label = self.numbering.label(node) if text.strip() else ""
         numbered = f"{label} {text.strip()}" if label not in ("", "-") else text
+        inside = "  " * self.numbering.depth(node, label)
         if level == 0:
             self.title = self.title or " ".join(text.split())
         if level is not None:
@@ -168,11 +169,11 @@ class _Document:
         elif style in self.captions:
             self.builder.caption(numbered)
         elif numbered is not text:
-            self.builder.line(numbered)
+            self.builder.line(inside + numbered)
         elif node.find(f"{W}pPr/{W}numPr") is None and not style.lower().startswith("list"):
             self.builder.block(text)
         elif text.strip():
-            self.builder.line(f"- {text.strip()}")
+            self.builder.line(f"{inside}- {text.strip()}")
 
     def _table(self, table: Any) -> None:
         breaks = sum(1 for _ in table.iter(f"{W}lastRenderedPageBreak"))

@@ -32,7 +32,7 @@ _CAPTION = re.compile(  # of Pandoc, and of MultiMarkdown
 )
 _BOLD = re.compile(r"(\*\*|__)\S.*\1")
 _NO_TEXT = re.compile(  # an underline, a rule, or the definition of a reference
-    r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
+    r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
 )
 _QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _SETTING = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S.*)", re.MULTILINE)  # in front matter that is no YAML
@@ -52,7 +52,7 @@ _TARGET = re.compile(  # the target of a link, or of a reference definition
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^<>\s]{1,1000})>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}(?:\s[^<>\n]{0,1000})?/?>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_NOTE = re.compile(r"\[\^[^\[\]\s]{1,100}\](?!:)")
+_NOTE, _NOTE_TEXT = re.compile(r"\[\^([^\[\]\s]{1,100})\]"), re.compile(r"^ {0,3}\[\^([^\[\]\s]{1,100})\]:[ \t]+")
 _STARS = re.compile(r"(?<!\\)(\*{1,3}|~~)(?=\S)([^*~\n]{1,1000})(?<=[^\s\\])\1")
 _UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_\n]{1,1000})(?<=[^\s\\])\1(?!\w)")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
@@ -154,6 +154,7 @@ class _Text:
             self.lines += [""] * bool(before)
             return
         line = _QUOTE.sub("", line, count=1) if line.lstrip().startswith(">") else line
+        line = _NOTE_TEXT.sub(r"[\1] ", line, count=1) if "[^" in line else line
         heading = _HEADING.match(line)
         if heading or (_UNDERLINE.match(after) and not before):
             title = _inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip()
@@ -164,7 +165,7 @@ class _Text:
         elif not (_NO_TEXT.match(line) or ("|" in line and _TABLE_RULE.match(line))):
             if caption := _CAPTION.match(line):
                 self.captions[len(self.lines)] = _inline(caption[1] or caption[2])
-            self.lines.append(_inline(line))
+            self.lines.append(_inline(line.removesuffix("\\").rstrip(" ")))
 
     def _add_table(self, table: Table) -> None:
         heading = next((heading.title for heading in reversed(self.headings) if heading.title), "")
@@ -222,7 +223,7 @@ def _inline(line: str) -> str:
 def _unmarked(text: str) -> str:
     if "[" in text:
         text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: an image may stand in a link
-        text = _NOTE.sub("", text)
+        text = _NOTE.sub(r"[\1]", text)
     if "<" in text:
         text = _TAG.sub("", _AUTOLINK.sub(r"\1", text))
     for marks, pattern in (("*~", _STARS), ("_", _UNDERSCORES)):

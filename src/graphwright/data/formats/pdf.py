@@ -159,13 +159,15 @@ class _Reader:
             first, end = run.span()
             base = first - 1 if first and codes[first - 1] > ord(" ") else first
             after = _SPACES.match(text, end).end()  # type: ignore[union-attr]
-            is_cut = end < after < len(codes) and codes[end] in _BREAKS and self._is_raised(end - 1, after)
+            is_first = not first or codes[first - 1] in _BREAKS
+            is_cut = end < after and codes[end] in _BREAKS
+            before_text = after < len(codes) and (is_cut or is_first) and self._is_raised(end - 1, after)
             if end - 1 > base and self._is_raised(end - 1, base):
                 first = next((at + 1 for at in range(end - 2, base, -1) if not self._is_raised(at, base)), base + 1)
-            elif not is_cut or (first and codes[first - 1] not in _BREAKS):
+            elif not (before_text and is_first):
                 continue
             codes[first:end] = [_RAISED[code] for code in codes[first:end]]
-            if is_cut:
+            if is_cut and before_text:
                 gap = self._extent(after)[2] - self._extent(end - 1)[3]
                 codes[end:after] = [ord(" ") if gap > _WORD_GAP else _NO_SPACE] * (after - end)
 

@@ -21,6 +21,8 @@ _REFERENCE = re.compile(r"`([^`\n]{1,500})`(?:__?)?")
 _LITERAL = re.compile(r"``([^`\n]{1,500})``")
 _STRONG = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]{1,500})(?<=\S)\1(?![\w*])")
 _SUBSTITUTION = re.compile(r"\|([^|\s][^|\n]{0,100})\|_{0,2}")
+_NOTE = re.compile(r"(\[[#*]?[\w.-]{0,100}\])_(?!\w)")
+_LINE_MARK = re.compile(r"^\s*\|(?: |$)")
 _TARGET_IN_ROLE = re.compile(r"\s*<[^<>]{0,500}>$")
 _TABLES = ("table", "list-table", "csv-table")
 _NO_TEXT = frozenset(
@@ -117,7 +119,7 @@ class _Reader:
             if field[2] and not self.builder.text:
                 self.metadata[field[1].lower()] = field[2]
         elif not (len(line) >= 4 and _ADORNMENT.match(line)):
-            self.builder.line(_inline(line, self.links))
+            self.builder.line(_inline(_LINE_MARK.sub("", line, count=1), self.links))
 
 
 def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:
@@ -149,7 +151,7 @@ def _inline(text: str, links: list[str]) -> str:
         text = "".join(parts)
     elif "*" in text or "|" in text:
         text = _unmarked(text, links)
-    return text
+    return _NOTE.sub(r"\1", text) if "]_" in text else text
 
 
 def _unmarked(text: str, links: list[str]) -> str:
