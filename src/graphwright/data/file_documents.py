@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -12,12 +12,13 @@ from tempfile import TemporaryDirectory
 from graphwright.data.decoding import SAMPLE
 from graphwright.data.document import Document, Skipped, passage_title
 from graphwright.data.formats.archives import MAX_UNPACKED
+from graphwright.data.formats.chat import message_records, times_of
 from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import resolved
 from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.clauses import clause_records
-from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, file_type
+from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, Record, file_type
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.data.records.versions import document_record
 from graphwright.errors import DataError
@@ -119,14 +120,19 @@ class FileReader:
 def with_records(document: Document) -> Document:
     """Return the document of a file, or of a part of one, with records of its clauses and of the document itself.
 
-    Source code, mails and chats have no clauses; a mail and a part of a file are no documents of their own.
+    Source code, mails and chats have no clauses; turns of a chat in a document are messages. A mail and a part of a
+    file are no documents of their own.
     """
     records, headings = document.records, document.headings
     given = [record for record in records if record.type == DOCUMENT]
     others = tuple(record for record in records if record.type != DOCUMENT)
     types = {record.type for record in others}
     if not types & {MAIL, MESSAGE} and (document.places is None or document.places.kind != "line"):
-        numbered, headings = clause_records(document.text, headings)
+        numbered: Sequence[Record] = message_records(document.text, document.id)
+        if not numbered:
+            numbered, headings = clause_records(document.text, headings)
+        elif document.places is None:
+            document = replace(document, places=times_of(numbered))
         others = tuple(sorted((*others, *numbered), key=lambda record: record.start))
     if document.file and MAIL not in types:
         fields = given[0].fields if given else ()
@@ -138,8 +144,11 @@ def with_records(document: Document) -> Document:
 def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iterator[Document | Skipped]:
     """Read rows of a file in an archive."""
     with TemporaryDirectory() as folder:
-        path = Path(folder) / f"rows{Path(file.name).suffix}"
+        path = Path(folder) / "rows" / f"rows{Path(file.name).suffix}"
+        path.parent.mkdir()
         path.write_bytes(file.data())
+        if file.users:
+            (Path(folder) / "users.json").write_bytes(file.users)
         try:
             for _, row in read_rows(path, name, options):
                 yield replace(row, path=row.path.replace(str(path), where)) if isinstance(row, Skipped) else row

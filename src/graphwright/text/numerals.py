@@ -10,6 +10,7 @@ _LETTERS = (
 )  # fmt: skip
 _HAN = {digit: value for value, digit in enumerate("〇一二三四五六七八九")} | {"零": 0}
 _MAX_ROMAN = 400
+_TYPES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}  # of lists in HTML
 
 
 def roman(number: int) -> str:
@@ -19,6 +20,21 @@ def roman(number: int) -> str:
         written += letters * (number // value)
         number %= value
     return written
+
+
+def list_number(number: int, form: str) -> str:
+    """Return the number of an item of a list in a form of Word, or in the type of a list of HTML.
+
+    >>> list_number(4, "decimal"), list_number(28, "lowerLetter"), list_number(14, "I"), list_number(4, "decimalZero")
+    ('4', 'bb', 'XIV', '04')
+    """
+    form = _TYPES.get(form, form)
+    written = f"{number:02}" if form == "decimalZero" else str(number)
+    if form.endswith("Letter") and 0 < number < _MAX_ROMAN:
+        written = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form.endswith("Roman") and 0 < number < _MAX_ROMAN:
+        written = roman(number).lower()
+    return written.upper() if form.startswith("upper") else written
 
 
 @cache

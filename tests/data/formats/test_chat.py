@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.data.formats.made import pdf, written
 
 from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
@@ -66,15 +67,15 @@ IRC = """--- Log opened Thu May 14 09:29:00 2026
 """
 
 
-def read(folder: Path, name: str, content: str) -> Document:
-    (folder / name).write_text(content, encoding="utf-8")
+def read(folder: Path, name: str, content: str | bytes) -> Document:
+    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     [document] = read_documents([folder / name], print)
     return document
 
 
 def turns(document: Document) -> list[tuple[str, ...]]:
     records = [{f.name: f.text for f in record.fields} for record in document.records if record.type == "message"]
-    return [(f["speaker"], f["time"], f["text"]) for f in records if "speaker" in f]
+    return [(f["speaker"], f.get("time", ""), f["text"]) for f in records if "speaker" in f]
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -147,3 +148,37 @@ def test_read_documents_other_text_stays_as_it_is(tmp_path: Path, content: str) 
 def test_read_documents_chat_number_of_a_telephone_is_a_speaker(tmp_path: Path) -> None:
     text = "3/14/26, 9:05 PM - Ann: Who?\n3/14/26, 9:06 PM - +47 912 34 567: <Media omitted>\n"
     assert turns(read(tmp_path, "a.txt", text))[1] == ("+47 912 34 567", "2026-03-14 21:06", "<Media omitted>")
+
+
+LINES = {
+    "teams": (
+        "Weekly call",
+        "Ida Holm   0:03\nThe crane is booked.",
+        "Bo Lund   0:12\nWho drives it?",
+        "Ida Holm   0:15\nI do.",
+    ),
+    "interview": ("A visit", "Host: When did it open?", "Holm: In 1931.", "Host: Who built it?", "Holm: We did."),
+    "whatsapp": ("[01.05.24, 09:12] Ida: Is it here?", "[01.05.24, 09:13] Bo: No.", "[02.05.24, 10:00] Ida: And now?"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_read_documents_chat_in_word_and_pdf_has_messages(tmp_path: Path, name: str) -> None:
+    document, pages = pytest.importorskip("docx").Document(), pdf()
+    for line in LINES[name]:
+        document.add_paragraph(line)
+        pages.multi_cell(0, 6, line, new_x="LMARGIN", new_y="NEXT")
+        pages.ln(3)
+    word = read(tmp_path, f"{name}.docx", written(document))
+    assert turns(word) == turns(read(tmp_path, f"{name}.pdf", bytes(pages.output())))
+    assert len({turn[0] for turn in turns(word)}) == 2 and (word.places is not None) == (name != "interview")
+    for record in word.records[1:]:
+        said = {field.name: word.text[field.start : field.end] for field in record.fields}
+        assert said["speaker"] == record.fields[0].text and said["text"] == record.fields[-1].text
+
+
+def test_read_documents_word_document_with_an_agenda_has_no_messages(tmp_path: Path) -> None:
+    document = pytest.importorskip("docx").Document()
+    for line in ("09:00 Welcome: the mayor", "09:30 Lecture: rivers", "Note: it is cold.", "Break", "10:00 End: all"):
+        document.add_paragraph(line)
+    assert turns(read(tmp_path, "a.docx", written(document))) == []

@@ -26,7 +26,7 @@ def test_html_text_page_gives_title_and_visible_text() -> None:
     assert page.text.split("\n\n") == [
         "Rivers",
         "The Ob is 5 410 km long.\nIt flows north.",
-        "Irtysh\nTom",
+        "- Irtysh\n- Tom",
         "Name: Ob; km: 3650.",
         "a\n  b",
         "deep",
@@ -153,3 +153,17 @@ def test_html_text_row_of_a_title_is_the_type_of_its_table() -> None:
     rows = "<tr><td>No</td><td>Depth</td></tr><tr><td>1</td><td>7 m</td></tr><tr><td>2</td><td>9 m</td></tr>"
     page = html_text(f"<h1>Port</h1><table><tr><td colspan=2><b>Berths</b></td></tr>{rows}</table>")
     assert [record.type for record in page.records] == ["Berths", "Berths"]
+
+
+def test_html_lists_and_notes_keep_their_form() -> None:
+    page = (
+        "<p>Bring<sup><a href='#n1'>1</a></sup>:<ul><li>boots<li>food:<ul><li>bread<li><p>cheese</ul><li>water</ul>"
+        "<ol start=3><li>Lock<ol type=a><li>below</ol><li value=9>Go</ol>"
+        "<dl><dt>Hut<dd>A house.</dl><address>Alpine Club<br>Graz</address>"
+        "<table><tr><th>Who<th>Where<tr><td>Ida<td><ul><li>Graz<li>Linz</ul></table>"
+        "<ol><li id=n1>By rule. <a href='#r1'>↩</a></ol>"
+    )
+    assert html_text(page).text == (
+        "Bring^1:\n\n- boots\n- food:\n  - bread\n  - cheese\n- water\n\n3. Lock\n  a. below\n9. Go\n\n"
+        "Hut\nA house.\n\nAlpine Club\nGraz\n\nWho: Ida; Where: Graz Linz.\n\n1. By rule."
+    )

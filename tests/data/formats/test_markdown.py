@@ -48,7 +48,7 @@ def test_markdown_text_marks_are_removed() -> None:
         "",
         "Text with link and image, code_*x*, snake_case_name, 2 * 3 * 4.",
         "bold both end three under line struck *kept* & tag.",
-        "https://a.b ref note.",
+        "https://a.b ref note[1].",
         "quoted",
         "deeper",
         "",
@@ -128,3 +128,12 @@ def test_markdown_text_tables_give_records() -> None:
     for record in page.records:
         assert [page.text[field.start : field.end] for field in record.fields] == [f.text for f in record.fields]
     assert page.links == ["blue.md"] and "| no | table |" in page.text
+
+
+def test_markdown_notes_and_line_breaks_keep_their_form() -> None:
+    text = markdown_text(
+        "Bring rope[^1]: so[^gas].\n\n[^1]: By the rules\n    of it.\n[^gas]: Both.\n\nAlpine Club\\\nBox 12  \nGraz\n"
+    )
+    assert (
+        text.text == "Bring rope[1]: so[gas].\n\n[1] By the rules\n    of it.\n[gas] Both.\n\nAlpine Club\nBox 12\nGraz"
+    )

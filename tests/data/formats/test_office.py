@@ -223,6 +223,42 @@ def test_xlsx_merged_header_formats_and_second_table_are_read() -> None:
     assert book.gaps == "hidden sheets left out: Prices" and "secret" not in book.text
 
 
+def test_xlsx_hidden_rows_and_columns_are_left_out_and_named() -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    sheet = workbook.active
+    sheet.title = "Fleet"
+    for row in (["Bus", "Driver", "Seats"], ["B1", "Ida", 40], ["B2", "Bo", 50], ["B3", "Cy", 60], ["All", None, 150]):
+        sheet.append(row)
+    sheet.column_dimensions["B"].hidden = sheet.row_dimensions[3].hidden = True
+    book = extracted("a.xlsx", written(workbook))
+    assert [(r.is_copy, *(f.text for f in r.fields)) for r in book.records] == [
+        (False, "B1", "40"), (False, "B3", "60"), (True, "All", "150"),
+    ]  # fmt: skip
+    assert book.gaps == "hidden rows of Fleet left out: 3; hidden columns of Fleet left out: B"
+    assert book.places is not None and book.places.of(*book.records[1][2:4]) == "Fleet!A4:C4"
+
+
+def test_xlsx_rows_out_of_view_by_a_filter_or_a_group_are_read() -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    from openpyxl.worksheet.filters import AutoFilter
+    from openpyxl.worksheet.table import Table
+
+    workbook = openpyxl.Workbook()
+    sheets = [workbook.active, workbook.create_sheet(), workbook.create_sheet()]
+    for sheet in sheets:
+        for row in (["Bus", "Seats"], ["B1", 40], ["B2", 50]):
+            sheet.append(row)
+        sheet.row_dimensions[3].hidden = True
+    sheets[0].auto_filter.ref = "A1:B3"
+    sheets[0].auto_filter.add_filter_column(0, ["B1"])
+    table = Table(displayName="buses", ref="A1:B3", autoFilter=AutoFilter(ref="A1:B3"))
+    table.autoFilter.add_filter_column(0, ["B1"])
+    sheets[1].add_table(table)
+    sheets[2].row_dimensions.group(3, 3, hidden=True)
+    book = extracted("a.xlsx", written(workbook))
+    assert len(book.records) == 6 and book.gaps == ""
+
+
 def test_xlsx_tables_beside_each_other_and_totals_are_read() -> None:
     openpyxl = pytest.importorskip("openpyxl")
     workbook = openpyxl.Workbook()

@@ -143,3 +143,15 @@ def test_pdf_line_at_top_of_both_pages_is_a_running_head() -> None:
         if text.startswith("The Mur"):
             document.add_page()
     assert extracted(bytes(document.output())).text == "The Mur is long.\n\nThe Enns is short."
+
+
+def test_pdf_raised_digits_are_powers_or_marks() -> None:
+    document = pdf()
+    document.write_html(
+        "<p>The tank holds 10<sup>3</sup> litres and 25 m<sup>2</sup> of floor, by the annex<sup>12</sup> of 2019.</p>"
+        "<p>E = mc<sup>2</sup>, 10<sup>-6</sup> of H<sub>2</sub>O.</p><p><sup>12</sup> See the list.</p>"
+    )
+    assert " ".join(extracted(bytes(document.output())).text.split()) == (
+        "The tank holds 10^3 litres and 25 m² of floor, by the annex^12 of 2019. "
+        "E = mc², 10^-6 of H2O. ¹² See the list."
+    )

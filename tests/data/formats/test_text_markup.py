@@ -104,12 +104,57 @@ def outline(document: Extracted) -> list[tuple[int, str]]:
     return [(heading.level, heading.title) for heading in document.headings]
 
 
+GRID = """Table 1: Output of the plants
+
++--------+-----------------+
+| Plant  | Tonnes          |
+|        +--------+--------+
+|        | Plan   | Actual |
++========+========+========+
+| 東京   | 10     | 12     |
+|        +--------+--------+
+|        | 21     | 22     |
++--------+--------+--------+
+
+.. table:: Colours
+
+   ===== ====== ======
+   Inputs       Output
+   ------------ ------
+   A     B      C
+   ===== ====== ======
+   red   blue   violet
+                dark
+   ===== ====== ======
+
+.. csv-table:: Staff
+   :header: "Name", "Role"
+   :delim: ;
+
+   Ida; "potter; glazer"
+
+.. csv-table:: Elsewhere
+   :file: staff.csv
+"""
+
+
+def test_restructured_text_tables_are_records_named_by_their_captions() -> None:
+    document = extracted("a.rst", GRID)
+    assert [(r.type, [(f.name, f.text) for f in r.fields]) for r in document.records] == [
+        ("Output of the plants", [("Plant", "東京"), ("Tonnes / Plan", "10"), ("Tonnes / Actual", "12")]),
+        ("Output of the plants", [("Plant", "東京"), ("Tonnes / Plan", "21"), ("Tonnes / Actual", "22")]),
+        ("Colours", [("Inputs / A", "red"), ("Inputs / B", "blue"), ("Output / C", "violet dark")]),
+        ("Staff", [("Name", "Ida"), ("Role", "potter; glazer")]),
+    ]
+    assert document.text.endswith("Elsewhere")
+
+
 def test_restructured_text_marks_are_removed() -> None:
     document = extracted("a.rst", RST)
     assert outline(document) == [(1, "Rivers"), (2, "The Mur"), (3, "Its source"), (2, "The Enns")]
     assert document.text == (
         "Rivers\n\nIt is very long.\n\n   And wide *x*.\n\nThe Mur\n\n"
-        "See the source, Graz and a.River:\n\n    river = 1\n\na     b\n\nIts source\n\nIt rises. [1]_\n\nThe Enns\n\n"
+        "See the source, Graz and a.River:\n\n    river = 1\n\na | b\n\nIts source\n\nIt rises. [1]\n\nThe Enns\n\n"
         "[1] A note."
     )
     assert (document.title, document.metadata, document.links) == (

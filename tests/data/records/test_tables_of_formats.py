@@ -80,6 +80,34 @@ def asciidoc(rows: Rows) -> bytes:
     return ("|===\n" + "".join("|" + " |".join(row) + "\n\n" for row in rows) + "|===\n").encode()
 
 
+def _padded(rows: Rows) -> list[list[str]]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+
+
+def grid_table(rows: Rows) -> bytes:
+    head, *body = _padded(rows)
+    rule = "+" + "".join("-" * (len(cell) + 2) + "+" for cell in head)
+    lines = [rule, f"| {' | '.join(head)} |", rule.replace("-", "=")]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |\n{rule}" for row in body)]).encode()
+
+
+def simple_table(rows: Rows) -> bytes:
+    head, *body = _padded(rows)
+    rule = "  ".join("=" * len(cell) for cell in head)
+    return "\n".join([rule, "  ".join(head), rule, *("  ".join(row) for row in body), rule]).encode()
+
+
+def list_table(rows: Rows) -> bytes:
+    items = ("".join(f"   {' ' if at else '*'} - {cell}\n" for at, cell in enumerate(row)) for row in rows)
+    return (".. list-table::\n   :header-rows: 1\n\n" + "".join(items)).encode()
+
+
+def csv_table(rows: Rows) -> bytes:
+    lines = (",".join(f'"{cell}"' for cell in row) for row in rows)
+    return (".. csv-table::\n   :header-rows: 1\n\n   " + "\n   ".join(lines)).encode()
+
+
 def printed(rows: Rows) -> bytes:
     document = pdf()
     with document.table(rows) as _:
@@ -97,6 +125,11 @@ FORMATS: dict[str, Callable[[Rows], bytes]] = {
     "t.odt": odt,
     "t.html": html,
     "t.md": markdown,
+    "grid.md": grid_table,
+    "grid.rst": grid_table,
+    "simple.rst": simple_table,
+    "list.rst": list_table,
+    "csv.rst": csv_table,
     "t.adoc": asciidoc,
     "t.pdf": printed,
 }

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from graphwright.data.decoding import open_bytes
@@ -73,6 +73,7 @@ def _check(members: Sequence[zipfile.ZipInfo]) -> None:
 def read_zip(file: File) -> Iterator[Part]:
     """Yield the files of a zip archive, by name."""
     with checked_zip(file) as archive:
+        users = {info.filename: info for info in archive.infolist() if info.filename.endswith("users.json")}
         for member in sorted(archive.infolist(), key=lambda member: member.filename):
             name = _name(_zip_name(member))
             if member.is_dir() or not name:
@@ -82,10 +83,12 @@ def read_zip(file: File) -> Iterator[Part]:
                 continue
             try:
                 content = archive.read(member)
+                above = users.get(str(PurePosixPath(member.filename).parent.parent / "users.json"))
+                names = archive.read(above) if above and above.file_size <= MAX_BYTES else b""
             except Exception as error:  # of zipfile or of a decompressor: zlib.error, lzma.LZMAError
                 yield Unread(f"/{name}", f"damaged in the archive ({error})")
                 continue
-            yield File(f"/{name}", content=content)
+            yield File(f"/{name}", content=content, users=names)
 
 
 def read_tar(file: File) -> Iterator[Part]:

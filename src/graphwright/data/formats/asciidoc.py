@@ -87,7 +87,7 @@ def _add(line: str, builder: TextBuilder, metadata: dict[str, str], links: list[
     elif item := _ITEM.match(line):
         builder.line(f"{'  ' * (len(item[1]) - 1)}- {_inline(line[item.end() :], links)}")
     elif line.startswith(".") and len(line) > 1 and line[1] not in ". ":
-        builder.block(_inline(line[1:], links))
+        builder.caption(_inline(line[1:], links))
     elif not (line.startswith("//") or _MACRO.match(line) or _BLOCK_OPTIONS.match(line)):
         builder.line(_inline(line.removesuffix(" +"), links))
 

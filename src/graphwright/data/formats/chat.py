@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from graphwright.data.decoding import decode
 from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.records.record import MESSAGE, Field, Record
 from graphwright.data.records.turns import Turn, turns_text
 from graphwright.data.records.versions import name_parts
 from graphwright.text.date_search import HALVES, date_text, first_day
 from graphwright.text.dates import day_first_of
+from graphwright.text.places import Places
 
 _SPACE = r"[ \u202f\xa0]"
 _CLOCK = (
@@ -128,28 +130,88 @@ def _stands(turns: Sequence[Turn], lines: int, form: _Form) -> bool:
     return several and enough and 2 * sentences >= len(turns)
 
 
+class _Lines(NamedTuple):
+    """A turn, the numbers of its first line and of the line after it, and the match of the first."""
+
+    turn: Turn
+    first: int
+    end: int
+    match: re.Match[str] | None
+
+
 def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
     """Yield the turns; a line that begins none continues the last. `day`: the date of times without one."""
+    return (part.turn for part in _parts(lines, form, day))
+
+
+def _parts(lines: Sequence[str], form: _Form, day: str) -> Iterator[_Lines]:
     matches = [(line, form.turn.match(line.strip())) for line in lines]
     first = day_first_of(match["time"] for _, match in matches if match and form.is_timed)
-    turn, texts, clock, is_first = Turn("", "", ""), list[str](), "", True
-    for line, match in matches:
+    last, texts, clock, is_first = _Lines(Turn("", "", ""), 0, 0, None), list[str](), "", True
+
+    def ended(end: int) -> _Lines:
+        return last._replace(turn=last.turn._replace(text=" ".join(filter(None, texts))), end=end)
+
+    for number, (line, match) in enumerate(matches):
         notice = form.notice.match(line.strip()) if form.notice and not match else None
         if start := match or notice:
-            yield turn._replace(text=" ".join(filter(None, texts)))
+            yield ended(number)
             time = _time(start["time"], first, day) if form.is_timed else clock
             name = " ".join(match["name"].split()).strip("~ ,-–—") if match else ""
-            turn, texts = Turn(name, time, ""), [(start["text"] or "").strip()]
+            last, texts = _Lines(Turn(name, time, ""), number, number, start), [(start["text"] or "").strip()]
         elif date := _day_of(line, is_first):
             day = date
         elif not form.is_timed and (alone := _TIME_LINE.match(line.strip())):
             clock = _time(alone["time"], first, day)
-        elif not turn.speaker and not turn.time:
-            yield turn._replace(text=line.strip())
+        elif last.match is None:
+            yield _Lines(Turn("", "", line.strip()), number, number + 1, None)
         else:
             texts.append(line.strip())
         is_first = not line.strip()
-    yield turn._replace(text=" ".join(filter(None, texts)))
+    yield ended(len(lines))
+
+
+def message_records(text: str, name: str) -> tuple[Record, ...]:
+    """Return the turns of a document of another format, such as Word or PDF, that is a chat or transcript as records.
+
+    Someone speaks more than once. `name`: of the file, which may have a date.
+
+    >>> text = "Interview\\n\\n[09:12] Ida: It is high.\\n\\n[09:13] Bo: Yes.\\n\\n[09:15] Ida: Good."
+    >>> [[field[:2] for field in record.fields] for record in message_records(text, "2024-05-01.docx")][1]
+    [('speaker', 'Bo'), ('time', '2024-05-01 09:13'), ('text', 'Yes.')]
+    """
+    lines = text.split("\n")
+    form = _form_of(lines)
+    day = name_parts(name).date
+    parts = list(_parts(lines, form, day if len(day) == len("2024-05-01") else "")) if form else []
+    turns = [part for part in parts if part.turn.speaker and part.turn.text]
+    if len({part.turn.speaker for part in turns}) in (0, len(turns)):
+        return ()
+    starts = [*accumulate((len(line) + 1 for line in lines), initial=0)]
+    return tuple(_record(part, text, starts[part.first], starts[part.end] - 1) for part in turns)
+
+
+def _record(part: _Lines, text: str, start: int, end: int) -> Record:
+    start += len(text[start:end]) - len(text[start:end].lstrip())
+    end = start + len(text[start:end].rstrip())
+    assert part.match is not None
+    spans = [
+        tuple(start + at for at in part.match.span(name))
+        for name in ("name", "time")
+        if name in part.match.re.groupindex
+    ]
+    (name, name_end), (time, time_end) = spans if len(spans) > 1 else (*spans, (start, start))
+    content = start + part.match.start("text") if part.match["text"] else min(end, start + part.match.end() + 1)
+    fields = Field("speaker", part.turn.speaker, name, name_end), Field("time", part.turn.time, time, time_end)
+    said = Field("text", part.turn.text, content, end)
+    return Record(MESSAGE, tuple(field for field in (*fields, said) if field.text), start, end)
+
+
+def times_of(messages: Sequence[Record]) -> Places | None:
+    """Return the times of messages as places of their text, None if they have none."""
+    times = [(record.start, field.text) for record in messages for field in record.fields if field.name == "time"]
+    kind = "" if any(" " in time for _, time in times) else "time"
+    return Places(kind, tuple(start for start, _ in times), tuple(time for _, time in times)) if times else None
 
 
 def _day_of(line: str, is_first: bool) -> str:

@@ -32,6 +32,11 @@ def read(file: File) -> Iterator[Extracted]:
     part = package.main_document_part
     numbering, styles = (_part(part, kind) for kind in (RELATIONSHIP_TYPE.NUMBERING, RELATIONSHIP_TYPE.STYLES))
     document = _Document(parse_xml(part.blob), _outline(styles), Numbering(numbering, styles), TextBuilder("page"))
+    document.captions = {
+        style.get(f"{W}styleId", "")
+        for style in (() if styles is None else styles.iter(f"{W}style"))
+        if value_of(style.find(f"{W}name")).lower() == "caption"
+    }
     for kind in ("footnote", "endnote"):
         relation = getattr(RELATIONSHIP_TYPE, f"{kind.upper()}S")
         if notes := [rel for rel in part.rels.values() if rel.reltype == relation and not rel.is_external]:
@@ -105,6 +110,7 @@ class _Document:
     def __init__(self, root: Any, levels: dict[str, int], numbering: Numbering, builder: TextBuilder) -> None:
         self.root, self.levels, self.numbering, self.builder = root, levels, numbering, builder
         self.notes: dict[tuple[str, str], str] = {}
+        self.captions: set[str] = set()  # styles
         self.title = ""
         # Word records the page breaks of its last layout; other programs do not.
         self.has_pages = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
@@ -155,16 +161,19 @@ class _Document:
         level = int(outline) + 1 if outline.isdigit() and int(outline) < 9 else self.levels.get(style)
         label = self.numbering.label(node) if text.strip() else ""
         numbered = f"{label} {text.strip()}" if label not in ("", "-") else text
+        inside = "  " * self.numbering.depth(node, label)
         if level == 0:
             self.title = self.title or " ".join(text.split())
         if level is not None:
             self.builder.heading(numbered, max(level, 1))
+        elif style in self.captions:
+            self.builder.caption(numbered)
         elif numbered is not text:
-            self.builder.line(numbered)
+            self.builder.line(inside + numbered)
         elif node.find(f"{W}pPr/{W}numPr") is None and not style.lower().startswith("list"):
             self.builder.block(text)
         elif text.strip():
-            self.builder.line(f"- {text.strip()}")
+            self.builder.line(f"{inside}- {text.strip()}")
 
     def _table(self, table: Any) -> None:
         breaks = sum(1 for _ in table.iter(f"{W}lastRenderedPageBreak"))

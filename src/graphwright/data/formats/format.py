@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 from graphwright.data.decoding import decode, open_bytes
 from graphwright.data.document import Heading
+from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.record import Record
-from graphwright.data.records.table import Note, Row, Table, TableTypes
+from graphwright.data.records.table import Note, Row, Table
 from graphwright.text.characters import clean
 from graphwright.text.places import Box, Places
 
@@ -23,7 +23,6 @@ MAX_BYTES = 256 * 2**20
 MAX_TEXT = 128 * 2**20
 """Maximum characters of one document."""
 _MAX_HEADING = 200  # characters of a heading in a title
-_CAPTION = re.compile(r"[^\W\d]+\.? \d{1,4}(?:[.-]\d{1,4})* ?[.:–—] *(\S.{1,200}?)[.:]?")  # Table 4: Rivers
 
 
 class UnreadableError(Exception):
@@ -49,13 +48,15 @@ NO_MAILS = KnownMails()
 class File:
     """A file to be read: one on disk, or the content of a part of another file.
 
-    `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it.
+    `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it. `users`: the
+    file `users.json` of an archive that Slack exported.
     """
 
     name: str
     path: Path | None = None
     content: bytes | None = None
     mails: KnownMails = NO_MAILS
+    users: bytes = b""
 
     def open(self) -> BinaryIO:
         """Open the file for reading and seeking; a gzip file is unpacked into memory."""
@@ -196,27 +197,31 @@ class TextBuilder:
 
     def table(self, table: Table) -> None:
         """Add the rows of a table as sentences and records."""
-        title = self.table_title()
-        self.blank()
+        self.begin_table()
         for item in table.items():
-            self.row(item, (item.head.title if isinstance(item, Row) else "") or title)
+            self.row(item)
         self.blank()
 
-    def table_title(self) -> str:
-        """Return the title of a table that follows: the line before it if that is a caption, else the last heading."""
-        caption = _CAPTION.fullmatch(self._parts[-1].rpartition("\n")[2]) if self._parts else None
-        if caption:
-            return caption[1]
-        return self.headings[-1].title if self.headings else ""
+    def begin_table(self) -> None:
+        """Begin a table, whose rows follow."""
+        self.types.begin()
+        self.blank()
 
-    def row(self, item: Row | Note, title: str) -> int:
-        """Add a row or a note of a table with a title as a line; return where it begins."""
+    def row(self, item: Row | Note, title: str = "") -> int:
+        """Add a row or a note of a table as a line; return where it begins. `title`: instead of the table's own."""
         if isinstance(item, Note):
             return self.line(item.text)
-        text, record = item.sentence(self.types.of(item.head, title))
+        text, record = item.sentence()
         start = self.line(text)
+        heading = self.headings[-1].title if self.headings else ""
+        self.types.add(len(self.records), item.head, title or item.head.title, heading)
         self.records.append(record.moved(start))
         return start
+
+    def caption(self, text: str) -> None:
+        """Add a paragraph that the file declares as the caption of what stands before or after it."""
+        start = self.block(text)
+        self.types.declared[start] = self._size, clean(text).strip()
 
     def blank(self) -> None:
         """Leave an empty line before the next text."""
@@ -274,8 +279,10 @@ class TextBuilder:
 
     def extracted(self, title: str = "", **more: object) -> Extracted:
         """Return the text with its headings and places; `more` are further fields."""
-        fields = {"headings": tuple(self.headings), "places": self.places(), "records": tuple(self.records), **more}
-        return Extracted(self.text, " ".join(clean(title).split()), **fields)  # type: ignore[arg-type]
+        text = self.text
+        records = self.types.typed(text, self.records)
+        fields = {"headings": tuple(self.headings), "places": self.places(), "records": records, **more}
+        return Extracted(text, " ".join(clean(title).split()), **fields)  # type: ignore[arg-type]
 
     def _add(self, text: str, before: int, after: int) -> int:
         text = clean(text).rstrip().lstrip("\n")

@@ -13,10 +13,12 @@ from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
 from graphwright.data.formats.parsing.html_tables import data_table, is_hidden
+from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
-from graphwright.data.records.table import Note, Table, TableTypes
+from graphwright.data.records.table import Note, Table
 from graphwright.text.characters import clean, raised
+from graphwright.text.numerals import list_number
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -40,6 +42,8 @@ _PARAGRAPH = words_in(
     "address article aside blockquote body caption details div dl fieldset figcaption figure footer form"
     " h1 h2 h3 h4 h5 h6 header hr main ol p pre section summary table ul"
 )
+_BACK, _WORD = tuple("↩↑⤴^"), re.compile(r"\w")
+_LISTS, _MAX_DIGITS = words_in("ol ul menu dir"), 6
 _HEADINGS = words_in("h1 h2 h3 h4 h5 h6")
 _MAX_CANDIDATES = 3  # for the main content
 _LINE, _CELL = words_in("dd dt li option tr"), words_in("td th")
@@ -71,14 +75,14 @@ def html_text(page: str) -> Extracted:
     r"""Return the main content of a page, with its title, links and headings.
 
     The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body.
-    Block elements become paragraphs, separated by an empty line; list items and table rows become lines, those of data
-    with the names of their columns. Scripts, styles, menus, lines of links such as "next | previous", buttons and
-    hidden elements are left out; entities are decoded. The title is `<title>`, else the first `<h1>`, else empty. Link
-    targets are as written, from the content.
+    Block elements become paragraphs, separated by an empty line; list items, with their marks, and table rows become
+    lines, those of data with the names of their columns. Scripts, styles, menus, lines of links such as "next |
+    previous", buttons and hidden elements are left out; entities are decoded. The title is `<title>`, else the first
+    `<h1>`, else empty. Link targets are as written, from the content.
 
     >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
     >>> page.title, page.text, page.links
-    ('A & B', 'One!\n\nTwo\nThree', ['c#d'])
+    ('A & B', 'One!\n\n- Two\n- Three', ['c#d'])
     """
     from selectolax.lexbor import LexborHTMLParser
 
@@ -97,9 +101,9 @@ def html_text(page: str) -> Extracted:
     return replace(whole, title=title)
 
 
-def _walk(root: LexborNode) -> Extracted:
+def _walk(root: LexborNode, *, has_marks: bool = True) -> Extracted:
     """Return the text below a node, its links and headings, without recursion, because pages nest without limit."""
-    page = _Page()
+    page = _Page(has_marks)
     node = root
     while True:
         child = node.first_child if page.enter(node) else None
@@ -115,7 +119,7 @@ def _walk(root: LexborNode) -> Extracted:
 class _Page:
     """Text written so far, and the line breaks due before the next word."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_marks: bool) -> None:
         self.parts: list[str] = []
         self.links: list[str] = []
         self.due = 2  # line ends
@@ -127,6 +131,10 @@ class _Page:
         self.line = (0, 0)  # parts and links before the current line
         self.heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
         self.in_heading = False
+        self.lists: list[tuple[int, str]] = []  # the next number of each open list, and the form of its numbers
+        self.mark = ""  # of an item that has no text yet
+        self.has_marks = has_marks
+        self.caption: tuple[int, int] | None = None  # characters and parts before the open caption
         self.records: list[Record] = []
         self.types = TableTypes()
 
@@ -144,10 +152,12 @@ class _Page:
             self.in_heading, self.heading = True, None
             return True
         if tag == "a" and (target := node.attributes.get("href")):
-            if self.in_heading and target.startswith("#") and not any(map(str.isalnum, node.text())):
-                return False  # the sign of a link to the heading itself
+            sign = node.text().strip()
+            if target.startswith("#") and (sign[:1] in _BACK if not self.in_heading else not _WORD.search(sign)):
+                return False  # a link to the heading itself, or from a note back to its mark
             self.links.append(target)
         self._break(tag)
+        self._open(node, tag)
         if tag == "sup" and not self.verbatim and self.parts and not self.due:
             self._write(raised(self.parts[-1], node.text()))
             return False
@@ -158,39 +168,69 @@ class _Page:
 
     def _text_of(self, node: LexborNode) -> str:
         """Return the text of a cell in one line; its links are those of the page."""
-        cell = _walk(node)
+        cell = _walk(node, has_marks=False)
         self.links += cell.links
         return cell_text(cell.text)
 
     def _write_table(self, table: Table) -> None:
-        title = self.headings[-1].title if self.headings else ""
+        heading = self.headings[-1].title if self.headings else ""
         self.before = len(self.links)
+        self.types.begin()
         for item in chain([Note(0, [table.title])], table.items()):
             if isinstance(item, Note):
                 self._write(item.text)
             else:
-                text, record = item.sentence(self.types.of(item.head, item.head.title or title))
+                text, record = item.sentence()
                 self._write(text)
+                self.types.add(len(self.records), item.head, item.head.title, heading)
                 self.records.append(record.moved(self.size - len(text)))
             self.due = max(self.due, 1)
 
     def leave(self, node: LexborNode) -> None:
         """Write the end of a node."""
         tag = node.tag or ""
+        if self.caption is not None and _is_caption(node):
+            before, first = self.caption
+            text = "".join(self.parts[first:])
+            start, self.caption = before + len(text) - len(text.lstrip()), None
+            self.types.declared[start] = self.size - len(text) + len(text.rstrip()), text.strip()
         if tag in _HEADINGS:
             if self.heading is not None:
                 start, first = self.heading
                 title = " ".join("".join(self.parts[first:]).split())
                 self.headings.append(Heading(start, int(tag[1]), title))
             self.in_heading, self.heading = False, None
+        if tag in _LISTS and self.lists:
+            self.lists.pop()
         if tag in _PARAGRAPH or tag in _LINE:
             self.verbatim = max(0, self.verbatim - (tag == "pre"))  # a hidden one was never entered
             self._break(tag)
 
+    def _open(self, node: LexborNode, tag: str) -> None:
+        """Begin a list, an item or a caption."""
+        if tag in _LISTS:
+            self.lists.append(_first_number(node))
+        elif tag == "li":
+            self._begin_item(node)
+        if _is_caption(node):
+            self.caption = self.size, len(self.parts)
+
+    def _begin_item(self, node: LexborNode) -> None:
+        """Prepare the mark of an item of a list: a dash, or its number."""
+        number, form = self.lists[-1] if self.lists else (0, "")
+        if form:
+            value = node.attributes.get("value") or ""
+            number = int(value) if value.isdecimal() and len(value) < _MAX_DIGITS else number
+            self.lists[-1] = number + 1, form
+        label = f"{list_number(number, form)}. " if form else "- "
+        self.mark = "  " * (len(self.lists) - 1) + label
+
     def _break(self, tag: str) -> None:
         if not self.due:
             self.before = len(self.links)
-        if tag in _PARAGRAPH:
+        if self.lists and (tag == "p" or tag in _LISTS):
+            self.due = max(self.due, 1)  # in an item of a list
+        elif tag in _PARAGRAPH:
             self.due = 2
         elif tag in _LINE:
             self.due = max(self.due, 1)
@@ -212,6 +252,9 @@ class _Page:
             self.line = len(self.parts), self.before
             self._append("\n" * self.due)
             self.due = 0
+        if self.mark and text.strip():
+            text = text if self.in_heading or not self.has_marks else self.mark + text
+            self.mark = ""
         if self.in_heading and self.heading is None and text.strip():
             self.heading = self.size + len(text) - len(text.lstrip()), len(self.parts)
         self._append(text)
@@ -241,10 +284,23 @@ class _Page:
         before = len(text) - len(text.lstrip())
         text = text.strip()
         headings = (h._replace(start=h.start - before) for h in self.headings if h.start >= before)
-        records = tuple(record.moved(-before) for record in self.records)
+        declared = self.types.declared.items()
+        self.types.declared = {start - before: (end - before, title) for start, (end, title) in declared}
+        records = self.types.typed(text, [record.moved(-before) for record in self.records])
         return Extracted(
             text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links, records=records
         )
+
+
+def _first_number(node: LexborNode) -> tuple[int, str]:
+    """Return the first number of a list, and the form of its numbers, "" for dashes."""
+    start = node.attributes.get("start") or "1"
+    form = (node.attributes.get("type") or "1") if node.tag == "ol" else ""
+    return int(start) if start.isdecimal() and len(start) < _MAX_DIGITS else 1, form
+
+
+def _is_caption(node: LexborNode) -> bool:
+    return node.tag == "figcaption" or "caption" in (node.attributes.get("class") or "").lower().split()
 
 
 def _stands(heading: Heading, text: str) -> bool:

@@ -13,21 +13,26 @@ from itertools import accumulate
 
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.formats.parsing.rst_tables import drawn_table
 from graphwright.data.formats.structured import toml_value, yaml_value
+from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.grid import Cell, spread
 from graphwright.data.records.objects import Cell as ObjectCell
 from graphwright.data.records.objects import object_parts
 from graphwright.data.records.record import DOCUMENT, Field, Record
-from graphwright.data.records.table import Note, Table, TableTypes
+from graphwright.data.records.table import Note, Table
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+$")
 _BAR = re.compile(r"(?<!\\)\|")
+_CAPTION = re.compile(  # of Pandoc, and of MultiMarkdown
+    r"(?:[Tt]able)?:[ \t]+(\S.*?)(?:[ \t]*\{[^{}]*\})?$|\[([^\[\]^]{2,300})\](?:\[[^\[\]]*\])?$"
+)
 _BOLD = re.compile(r"(\*\*|__)\S.*\1")
 _NO_TEXT = re.compile(  # an underline, a rule, or the definition of a reference
-    r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
+    r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
 )
 _QUOTE = re.compile(r"(?: {0,3}> ?)+")
 _SETTING = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S.*)", re.MULTILINE)  # in front matter that is no YAML
@@ -47,7 +52,7 @@ _TARGET = re.compile(  # the target of a link, or of a reference definition
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^<>\s]{1,1000})>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}(?:\s[^<>\n]{0,1000})?/?>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_NOTE = re.compile(r"\[\^[^\[\]\s]{1,100}\](?!:)")
+_NOTE, _NOTE_TEXT = re.compile(r"\[\^([^\[\]\s]{1,100})\]"), re.compile(r"^ {0,3}\[\^([^\[\]\s]{1,100})\]:[ \t]+")
 _STARS = re.compile(r"(?<!\\)(\*{1,3}|~~)(?=\S)([^*~\n]{1,1000})(?<=[^\s\\])\1")
 _UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_\n]{1,1000})(?<=[^\s\\])\1(?!\w)")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
@@ -86,11 +91,12 @@ def markdown_text(source: str) -> Extracted:
     before = len(text) - len(text.lstrip("\n"))
     starts = list(accumulate((len(line) + 1 for line in page.lines), initial=-before))
     headings = tuple(heading._replace(start=starts[heading.start]) for heading in page.headings if heading.title)
-    records = (
-        *((Record(DOCUMENT, tuple(fields), 0, 0),) if fields else ()),
-        *(record.moved(starts[line]) for line, record in page.rows),
-    )
-    return Extracted(text.strip("\n"), title, headings=headings, metadata=settings, links=page.targets, records=records)
+    text = text.strip("\n")
+    for line, caption in page.captions.items():
+        page.types.declared[starts[line]] = starts[line] + len(page.lines[line]), caption
+    rows = page.types.typed(text, [record.moved(starts[line]) for line, record in page.rows])
+    records = (*((Record(DOCUMENT, tuple(fields), 0, 0),) if fields else ()), *rows)
+    return Extracted(text, title, headings=headings, metadata=settings, links=page.targets, records=records)
 
 
 def _front_matter(source: str) -> tuple[list[Field], str]:
@@ -117,6 +123,7 @@ class _Text:
         self.headings: list[Heading] = []
         self.rows: list[tuple[int, Record]] = []
         self.types = TableTypes()
+        self.captions: dict[int, str] = {}  # by line
         self.targets: list[str] = []
 
     def read(self, lines: list[str]) -> None:
@@ -131,9 +138,12 @@ class _Text:
             else:
                 if "](" in line or "]:" in line:
                     self.targets.extend(_targets(line))
-                if number >= table_end and (table := _table(lines, number) if "|" in line else []):
-                    self._add_table(table)
-                    table_end = number + len(table) + 1
+                if number >= table_end and (rows := _table(lines, number) if "|" in line else []):
+                    self._add_table(Table(spread(rows), header=1))
+                    table_end = number + len(rows) + 1
+                elif number >= table_end and (drawn := drawn_table(lines, number) if line[:1] == "+" else None):
+                    self._add_table(drawn[0])
+                    table_end = drawn[1]
                 elif number >= table_end:
                     self._add(line, lines[number + 1] if number + 1 < len(lines) else "")
 
@@ -144,6 +154,7 @@ class _Text:
             self.lines += [""] * bool(before)
             return
         line = _QUOTE.sub("", line, count=1) if line.lstrip().startswith(">") else line
+        line = _NOTE_TEXT.sub(r"[\1] ", line, count=1) if "[^" in line else line
         heading = _HEADING.match(line)
         if heading or (_UNDERLINE.match(after) and not before):
             title = _inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip()
@@ -152,15 +163,19 @@ class _Text:
             self.headings.append(Heading(len(self.lines), level, title))
             self.lines += title, ""
         elif not (_NO_TEXT.match(line) or ("|" in line and _TABLE_RULE.match(line))):
-            self.lines.append(_inline(line))
+            if caption := _CAPTION.match(line):
+                self.captions[len(self.lines)] = _inline(caption[1] or caption[2])
+            self.lines.append(_inline(line.removesuffix("\\").rstrip(" ")))
 
-    def _add_table(self, table: list[list[Cell]]) -> None:
-        title = next((heading.title for heading in reversed(self.headings) if heading.title), "")
-        for item in Table(spread(table), header=1).items():
+    def _add_table(self, table: Table) -> None:
+        heading = next((heading.title for heading in reversed(self.headings) if heading.title), "")
+        self.types.begin()
+        for item in table.items():
             if isinstance(item, Note):
                 self.lines.append(item.text)
             else:
-                text, record = item.sentence(self.types.of(item.head, title))
+                text, record = item.sentence()
+                self.types.add(len(self.rows), item.head, "", heading)
                 self.rows.append((len(self.lines), record))
                 self.lines.append(text)
 
@@ -208,7 +223,7 @@ def _inline(line: str) -> str:
 def _unmarked(text: str) -> str:
     if "[" in text:
         text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: an image may stand in a link
-        text = _NOTE.sub("", text)
+        text = _NOTE.sub(r"[\1]", text)
     if "<" in text:
         text = _TAG.sub("", _AUTOLINK.sub(r"\1", text))
     for marks, pattern in (("*~", _STARS), ("_", _UNDERSCORES)):

@@ -49,9 +49,10 @@ def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -
             _paragraph(node, builder, mark)
             mark = "  " if mark else ""
         elif name == "list":
-            builder.blank()
+            if not mark:
+                builder.blank()
             for item in node:
-                _blocks(item, builder, depth + 1, "- ")
+                _blocks(item, builder, depth + 1, f"  {mark}" if mark.strip() else "- ")
             builder.blank()
         elif name == "table":
             declared = [row for head in outermost(node, "table-header-rows") for row in outermost(head, "table-row")]
@@ -65,6 +66,8 @@ def _paragraph(node: Element, builder: TextBuilder, mark: str) -> None:
     text = _inline(node, notes)
     if mark and text.strip():
         builder.line(f"{mark}{text}")
+    elif any(local(child) == "sequence" for child in node):
+        builder.caption(text)
     else:
         builder.block(text)
     for note in notes:

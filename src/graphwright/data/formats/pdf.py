@@ -19,6 +19,10 @@ from graphwright.text.places import Places
 _MAX_CHARACTERS = 1_000_000  # of a page
 _CELL_GAP = 1.0  # between two cells of a table, in heights of a line
 _HYPHENS = dict.fromkeys((0x02, 0xFFFE), "-")  # as pdfium marks a hyphen at a line's end, which it leaves out
+_RAISED = {ord(plain): ord(raised) for plain, raised in zip("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻", strict=True)}
+_DIGITS, _SPACES = re.compile("[0-9+−-]+"), re.compile(r"[\r\n \xa0]*")
+_SMALLER, _HIGHER = 0.85, 0.15  # of the height of the character before a raised one
+_WORD_GAP, _NO_SPACE = 1.0, 0x200B  # points between two words on a line; a sign that is left out
 _BREAKS = frozenset((10, 13, *_HYPHENS))
 _BOLD = 600  # weight of a font
 _BOLD_NAME = re.compile(rb"bold|black|heavy", re.IGNORECASE)
@@ -109,6 +113,7 @@ def _lines(page: Any) -> list[Line]:
         handle = text_page.raw
         codes = [pdfium.FPDFText_GetUnicode(handle, at) for at in range(count)]
         reader = _Reader(page, handle)
+        reader.mark_raised(codes)
         lines, first = [], 0
         for at, code in enumerate([*codes, 10]):
             if code in _BREAKS:
@@ -143,6 +148,39 @@ class _Reader:
     def _shown(self, x: float, y: float) -> tuple[int, int]:
         self.pdfium.FPDF_PageToDevice(self.page, 0, 0, UNIT, UNIT, 0, x, y, self.x, self.y)
         return self.x.value, self.y.value
+
+    def mark_raised(self, codes: list[int]) -> None:
+        """Replace digits that stand smaller and higher than the text before or after them by raised ones.
+
+        pdfium ends a line after them, which goes on.
+        """
+        text = "".join(map(chr, codes))
+        for run in _DIGITS.finditer(text):
+            first, end = run.span()
+            base = first - 1 if first and codes[first - 1] > ord(" ") else first
+            after = _SPACES.match(text, end).end()  # type: ignore[union-attr]
+            is_first = not first or codes[first - 1] in _BREAKS
+            is_cut = end < after and codes[end] in _BREAKS
+            before_text = after < len(codes) and (is_cut or is_first) and self._is_raised(end - 1, after)
+            if end - 1 > base and self._is_raised(end - 1, base):
+                first = next((at + 1 for at in range(end - 2, base, -1) if not self._is_raised(at, base)), base + 1)
+            elif not (before_text and is_first):
+                continue
+            codes[first:end] = [_RAISED[code] for code in codes[first:end]]
+            if is_cut and before_text:
+                gap = self._extent(after)[2] - self._extent(end - 1)[3]
+                codes[end:after] = [ord(" ") if gap > _WORD_GAP else _NO_SPACE] * (after - end)
+
+    def _is_raised(self, at: int, base: int) -> bool:
+        """Return whether a character is smaller than another on its line, and stands higher."""
+        (bottom, top, *_), (lowest, highest, *_) = self._extent(at), self._extent(base)
+        height = highest - lowest
+        return top - bottom < _SMALLER * height and lowest + _HIGHER * height < bottom < highest
+
+    def _extent(self, at: int) -> tuple[float, float, float, float]:
+        """Return the bottom, the top, the left and the right of a character, in points."""
+        self.pdfium.FPDFText_GetLooseCharBox(self.text_page, at, self.rectangle)
+        return self.rectangle.bottom, self.rectangle.top, self.rectangle.left, self.rectangle.right
 
     def line(self, codes: list[int], start: int, end: int) -> Line | None:
         """Return characters `start` to `end` as a line, divided where the gaps are wide; None if they are blank."""

@@ -81,7 +81,7 @@ def _cells(row: Any) -> list[Cell]:
 def _text(frame: Any) -> str:
     """Return the paragraphs of a frame as lines; those of lower levels as items of a list."""
     lines = ((paragraph.level, paragraph.text.replace("\v", "\n").strip()) for paragraph in frame.paragraphs)
-    return "\n".join(f"{'- ' if level else ''}{line}" for level, line in lines if line)
+    return "\n".join(f"{'  ' * (level - 1)}{'- ' if level else ''}{line}" for level, line in lines if line)
 
 
 _SUFFIXES = (".pptx", ".pptm", ".ppsx", ".ppsm")

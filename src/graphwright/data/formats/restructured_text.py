@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
+from graphwright.data.formats.parsing.rst_tables import directive_table, drawn_table
+from graphwright.data.records.table import Table
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
-_TABLE_RULE = re.compile(r"\s*(?:[+][-=+ ]+[+]|=+(?: +=+)+)\s*$")
 _DIRECTIVE = re.compile(r"\s*\.\. (?:\|[^|\n]{1,100}\| )?([A-Za-z][\w:+.-]{0,60})::[ \t]*(.*)$")
 _EXPLICIT = re.compile(r"\s*\.\.(?:\s|$)")
 _TARGET = re.compile(r"\s*\.\. _[^:\n]{1,200}: *(\S*)")
@@ -19,7 +21,10 @@ _REFERENCE = re.compile(r"`([^`\n]{1,500})`(?:__?)?")
 _LITERAL = re.compile(r"``([^`\n]{1,500})``")
 _STRONG = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]{1,500})(?<=\S)\1(?![\w*])")
 _SUBSTITUTION = re.compile(r"\|([^|\s][^|\n]{0,100})\|_{0,2}")
+_NOTE = re.compile(r"(\[[#*]?[\w.-]{0,100}\])_(?!\w)")
+_LINE_MARK = re.compile(r"^\s*\|(?: |$)")
 _TARGET_IN_ROLE = re.compile(r"\s*<[^<>]{0,500}>$")
+_TABLES = ("table", "list-table", "csv-table")
 _NO_TEXT = frozenset(
     re.findall(
         r"\S+",
@@ -63,10 +68,37 @@ class _Reader:
                     style, title, number = heading
                     level = self.styles.setdefault(style, len(self.styles) + 1)
                     self.builder.heading(_inline(title, self.links), level)
+                elif table := drawn_table(self.lines, number - 1):
+                    drawn, number = table
+                    self._table(drawn)
+                elif (match := _DIRECTIVE.match(line)) and match[1] in _TABLES:
+                    number = self._table_directive(match, indent, number)
                 elif _EXPLICIT.match(line):
                     self._explicit(line, indent)
                 else:
                     self._line(line, indent)
+
+    def _table(self, table: Table, title: str = "") -> None:
+        rows = (row._replace(cells=[_inline(text, self.links) for text in row.cells]) for row in table.rows)
+        self.builder.table(replace(table, rows=rows, title=title))
+
+    def _table_directive(self, match: re.Match[str], indent: int, number: int) -> int:
+        """Read a directive of a table, whose title is the caption; return the number of the line after it."""
+        title = _inline(match[2], self.links)
+        self.builder.block(title)
+        end = number
+        while end < len(self.lines) and _indent(self.lines[end], indent + 1) > indent:
+            end += 1
+        lines = self.lines[number:end]
+        if match[1] == "table":
+            begin = next((at for at, line in enumerate(lines) if line.strip() and not _FIELD.match(line)), end - number)
+            drawn = drawn_table(lines, begin) if begin < len(lines) else None
+            table = drawn[0] if drawn else None
+        else:
+            table = directive_table(match[1], lines)
+        if table is not None:
+            self._table(table, title)
+        return end
 
     def _explicit(self, line: str, indent: int) -> None:
         """Read a directive, a link target, a footnote or a comment."""
@@ -86,8 +118,8 @@ class _Reader:
         if field and (not self.builder.text or indent):
             if field[2] and not self.builder.text:
                 self.metadata[field[1].lower()] = field[2]
-        elif not (_TABLE_RULE.match(line) or (len(line) >= 4 and _ADORNMENT.match(line))):
-            self.builder.line(_inline(_row(line), self.links))
+        elif not (len(line) >= 4 and _ADORNMENT.match(line)):
+            self.builder.line(_inline(_LINE_MARK.sub("", line, count=1), self.links))
 
 
 def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:
@@ -105,9 +137,9 @@ def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:
     return None
 
 
-def _row(line: str) -> str:
-    """Return a line of a grid table with bars between its cells only."""
-    return line.strip().strip("|").strip() if line.lstrip().startswith("|") and line.endswith("|") else line
+def _indent(line: str, blank: int) -> int:
+    """Return the indentation of a line; `blank` for an empty one."""
+    return len(line) - len(line.lstrip()) if line.strip() else blank
 
 
 def _inline(text: str, links: list[str]) -> str:
@@ -119,7 +151,7 @@ def _inline(text: str, links: list[str]) -> str:
         text = "".join(parts)
     elif "*" in text or "|" in text:
         text = _unmarked(text, links)
-    return text
+    return _NOTE.sub(r"\1", text) if "]_" in text else text
 
 
 def _unmarked(text: str, links: list[str]) -> str:

@@ -14,11 +14,12 @@ from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
 from graphwright.data.read_options import ReadOptions
+from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
 from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object, with_rows
 from graphwright.data.records.read import field_names, json_objects, json_value, links_of, read_records
 from graphwright.data.records.record import Field, Record, file_type
-from graphwright.data.records.table import Note, TableTypes
+from graphwright.data.records.table import Note
 from graphwright.errors import DataError
 from graphwright.text.characters import clean
 

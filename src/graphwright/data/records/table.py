@@ -89,26 +89,6 @@ class Row(NamedTuple):
         return "".join((*parts, end)), Record(type, tuple(fields), 0, size + len(end), self.is_copy)
 
 
-class TableTypes:
-    """Types of the records of tables: the title of a table, with a number where another one has other columns."""
-
-    def __init__(self) -> None:
-        self._heads: dict[str, list[tuple[str, ...]]] = {}
-
-    def of(self, head: Head, title: str) -> str:
-        """Return the type of the records of a table below a title.
-
-        >>> types = TableTypes()
-        >>> [types.of(Head(names), "Rivers") for names in (("name", "km"), ("name", "source"), ("name", "km"))]
-        ['Rivers', 'Rivers 2', 'Rivers']
-        """
-        heads = self._heads.setdefault(title, [])
-        if head.names not in heads:
-            heads.append(head.names)
-        number = heads.index(head.names) + 1
-        return f"{title} {number}" if number > 1 and title else title
-
-
 @dataclass(frozen=True)
 class Table:
     """A table as it is read: the rows of its grid, and what its file says about them.

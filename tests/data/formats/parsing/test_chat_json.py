@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import make_archive
 from typing import Any
 
 import pytest
@@ -120,8 +121,10 @@ def test_read_documents_slack_people_are_named_by_their_file(tmp_path: Path) -> 
     (tmp_path / "general" / "2026-01-01.json").write_text(json.dumps(messages))
     people = [{"id": "U1", "name": "ines", "profile": {"real_name": "Ines Dahl"}}, {"id": "U2", "name": "marek"}]
     (tmp_path / "users.json").write_text(json.dumps(people))
-    document = next(document for document in read_documents([tmp_path], print) if "general" in document.id)
-    assert document.text.endswith("Ines Dahl (17:00): Hi @Ines Dahl.\nmarek (17:00): Hi @Ines Dahl.")
+    archive = Path(make_archive(str(tmp_path.with_name("export")), "zip", tmp_path))
+    for place in (tmp_path, archive):
+        document = next(document for document in read_documents([place], print) if "general" in document.id)
+        assert document.text.endswith("Ines Dahl (17:00): Hi @Ines Dahl.\nmarek (17:00): Hi @Ines Dahl.")
 
 
 def test_chat_of_messenger_bytes_written_as_characters_are_repaired() -> None:

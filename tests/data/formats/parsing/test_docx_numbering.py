@@ -34,7 +34,7 @@ def test_read_documents_numbers_counted_by_word_are_text(tmp_path: Path) -> None
     [read] = read_documents([tmp_path], print)
     assert read.text.split("\n") == [
         "1. Term", "1.1 It begins in May.", "1.2 Either party may end it:", "(a) at once, or", "(b) in time.",
-        "2. Fees", "2.1 They are due.", "- In euros",
+        "2. Fees", "2.1 They are due.", "      - In euros",
     ]  # fmt: skip
     numbers = [record.fields[0].text for record in read.records if record.type == "clause"]
     assert numbers == ["1", "1.1", "1.2", "1.2(a)", "1.2(b)", "2", "2.1"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from graphwright.text.numerals import roman
+from graphwright.text.numerals import list_number
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MAX_LEVELS = 9
@@ -50,9 +50,19 @@ class Numbering:
         def shown(match: re.Match[str]) -> str:
             at = int(match[1]) - 1
             known = levels.get(at)
-            return "" if known is None else _written(counts[at] or known.first, known.form)
+            return "" if known is None else list_number(counts[at] or known.first, known.form)
 
         return re.sub(r"%([1-9])", shown, levels[level].text).strip()
+
+    def depth(self, paragraph: Any, label: str) -> int:
+        """Return how deep an item with a label lies, from 0: by a style such as "List Bullet 2"; a bullet by its level.
+
+        A number such as 4.2 says it itself.
+        """
+        style = self.styles.get(value_of(paragraph.find(f"{W}pPr/{W}pStyle")))
+        name = "" if style is None else value_of(style.find(f"{W}name"))
+        by_style = int(name[-1]) - 1 if name.startswith("List ") and name[-1] in "2345" else 0
+        return max(self._place(paragraph)[1] if label == "-" else 0, by_style)
 
     def _place(self, paragraph: Any) -> tuple[str, int]:
         """Return the list and the level of a paragraph, by itself or by its style and those that it is based on."""
@@ -79,17 +89,3 @@ def _level(node: Any) -> tuple[int, _Level]:
 def value_of(node: Any) -> str:
     """Return the attribute `val` of an element, "" for none."""
     return "" if node is None else node.get(f"{W}val", "")
-
-
-def _written(number: int, form: str) -> str:
-    """Return a number in a form of Word.
-
-    >>> _written(4, "decimal"), _written(28, "lowerLetter"), _written(14, "upperRoman"), _written(4, "decimalZero")
-    ('4', 'bb', 'XIV', '04')
-    """
-    written = f"{number:02}" if form == "decimalZero" else str(number)
-    if form.endswith("Letter"):
-        written = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif form.endswith("Roman"):
-        written = roman(number).lower()
-    return written.upper() if form.startswith("upper") else written

@@ -118,12 +118,11 @@ class _Writer:
         if self.table is None:
             return
         rows, table, self.table = self.table.rows, self.table.table(), None
-        title = self.builder.table_title()
-        self.builder.blank()
+        self.builder.begin_table()
         for item in table.items():
             row = rows[item.number]
             self._begin(row.page)
-            self.builder.box(self.builder.row(item, title), _around(row.lines))
+            self.builder.box(self.builder.row(item), _around(row.lines))
         self.builder.blank()
         self.before, self.open = None, ""
 
