@@ -103,8 +103,10 @@ class Facts:
 
     def _stated(self) -> tuple[str, ...]:
         own = set(self.columns.own.values())
-        stated = [name for number, name in enumerate(self.columns.relations) if number not in own]
-        return tuple(dict.fromkeys([*stated, *(() if self.records is None else self.records.names)]))
+        stated = [number for number in np.unique(self.columns.relation).tolist() if number not in own]
+        names = self.columns.relations.take(stated)
+        fields = [] if self.records is None else self.records.names.take(np.unique(self.records.name))
+        return tuple(dict.fromkeys([*names, *fields]))
 
     def relation(self, name: str) -> RelationFacts:
         """Return the facts of a relation or field, in the order of their numbers; none for an unknown name."""
