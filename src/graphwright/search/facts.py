@@ -23,6 +23,7 @@ from graphwright.search.name_index import NameIndex, name_index_of
 from graphwright.search.relation_facts import RelationFacts
 from graphwright.search.relation_names import TYPES, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.statement_times import Period, statement_times_of
 from graphwright.text.names import normal_form
 from graphwright.text.values import TypedValues
 
@@ -119,6 +120,16 @@ class Facts:
         an even sample.
         """
         return values_of(self, name, positions)
+
+    def hold(self, numbers: Ints, date: str) -> NDArray[np.bool_]:
+        """Return which facts, by their numbers, hold at some time of a date, or "now"; all that have no dates do."""
+        times, edges = statement_times_of(self.columns), len(self.columns.heads)
+        if times is None or self.records is None:
+            return np.ones(len(numbers), bool)
+        holding = times.at(Period.of(date))
+        of_edges, of_records = times.edges(holding, edges), np.ones(len(self.records), bool)
+        of_records[times.records[~holding]] = False
+        return np.concatenate((of_edges, of_records[self.records.record]))[numbers]
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import permutations
 from typing import NamedTuple
 
@@ -35,6 +36,15 @@ class Period(NamedTuple):
 
     first: float
     last: float
+
+    @classmethod
+    def of(cls, text: str) -> Period:
+        """Return the period of a date, or of "now": today.
+
+        >>> Period.of("2019")
+        Period(first=2019.0, last=2020.0)
+        """
+        return cls(*years_of(date.today().isoformat() if text == "now" else text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +105,7 @@ def statement_times_of(columns: Columns) -> StatementTimes | None:
     return _cache.get(columns, "times of statements", lambda: _times(columns))
 
 
-def columns_as_of(columns: Columns, date: str) -> tuple[Columns, Ints]:
+def columns_as_of(columns: Columns, day: str) -> tuple[Columns, Ints]:
     """Return the columns of a graph with only the statements that hold at a date, and the edges that are left.
 
     Nodes keep their numbers. A month or a year means its end.
@@ -103,7 +113,7 @@ def columns_as_of(columns: Columns, date: str) -> tuple[Columns, Ints]:
     times, edges = statement_times_of(columns), len(columns.heads)
     if times is None or columns.records is None:
         return columns, np.arange(edges)
-    holding = times.as_of(Period(*years_of(date)))
+    holding = times.as_of(Period.of(day))
     kept = np.flatnonzero(times.edges(holding, edges))
     is_kept = np.ones(len(columns.records), bool)
     is_kept[times.records[~holding]] = False
@@ -112,12 +122,12 @@ def columns_as_of(columns: Columns, date: str) -> tuple[Columns, Ints]:
     return replace(columns, **parts, records=columns.records.chosen(is_kept)), kept
 
 
-def snapshot_as_of(snapshot: Snapshot, date: str) -> Snapshot:
+def snapshot_as_of(snapshot: Snapshot, day: str) -> Snapshot:
     """Return the snapshot of an imported graph with only the statements that hold at a date.
 
     Names, and vectors of the texts of nodes, stay as they are.
     """
-    columns, kept = columns_as_of(snapshot.graph.columns, date)
+    columns, kept = columns_as_of(snapshot.graph.columns, day)
     triples = snapshot.triples
     if triples is not None:
         rows = np.arange(len(triples.vectors), dtype=np.int32) if triples.row_of is None else np.asarray(triples.row_of)
