@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from itertools import permutations
 from typing import NamedTuple
 
@@ -79,16 +80,24 @@ class StatementTimes:
         holds[self.edge[holding[self.statement]]] = True
         return holds
 
-    def newest(self, edges: Ints) -> Floats:
-        """Return the latest beginning of the statements of each edge, -inf for one without dates."""
+    @cached_property
+    def _by_edge(self) -> tuple[Ints, Ints]:
+        """The edges in order, and the statement of each."""
         order = np.argsort(self.edge, kind="stable")
-        first, last = (np.searchsorted(self.edge[order], edges, side) for side in ("left", "right"))  # type: ignore[call-overload]
-        starts = self.first[self.statement[order]]
-        return np.array([starts[a:b].max(initial=-np.inf) for a, b in zip(first, last, strict=True)])
+        return self.edge[order], self.statement[order]
+
+    def of_edge(self, edge: int) -> Ints:
+        """Return the statements that an edge makes."""
+        edges, statements = self._by_edge
+        return statements[np.searchsorted(edges, edge) : np.searchsorted(edges, edge, side="right")]
+
+    def since(self, edge: int) -> float:
+        """Return the latest beginning of the statements of an edge, -inf where they have no dates."""
+        return float(self.first[self.of_edge(edge)].max(initial=-np.inf))
 
     def label(self, records: RecordColumns, edge: int) -> str:
         """Return the dates of the statements of an edge with the names of their fields."""
-        return "; ".join(filter(None, (self._label(records, at) for at in self.statement[self.edge == edge].tolist())))
+        return "; ".join(filter(None, (self._label(records, at) for at in self.of_edge(edge).tolist())))
 
     def _label(self, records: RecordColumns, statement: int) -> str:
         first, last = np.searchsorted(records.record[self.fields], self.records[statement] + np.array((0, 1)))

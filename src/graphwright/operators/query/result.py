@@ -144,7 +144,7 @@ def result_of(query: Query, facts: Facts) -> QueryResult:
 
 
 def _dates(dated: list[tuple[float, str]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the dates of things as their statements have them, and their order, the newest first; both may be empty."""
+    """Return the dates of things as statements have them, and their order, the newest first; both may be empty."""
     if len({since for since, _ in dated}) < 2:
         return (), ()
     order = sorted(range(len(dated)), key=lambda at: -dated[at][0])

@@ -58,8 +58,7 @@ class Support:
         found = dict(zip(things.tolist(), undated, strict=True))
         for end, edge in zip(pairs.ends[is_edge].tolist(), facts[is_edge].tolist(), strict=True):
             if end in found:
-                since = float(times.newest(np.array([edge]))[0])
-                found[end] = max(found[end], (since, times.label(records, edge)))
+                found[end] = max(found[end], (times.since(edge), times.label(records, edge)))
         return [found[thing] for thing in things.tolist()]
 
     def of_first(self, query: q.Query, limit: int) -> tuple[Supported, ...]:
