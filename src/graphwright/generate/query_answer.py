@@ -82,10 +82,21 @@ def computed_answer(state: State) -> Answer:
     assert state.query is not None and state.query.result is not None
     asked, result = state.query, state.query.result
     short, more = _short(state.graph, result), len(result.things) - len(result.support)
-    names = ", ".join(short[:_LISTED]) + (", …" if result.is_set and len(result.things) > _LISTED else "")
+    shown = short
+    if result.newest:
+        shown = tuple(f"{name} ({date})" if date else name for name, date in _named(state.graph, result))
+    names = ", ".join(shown[:_LISTED]) + (", …" if result.is_set and len(result.things) > _LISTED else "")
     cited = "".join(f"[{number}]" for number in range(1, len(result.citations) + 1))
     parts = (names, f"({asked.words})", cited, f"and {more:,} more" if cited and more > 0 else "")
     return Answer(" ".join(filter(None, parts)), short, result.citations)
+
+
+def _named(graph: Graph, result: QueryResult) -> list[tuple[str, str]]:
+    """Return the names of the things that are found with the dates of their statements, the newest first."""
+    nodes, dates = len(graph.columns.kinds), result.dates or [""] * len(result.names)
+    shown = [shown_name(graph, id) if id < nodes else "" for id in result.things[: len(result.names)].tolist()]
+    named = [(name or other, date) for name, other, date in zip(shown, result.names, dates, strict=True)]
+    return list(dict.fromkeys([named[at] for at in result.newest] or named))
 
 
 def _short(graph: Graph, result: QueryResult) -> tuple[str, ...]:
@@ -93,9 +104,7 @@ def _short(graph: Graph, result: QueryResult) -> tuple[str, ...]:
     if result.is_empty:
         return ("none",)
     if result.is_set:
-        nodes = len(graph.columns.kinds)
-        named = zip(result.things.tolist(), result.names, strict=False)
-        return tuple(dict.fromkeys(shown_name(graph, id) if id < nodes else name for id, name in named))
+        return tuple(dict.fromkeys(name for name, _ in _named(graph, result)))
     if isinstance(result.value, bool):
         return ("yes" if result.value else "no",)
     return (f"{result.value} {result.unit}".strip(),)

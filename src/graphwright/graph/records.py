@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,14 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.type)
+
+    def chosen(self, mask: NDArray[np.bool_]) -> RecordColumns:
+        """Return the records that a mask chooses; their texts keep their numbers."""
+        fields = mask[self.record]
+        number = np.cumsum(mask, dtype=np.int32) - np.int32(1)
+        of_records = {name: getattr(self, name)[mask] for name in ("type", "chunk", "span", "is_copy")}
+        of_fields = {name: getattr(self, name)[fields] for name in ("name", "text", "field_span", "node")}
+        return replace(self, **of_records, **of_fields, record=number[self.record[fields]])
 
     def fields_of(self, chunks: NDArray[np.int64]) -> Iterator[tuple[str, str, int, int]]:
         """Yield type, name and span in the document of each field of the records that begin in passages."""

@@ -14,6 +14,7 @@ from graphwright.models.protocols import NamedEncoder
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot
+from graphwright.search.statement_times import snapshot_as_of
 from graphwright.search.versions import versions_of
 from graphwright.store.digests import id_digest
 from graphwright.store.layout import IndexLayout
@@ -100,7 +101,10 @@ class SnapshotReader:
         return False
 
     def filtered(self, filter: Filter) -> Snapshot:
-        """Return the snapshot of an index with only the documents that pass a filter, built in memory."""
+        """Return the snapshot of an index with only the documents that pass a filter, built in memory.
+
+        An imported graph is left out, unless the filter is a date alone: then it has the statements that hold at it.
+        """
         whole = self.snapshot()
         # Documents, metadata and revision of the same commit.
         with self._store.consistent() as store:
@@ -114,10 +118,11 @@ class SnapshotReader:
             passages = whole.graph.passages
             published = set() if passages is None else set(passages.documents)
             ids = [id for id in filter.passing(documents) if id in published and id not in later]
-            if not ids:
+            imported = self._imported_at(whole, filter.date_alone)
+            if not ids and imported is None:
                 raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(documents)}")
-            part = self._part(store, ids, whole)
-        if whole.imported is not None:
+            part = self._part(store, ids, whole, imported=imported)
+        if whole.imported is not None and imported is None:
             part = replace(part, about={**part.about, "without graph": True})
         with self._lock:
             self._filtered[key] = part
@@ -160,6 +165,13 @@ class SnapshotReader:
                 imported = open_snapshot(imported_folder, self._encoder) if imported_folder.is_dir() else None
                 self._rest = (name, hidden), self._part(store, ids, snapshot, snapshot.about["revision"], imported)
         return self._rest[1]
+
+    def _imported_at(self, whole: Snapshot, date: str | None) -> Snapshot | None:
+        """Return the imported graph with the statements that hold at a date; None without one, and without a date."""
+        if date is None or (whole.graph.passages is not None and whole.imported is None):
+            return None
+        is_alone = whole.graph.passages is None
+        return snapshot_as_of(whole if is_alone else open_snapshot(self._layout.imported, self._encoder), date)
 
     def _part(
         self, store: Store, ids: Iterable[str], known: Snapshot, revision: int = 0, imported: Snapshot | None = None

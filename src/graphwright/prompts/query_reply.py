@@ -42,11 +42,16 @@ class EverythingStep(BaseModel):
 
 
 class FollowStep(BaseModel):
-    """The things that relations lead to, one after the other."""
+    """The things that relations lead to, one after the other.
+
+    `repeated`: each relation is taken once or more, as to all ancestors. `at`: by statements that hold at this date.
+    """
 
     do: Literal["follow"]
     of: SetNumber
     path: Relations
+    repeated: bool = False
+    at: Name = ""
 
 
 class WhereStep(BaseModel):
@@ -67,6 +72,16 @@ class WhereInStep(BaseModel):
     path: Relations
     compares: Literal["=", "!="]
     other: SetNumber
+
+
+class FieldsStep(BaseModel):
+    """The things with a value at the end of a path that compares so with one at the end of another path."""
+
+    do: Literal["where both"]
+    of: SetNumber
+    path: Relations
+    compares: Literal["=", "!=", ">", ">=", "<", "<="]
+    with_path: Relations
 
 
 class HasStep(BaseModel):
@@ -97,12 +112,17 @@ class PairStep(BaseModel):
 
 
 class ExtremeStep(BaseModel):
-    """The `count` things with the largest or smallest value at the end of a path; no path: the last or first rows."""
+    """The `count` things with the largest or smallest value at the end of a path; no path: the last or first rows.
+
+    `is_rank`: only those with the `count`-th largest. `by_number`: by the number of values.
+    """
 
     do: Literal["largest", "smallest"]
     of: SetNumber
     path: Relations
     count: SetNumber = 1
+    is_rank: bool = False
+    by_number: bool = False
 
 
 class FrequentStep(BaseModel):
@@ -150,6 +170,7 @@ QueryStep: TypeAlias = (
     | FollowStep
     | WhereStep
     | WhereInStep
+    | FieldsStep
     | HasStep
     | CountedStep
     | PairStep

@@ -23,6 +23,7 @@ from graphwright.search.name_index import NameIndex, name_index_of
 from graphwright.search.relation_facts import RelationFacts
 from graphwright.search.relation_names import TYPES, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.statement_times import Period, statement_times_of
 from graphwright.text.names import normal_form
 from graphwright.text.values import TypedValues
 
@@ -103,8 +104,10 @@ class Facts:
 
     def _stated(self) -> tuple[str, ...]:
         own = set(self.columns.own.values())
-        stated = [name for number, name in enumerate(self.columns.relations) if number not in own]
-        return tuple(dict.fromkeys([*stated, *(() if self.records is None else self.records.names)]))
+        stated = [number for number in np.unique(self.columns.relation).tolist() if number not in own]
+        names = self.columns.relations.take(stated)
+        fields = [] if self.records is None else self.records.names.take(np.unique(self.records.name))
+        return tuple(dict.fromkeys([*names, *fields]))
 
     def relation(self, name: str) -> RelationFacts:
         """Return the facts of a relation or field, in the order of their numbers; none for an unknown name."""
@@ -117,6 +120,16 @@ class Facts:
         an even sample.
         """
         return values_of(self, name, positions)
+
+    def hold(self, numbers: Ints, date: str) -> NDArray[np.bool_]:
+        """Return which facts, by their numbers, hold at some time of a date, or "now"; all that have no dates do."""
+        times, edges = statement_times_of(self.columns), len(self.columns.heads)
+        if times is None or self.records is None:
+            return np.ones(len(numbers), bool)
+        holding = times.at(Period.of(date))
+        of_edges, of_records = times.edges(holding, edges), np.ones(len(self.records), bool)
+        of_records[times.records[~holding]] = False
+        return np.concatenate((of_edges, of_records[self.records.record]))[numbers]
 
     @property
     def types(self) -> tuple[str, ...]:

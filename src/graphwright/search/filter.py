@@ -121,7 +121,8 @@ class Filter:
 
     `documents`: ids. `folder`: documents whose id lies in it, as ids of files read from a folder do. `metadata`: values
     by name, compared as texts, numbers or dates (a year or a month means all of it), or a Range, also as a mapping with
-    its fields. `as_of`: a date; documents that are dated later, by their metadata or their records, do not pass.
+    its fields. `as_of`: a date; documents that are dated later, by their metadata or their records, do not pass, nor
+    do statements of an imported graph that do not hold at it.
 
     >>> documents = {"reports/2024/may.md": {"year": "2023", "date": "2023-05-31"}, "b": {"year": "2025"}}
     >>> Filter(folder="reports/2024").passing(documents), Filter(metadata={"year": 2025}).passing(documents)
@@ -182,6 +183,12 @@ class Filter:
         parts += [] if self.folder is None else [f"in the folder {self.folder!r}"]
         conditions = (f"with {name} {v}" if isinstance(v, Range) else f"with {name}={v}" for name, v in self.metadata)
         return " ".join([*parts, *conditions, *([] if self.as_of is None else [f"as of {self.as_of}"])])
+
+    @property
+    def date_alone(self) -> str | None:
+        """The date of `as_of` where it is the only condition."""
+        is_alone = self.documents is None and self.folder is None and not self.metadata
+        return self.as_of if is_alone else None
 
     def passing(self, documents: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Return the ids of the documents that pass; `documents`: the metadata of each, by id.

@@ -131,20 +131,34 @@ class World:
         return next((text for _, text in self.records[thing[1]][1] if text.strip()), "")
 
     def ends(self, thing: Thing, path: q.Path) -> set[tuple[Thing, Thing]]:
-        """Return the last two things of the walks along a path."""
+        """Return the last two things of the walks along a path, a step that is taken several times as one."""
         walks = {(thing, thing)}
-        for name, inverse in path:
-            facts = [(o, s) if inverse else (s, o) for s, r, o in self.known if r == name]
-            walks = {(near, far) for _, end in walks for near, far in facts if near == end}
+        for step in path:
+            walks = {(end, far) for _, end in walks for far in self._far(end, step)}
         return walks
 
+    def _far(self, thing: Thing, step: q.Step) -> set[Thing]:
+        facts = [(o, s) if step.inverse else (s, o) for s, r, o in self.known if r == step.relation]
+        found: set[Thing] = set()
+        level = {thing}
+        for _ in range(step.times or len(facts)):
+            level = {far for near, far in facts if near in level}
+            found |= level
+        return found
+
     def _holds(self, thing: Thing, condition: q.Condition) -> bool:
+        if isinstance(condition, q.Or):
+            return self._holds(thing, condition.first) or self._holds(thing, condition.second)
         ends = {end for _, end in self.ends(thing, condition.path)}
         match condition:
             case q.Has(_, negated):
                 return bool(ends) != negated
             case q.Counted(_, comparison, number):
                 return bool(_compare(comparison, len(ends), number))
+            case q.Fields(_, comparison, other):
+                others = [end for _, end in self.ends(thing, other)]
+                pairs = [self._compared(a, "=" if comparison == "!=" else comparison, b) for a in ends for b in others]
+                return any(pairs) != (comparison == "!=")
             case q.Compare(_, "!=", value):
                 return not any(self._equal(end, value) for end in ends)
             case q.Compare(_, "=", value):
@@ -152,6 +166,11 @@ class World:
             case q.Compare():
                 return any(self._lies(end, condition) for end in ends)
         raise TypeError(condition)
+
+    def _compared(self, first: Thing, comparison: str, second: Thing) -> bool:
+        if comparison == "=" and "record" not in (first[0], second[0]) and first[1].lower() == second[1].lower():
+            return True
+        return (comparison == "=" and first == second) or _lies(self.text(first), comparison, self.text(second))
 
     def _lies(self, end: Thing, condition: q.Compare) -> bool:
         comparison, value = condition.comparison, condition.value
@@ -172,14 +191,19 @@ class World:
 
     def _extreme(self, query: q.Extreme) -> set[Thing]:
         things = self.things(query.things)
-        if not query.path:
-            records = sorted(thing for thing in things if thing[0] == "record")
-            return set(records[-query.count :] if query.largest else records[: query.count])
+        if not query.path and not query.by_number:
+            records = sorted((thing for thing in things if thing[0] == "record"), reverse=query.largest)
+            return set(records[: query.count] if not query.is_rank else records[query.count - 1 : query.count])
         values = [(thing, value) for thing, value in self._amounts(things, query.path)]
+        if query.by_number:
+            values = [(thing, float(len({end for _, end in self.ends(thing, query.path)}))) for thing in things]
         sign = 1 if query.largest else -1
         best: dict[Thing, float] = {}
         for thing, value in values:
             best[thing] = max(best.get(thing, -np.inf), sign * value)
+        if query.is_rank:
+            ranks = sorted(set(best.values()), reverse=True)[query.count - 1 : query.count]
+            return {thing for thing, value in best.items() if value in ranks}
         last = sorted(best.values(), reverse=True)[: query.count]
         return {thing for thing, value in best.items() if value >= last[-1]}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.query import (
+    ANY,
     Aggregate,
     Both,
-    Compare,
     Count,
     Counted,
     Difference,
@@ -17,14 +17,17 @@ from graphwright.operators.query.query import (
     Everything,
     Exists,
     Extreme,
+    Fields,
     Follow,
     Frequent,
     Has,
     Named,
     Neighbour,
     OfType,
+    Or,
     Path,
     Query,
+    Single,
     Where,
 )
 
@@ -55,6 +58,8 @@ def _step(query: Query, steps: list[dict[str, Any]]) -> dict[str, Any]:
             return {"do": "named" if isinstance(query, Named) else "type", **vars(query)}
         case Everything():
             return {"do": "everything"}
+        case Where(things, Or(one, two)):
+            return _step(Either(Where(things, one), Where(things, two)), steps)
         case Where(things, condition):
             return {"of": _add(things, steps), "path": _path(condition.path), **_condition(condition, steps)}
         case Frequent(things, step, largest):
@@ -72,16 +77,19 @@ def _step(query: Query, steps: list[dict[str, Any]]) -> dict[str, Any]:
 def _of_things(query: Query) -> dict[str, Any]:
     match query:
         case Follow(_, step):
-            return {"do": "follow", "path": _path((step,))}
+            return {"do": "follow", "path": _path((step,)), "repeated": step.times == ANY, "at": step.at}
         case Extreme(_, path, largest, count):
-            return {"do": "largest" if largest else "smallest", "path": _path(path), "count": count}
+            own = {"count": count, "is_rank": query.is_rank, "by_number": query.by_number}
+            return {"do": "largest" if largest else "smallest", "path": _path(path), **own}
         case Neighbour(_, offset):
             return {"do": "next row" if offset == 1 else "previous row"}
     return {"do": "count" if isinstance(query, Count) else "exists"}
 
 
-def _condition(condition: Compare | Has | Counted, steps: list[dict[str, Any]]) -> dict[str, Any]:
+def _condition(condition: Single, steps: list[dict[str, Any]]) -> dict[str, Any]:
     match condition:
+        case Fields(_, comparison, other):
+            return {"do": "where both", "compares": comparison, "with_path": _path(other)}
         case Has(_, negated):
             return {"do": "has", "negated": negated}
         case Counted(_, comparison, number):

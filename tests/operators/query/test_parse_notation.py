@@ -9,15 +9,18 @@ from graphwright.errors import OptionError
 from graphwright.operators.query.notation import KEYWORDS, notation
 from graphwright.operators.query.parse_notation import MAX_TOKENS, parse_notation
 from graphwright.operators.query.query import (
+    ANY,
     Aggregate,
     Compare,
     Count,
     Either,
     Extreme,
+    Fields,
     Follow,
     Has,
     Named,
     OfType,
+    Or,
     Query,
     Step,
     Where,
@@ -28,7 +31,8 @@ _NAMES = st.one_of(
     st.text(max_size=5),
 )
 _VALUES = st.one_of(st.sampled_from(("2000", "-3", "1.5", "2024-05-01", "1,5", "12%", "3.", "+1", "12 km")), _NAMES)
-_QUERIES = queries(things(_NAMES, _NAMES, _NAMES, _VALUES), _NAMES)
+_DATES = st.sampled_from(("", "", "now", "2019", "2019-06-01", "May 2019", "1.5.2019"))
+_QUERIES = queries(things(_NAMES, _NAMES, _NAMES, _VALUES, dates=_DATES), _NAMES)
 
 
 @given(_QUERIES)
@@ -52,6 +56,10 @@ def _is(path: str, value: str) -> Compare:
             'a where x = "1" and y = 2 union b where y = 3',
             Either(Where(Where(OfType("a"), _is("x", "1")), _is("y", "2")), Where(OfType("b"), _is("y", "3"))),
         ),
+        ("films where a = 1 or b = 2", Where(OfType("films"), Or(_is("a", "1"), _is("b", "2")))),
+        ("films where budget < spent", Where(OfType("films"), Fields((Step("budget"),), "<", (Step("spent"),)))),
+        ('"Ida".parent+.on@2019', Follow(Follow(Named("Ida"), Step("parent", times=ANY)), Step("on", at="2019"))),
+        ("largest(2nd a by count(b))", Extreme(OfType("a"), (Step("b"),), True, 2, True, True)),
         ('films where title = "say ""hi"""', Where(OfType("films"), _is("title", 'say "hi"'))),
     ],
 )
@@ -64,8 +72,11 @@ def test_parse_notation_typed_text_gives_the_query(text: str, query: Query) -> N
     [
         ("", "at its end: a set"),
         ("films where", "at its end: the name of a relation is expected"),
-        ("films where year > 2000 or year < 1990", "at character 25, 'or': the end"),
-        ("films where status = open", "at character 22, 'open': a value is expected"),
+        ("films where year > 2000 or year < 1990 and color = 1", "at character 40, 'and': conditions with \"or\""),
+        ("films where a = 1 and b = 2 or c = 3", "stand in parentheses"),
+        ("films where status = 'open'", "at character 22"),
+        ('"Ida".works_for@soon', "a date is expected, such as 2019, 2019-06-01 or now"),
+        ('"Ida".parent{2,3}', "a step is taken once or more"),
         ("count(films", r"at its end: '\)' is expected"),
         ('films where name = "Heat', "at character 20, '\"Heat': this cannot be read; the quote is not closed"),
         ("films where [release year > 3", "the bracket is not closed"),

@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 from tests.operators.query.queries import queries, things
 from tests.operators.query.steps import query_reply
 
-from graphwright.operators.query.query import Compare, Count, Counted, Neighbour, OfType, Query, Step, Where
+from graphwright.operators.query.query import (
+    ANY,
+    Compare,
+    Count,
+    Counted,
+    Follow,
+    Neighbour,
+    OfType,
+    Or,
+    Query,
+    Step,
+    Where,
+)
 from graphwright.operators.query.steps_of_reply import StepError, query_of
 from graphwright.prompts.query_reply import QueryReply
 from graphwright.search.facts import Facts
@@ -24,9 +36,21 @@ def made(*steps: dict[str, Any]) -> Query:
     return query_of(QueryReply.model_validate({"computable": True, "steps": steps}), FACTS)
 
 
+def steps_in(value: Any) -> list[Step]:
+    """Return the steps of a part of a query."""
+    parts = vars(value).values()
+    return [part for part in parts if isinstance(part, Step)] + [
+        step for part in parts if isinstance(part, tuple) and not isinstance(part, Step) for step in part
+    ]
+
+
 def writable(value: Any) -> bool:
     """Return whether a step exists for each part of a query."""
     if isinstance(value, Compare) and not isinstance(value.value, str) and value.comparison not in ("=", "!="):
+        return False
+    if isinstance(value, Or) or any(step.times not in (1, ANY) for step in steps_in(value)):
+        return False
+    if not isinstance(value, Follow) and any((step.times, step.at) != (1, "") for step in steps_in(value)):
         return False
     if (isinstance(value, Counted) and value.number < 0) or (isinstance(value, Neighbour) and abs(value.offset) > 1):
         return False

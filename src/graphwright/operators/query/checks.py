@@ -13,7 +13,7 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query.notation import notation
-from graphwright.operators.query.query import Compare, Comparison, Named, OfType, Query, Step
+from graphwright.operators.query.query import Compare, Comparison, Fields, Named, OfType, Query, Step
 from graphwright.operators.query.reached import value_kind
 from graphwright.search.facts import Facts
 from graphwright.text.values import TEXT
@@ -32,8 +32,14 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
     graphwright.errors.OptionError: There is no relation 'rivers'. Did you mean 'river'?
     """
     notes = []
+    relations = {*facts.relations, *facts.columns.relations}  # at a date some relations state nothing
     for part in parts(query):
-        if isinstance(part, Step) and part.relation not in facts.relations:
+        if isinstance(part, Fields) and (unknown := {step.relation for step in part.other} - relations):
+            name = min(unknown)
+            raise OptionError(
+                f"There is no relation {name!r}.{_near(name, facts.relations, _typed)} A text stands in double quotes."
+            )
+        if isinstance(part, Step) and part.relation not in relations:
             raise OptionError(f"There is no relation {part.relation!r}.{_near(part.relation, facts.relations, _typed)}")
         if isinstance(part, OfType) and part.type not in facts.types and not len(facts.of_type(part.type)):
             raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types, _typed)}")

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cached_property, singledispatchmethod
-from typing import TypeAlias
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.ranking import sorted_distinct
-from graphwright.operators.query.query import (
-    Aggregate,
-    Both,
-    Compare,
-    Comparison,
-    Condition,
-    Count,
-    Counted,
-    Difference,
-    Either,
-    Everything,
-    Except,
-    Exists,
-    Extreme,
-    Follow,
-    Frequent,
-    Has,
-    Named,
-    Neighbour,
-    OfType,
-    Path,
-    Query,
-    Things,
-    Where,
-)
+from graphwright.operators.query import query as q
 from graphwright.operators.query.reached import (
     COMPARED,
     Amounts,
     Bools,
+    Floats,
     Reached,
+    closure,
     decisive,
     pair_counts,
     reached,
@@ -55,13 +34,14 @@ Result: TypeAlias = "Ints | float | bool | None"
 """Ascending ids of things, a number, yes or no, or None where a value does not exist."""
 
 
-def execute(query: Query, facts: Facts) -> Result:
+def execute(query: q.Query, facts: Facts) -> Result:
     """Return what a query gives.
 
-    >>> from graphwright.operators.query.query import Step
     >>> facts = Facts.of_rows([{"city": "Graz", "rivers": "1"}, {"city": "Linz", "rivers": "2"}], "cities")
-    >>> execute(Count(OfType("cities")), facts), execute(Aggregate("sum", OfType("cities"), (Step("rivers"),)), facts)
-    (2, 3.0)
+    >>> execute(q.Count(q.OfType("cities")), facts)
+    2
+    >>> execute(q.Aggregate("sum", q.OfType("cities"), (q.Step("rivers"),)), facts)
+    3.0
     """
     return Execution(facts).result(query)
 
@@ -71,83 +51,75 @@ class Execution:
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
-        self.known: dict[Things, Ints] = {}
+        self.known: dict[q.Things, Ints] = {}
 
-    def result(self, query: Query) -> Result:
+    def result(self, query: q.Query) -> Result:
         """Return what a query gives."""
-        if isinstance(query, Count):
+        if isinstance(query, q.Count):
             return len(self.things(query.things))
-        if isinstance(query, Exists):
+        if isinstance(query, q.Exists):
             return bool(len(self.things(query.things)))
-        if isinstance(query, Aggregate):
+        if isinstance(query, q.Aggregate):
             return self._aggregate(query)
-        if isinstance(query, Difference):
+        if isinstance(query, q.Difference):
             return self._difference(query)
         return self.things(query)
 
-    def things(self, query: Things) -> Ints:
+    def things(self, query: q.Things) -> Ints:
         """Return the ascending ids of a set of things."""
         if query not in self.known:
             self.known[query] = self._things(query)
         return self.known[query]
 
-    @singledispatchmethod
-    def _things(self, query: Things) -> Ints:
-        raise OptionError(f"{query!r} is not a set of things.")
+    def _things(self, query: q.Things) -> Ints:
+        if type(query) not in _SETS:
+            raise OptionError(f"{query!r} is not a set of things.")
+        return _SETS[type(query)](self, query)
 
-    @_things.register
-    def _(self, query: Named) -> Ints:
-        return self.facts.find(query.name)
-
-    @_things.register
-    def _(self, query: OfType) -> Ints:
-        return self.facts.of_type(query.type)
-
-    @_things.register
-    def _(self, query: Everything) -> Ints:
+    def _everything(self, query: q.Everything) -> Ints:
         is_end = np.zeros(len(self.facts), bool)
         for relation in map(self.facts.relation, self.facts.relations):
             is_end[relation.subjects] = True
             is_end[relation.objects] = True
         return np.flatnonzero(is_end)
 
-    @_things.register
-    def _(self, query: Follow) -> Ints:
-        return sorted_distinct(self.reached(query.things, (query.step,)).ends)
+    def _follow(self, query: q.Follow) -> Ints:
+        if query.step.times == 1:
+            return sorted_distinct(self.reached(query.things, (query.step,)).ends)
+        return closure(self.facts, self._starts(query.things, (query.step,)), query.step)
 
-    @_things.register
-    def _(self, query: Where) -> Ints:
-        return self._where(query.things, query.condition)
-
-    @_things.register
-    def _(self, query: Both) -> Ints:
-        return np.intersect1d(self.things(query.first), self.things(query.second), assume_unique=True)
-
-    @_things.register
-    def _(self, query: Either) -> Ints:
-        return np.union1d(self.things(query.first), self.things(query.second))
-
-    @_things.register
-    def _(self, query: Except) -> Ints:
-        return np.setdiff1d(self.things(query.first), self.things(query.second), assume_unique=True)
-
-    @_things.register
-    def _(self, query: Extreme) -> Ints:
-        if not query.path:
+    def _extreme(self, query: q.Extreme) -> Ints:
+        rank = slice(query.count - 1, query.count)
+        if not query.path and not query.by_number:
             records = self._records(query.things)
-            return records[-query.count :] if query.largest else records[: query.count]
-        pairs, amounts = self.amounts(query.things, query.path)
-        if not len(pairs.starts):
+            records = records[::-1] if query.largest else records
+            return np.sort(records[rank if query.is_rank else slice(query.count)])
+        things, values = self._orders(query)
+        if not len(things):
             return _NONE
-        values = amounts.high if query.largest else -amounts.low
-        things, first = np.unique(pairs.starts, return_index=True)
-        best = np.maximum.reduceat(values, first)  # of each thing
-        last = np.partition(best, -min(query.count, len(best)))[-min(query.count, len(best))]
-        chosen: Ints = things[best >= last]
+        values = values if query.largest else -values
+        if query.is_rank:
+            return things[np.isin(values, -np.unique(-values)[rank])]
+        last = np.partition(values, -min(query.count, len(values)))[-min(query.count, len(values))]
+        chosen: Ints = things[values >= last]
         return chosen
 
-    @_things.register
-    def _(self, query: Frequent) -> Ints:
+    def _orders(self, query: q.Extreme) -> tuple[Ints, Floats]:
+        """Return the things that an extreme chooses from, and the value of each: of several the extreme one."""
+        if query.by_number:
+            pairs, things = self.reached(query.things, query.path), self.things(query.things)
+            ids, counts = pair_counts(pairs.starts, pairs.ends, len(self.facts))
+            numbers = np.zeros(len(things))
+            numbers[np.searchsorted(things, ids)] = counts
+            return things, numbers
+        pairs, amounts = self.amounts(query.things, query.path)
+        things, first = np.unique(pairs.starts, return_index=True)
+        if not len(things):
+            return _NONE, np.empty(0)
+        reduce, values = (np.maximum, amounts.high) if query.largest else (np.minimum, amounts.low)
+        return things, reduce.reduceat(values, first)
+
+    def _frequent(self, query: q.Frequent) -> Ints:
         pairs = self.reached(query.things, (query.step,))
         ends, counts = pair_counts(pairs.ends, pairs.starts, len(self.facts))
         if not len(ends):
@@ -155,70 +127,69 @@ class Execution:
         chosen: Ints = ends[counts == (counts.max() if query.largest else counts.min())]
         return chosen
 
-    @_things.register
-    def _(self, query: Neighbour) -> Ints:
+    def _neighbour(self, query: q.Neighbour) -> Ints:
         return neighbours(self.facts, self._sequence, self._records(query.things), query.offset)
 
     @cached_property
     def _sequence(self) -> tuple[Ints, Ints]:
         return record_sequence(self.facts)
 
-    def _records(self, query: Things) -> Ints:
+    def _records(self, query: q.Things) -> Ints:
         things = self.things(query)
         return things[(things >= self.facts.first_record) & (things < self.facts.first_value)]
 
-    def reached(self, query: Things, path: Path) -> Reached:
+    def reached(self, query: q.Things, path: q.Path) -> Reached:
         """Return what a path reaches from each thing of a set.
 
         A path without steps keeps how values were reached: those of a column are read as the column writes them.
         """
         if path:
             return reached(self.facts, self._starts(query, path), path)
-        if isinstance(query, Follow) and not query.step.inverse:
+        if isinstance(query, q.Follow) and not query.step.inverse:
             pairs = self.reached(query.things, (query.step,))
             assert pairs.positions is not None
             ends, first = np.unique(pairs.ends, return_index=True)
             return Reached(ends, ends, ends, pairs.relation, pairs.positions[first])
-        if isinstance(query, Where | Extreme):
+        if isinstance(query, q.Where | q.Extreme):
             within, things = self.reached(query.things, ()), self.things(query)
             return within.chosen(np.isin(within.ends, things))
         return reached(self.facts, self.things(query), ())
 
-    def _starts(self, query: Things, path: Path) -> Ints:
+    def _starts(self, query: q.Things, path: q.Path) -> Ints:
         """Return the things of a set from which a path may lead somewhere; of everything only those."""
-        if not isinstance(query, Everything) or not path:
+        if not isinstance(query, q.Everything) or not path:
             return self.things(query)
         relation = self.facts.relation(path[0].relation)
         return sorted_distinct(relation.objects if path[0].inverse else relation.subjects)
 
-    def amounts(self, query: Things, path: Path) -> tuple[Reached, Amounts]:
+    def amounts(self, query: q.Things, path: q.Path) -> tuple[Reached, Amounts]:
         """Return the values that a path reaches: of the kind that most of them have, numbers or dates."""
         pairs = self.reached(query, path).distinct()
         amounts = Amounts.of(self.facts, pairs)
         chosen = amounts.main_kind
         return pairs.chosen(chosen), amounts.chosen(chosen)
 
-    def _aggregate(self, query: Aggregate) -> float | None:
+    def _aggregate(self, query: q.Aggregate) -> float | None:
         amounts = self.amounts(query.things, query.path)[1]
         if not len(amounts.low) or (query.function in ("sum", "mean") and amounts.kind[0] == DATE):
             return None
         return float(getattr(amounts.high if query.function == "max" else amounts.low, query.function)())
 
-    def _difference(self, query: Difference) -> float | None:
+    def _difference(self, query: q.Difference) -> float | None:
         first, second = self._amount(query.first), self._amount(query.second)
         if first is None or second is None or first.kind[0] != second.kind[0]:
             return None
         is_alike = first.one_unit == second.one_unit or not (first.one_unit and second.one_unit)
         return float(abs(first.low[0] - second.low[0])) if is_alike else None
 
-    def _amount(self, query: Query) -> Amounts | None:
+    def _amount(self, query: q.Query) -> Amounts | None:
         """Return the one value that a query gives; None if it gives none, or several."""
-        if isinstance(query, Count | Exists | Difference | Aggregate):
+        if isinstance(query, q.Count | q.Exists | q.Difference | q.Aggregate):
             result = self.result(query)
             if result is None:
                 return None
             number = Amounts.of_number(float(result))
-            if not isinstance(query, Aggregate):
+            if not isinstance(query, q.Aggregate):
                 return number
             return (
                 self.amounts(query.things, query.path)[1]
@@ -228,10 +199,12 @@ class Execution:
         amounts = Amounts.of(self.facts, self.reached(query, ()))
         return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
 
-    def _where(self, query: Things, condition: Condition) -> Ints:
+    def _where(self, query: q.Things, condition: q.Condition) -> Ints:
         """Return the things of a set that meet a condition."""
+        if isinstance(condition, q.Or):
+            return np.union1d(self._where(query, condition.first), self._where(query, condition.second))
         pairs = self.meeting(query, condition)
-        if isinstance(condition, Counted):
+        if isinstance(condition, q.Counted):
             ids, counts = pair_counts(pairs.starts, pairs.ends, len(self.facts))
             if not COMPARED[condition.comparison](0, condition.number):
                 holding: Ints = ids[COMPARED[condition.comparison](counts, condition.number)]
@@ -243,12 +216,40 @@ class Execution:
             return np.setdiff1d(self.things(query), meeting, assume_unique=True)
         return meeting
 
-    def meeting(self, query: Things, condition: Condition) -> Reached:
+    def meeting(self, query: q.Things, condition: q.Single) -> Reached:
         """Return the ends of the condition's path that meet it; of a negative one those that it rules out."""
-        pairs = self.reached(query, condition.path)
-        return pairs.chosen(self.meets(pairs, condition)) if isinstance(condition, Compare) else pairs
+        return self.met(self.reached(query, condition.path), condition)
 
-    def meets(self, pairs: Reached, condition: Compare) -> Bools:
+    def met(self, pairs: Reached, condition: q.Single) -> Reached:
+        """Return those of the ends of a condition's path that meet it."""
+        if isinstance(condition, q.Fields):
+            others = reached(self.facts, sorted_distinct(pairs.starts), condition.other)
+            return pairs.chosen(self._fields(pairs, condition.comparison, others))
+        return pairs.chosen(self.meets(pairs, condition)) if isinstance(condition, q.Compare) else pairs
+
+    def _fields(self, pairs: Reached, comparison: q.Comparison, others: Reached) -> Bools:
+        """Return which ends compare so with one of the other ends of their start; with "!=" those that are equal."""
+        first = np.searchsorted(others.starts, pairs.starts)
+        counts = np.searchsorted(others.starts, pairs.starts, side="right") - first
+        at = np.repeat(np.arange(len(counts)), counts)
+        with_at = np.arange(len(at)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        values, other = Amounts.of(self.facts, pairs).chosen(at), Amounts.of(self.facts, others).chosen(with_at)
+        holds = values.against(comparison, other)
+        if comparison in ("=", "!="):
+            ends, other_ends = pairs.ends[at], others.ends[with_at]
+            is_text = (values.kind == TEXT) & (other.kind == TEXT)
+            holds |= (ends == other_ends) | (is_text & self._named_alike(ends, other_ends))
+        return np.bincount(at[holds], minlength=len(counts)) > 0
+
+    def _named_alike(self, first: Ints, second: Ints) -> Bools:
+        """Return which nodes and values have the same name, in its normal form."""
+        things, place = np.unique(np.concatenate((first, second)), return_inverse=True)
+        forms = np.unique([*map(normal_form, self.facts.texts(things)), ""], return_inverse=True)[1][:-1]
+        is_record = (things >= self.facts.first_record) & (things < self.facts.first_value)
+        code = np.where(is_record, -1 - things, forms)[place]
+        return code[: len(first)] == code[len(first) :]
+
+    def meets(self, pairs: Reached, condition: q.Compare) -> Bools:
         """Return which ends of a condition's path meet it; of "!=" those that are equal."""
         value, comparison = condition.value, condition.comparison
         if comparison == "contains":
@@ -264,7 +265,7 @@ class Execution:
         signed: Bools = (amounts.low < 0) == value.startswith("-")
         return (named & signed) | amounts.compared("=", value)
 
-    def _ordered(self, pairs: Reached, comparison: Comparison, value: str | Things, is_place: bool) -> Bools:
+    def _ordered(self, pairs: Reached, comparison: q.Comparison, value: str | q.Things, is_place: bool) -> Bools:
         """Return which ends compare so with a value, or with each of a set; `is_place`: records by their places."""
         if isinstance(value, str):
             return Amounts.of(self.facts, pairs).compared(comparison, value)
@@ -276,7 +277,7 @@ class Execution:
         text = decisive(self.facts.texts(self.things(value)), comparison)
         return Amounts.of(self.facts, pairs).compared(comparison, text) if text else np.zeros(len(pairs.ends), bool)
 
-    def _contains(self, ends: Ints, value: str | Things) -> Bools:
+    def _contains(self, ends: Ints, value: str | q.Things) -> Bools:
         """Return which things have a text in their name, or one of the names of a set."""
         texts = [value] if isinstance(value, str) else self.facts.texts(self.things(value))
         parts = [normal_form(text) for text in texts]
@@ -286,6 +287,22 @@ class Execution:
         return held
 
 
-def is_negative(condition: Condition) -> bool:
+def is_negative(condition: q.Condition) -> bool:
     """Return whether a condition holds for things of which nothing is known."""
-    return condition.negated if isinstance(condition, Has) else getattr(condition, "comparison", "") == "!="
+    return condition.negated if isinstance(condition, q.Has) else getattr(condition, "comparison", "") == "!="
+
+
+_SETS: dict[type, Callable[[Execution, Any], Ints]] = {
+    q.Named: lambda self, query: self.facts.find(query.name),
+    q.OfType: lambda self, query: self.facts.of_type(query.type),
+    q.Everything: Execution._everything,
+    q.Follow: Execution._follow,
+    q.Where: lambda self, query: self._where(query.things, query.condition),
+    q.Both: lambda self, query: np.intersect1d(self.things(query.first), self.things(query.second), True),
+    q.Either: lambda self, query: np.union1d(self.things(query.first), self.things(query.second)),
+    q.Except: lambda self, query: np.setdiff1d(self.things(query.first), self.things(query.second), True),
+    q.Extreme: Execution._extreme,
+    q.Frequent: Execution._frequent,
+    q.Neighbour: Execution._neighbour,
+}
+"""How each kind of set is computed."""

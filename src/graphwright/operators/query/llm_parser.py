@@ -32,7 +32,7 @@ class LLMQueryParser(Operator):
     >>> model = ScriptedLLM([f'{{"computable": true, "steps": {steps}}}'])
     >>> state = start("Which river runs through Graz?", Graph.from_triples([("Graz", "lies on", "Mur")]))
     >>> LLMQueryParser(model)(state).query.query
-    Follow(things=Named(name='Graz'), step=Step(relation='lies on', inverse=False))
+    Follow(things=Named(name='Graz'), step=Step(relation='lies on', inverse=False, times=1, at=''))
     """
 
     model: Annotated[LLM, Has("a language model, with complete", "complete")]

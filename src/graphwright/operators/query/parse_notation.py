@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from math import isnan
 from typing import Literal, NamedTuple, NoReturn, cast
 
 from graphwright.errors import OptionError, cut, meant
+from graphwright.operators.query import query as q
 from graphwright.operators.query.notation import (
     AGGREGATES,
+    DAY,
     EXTREMES,
     FREQUENT,
     KEYWORDS,
@@ -16,29 +19,7 @@ from graphwright.operators.query.notation import (
     SET_OPERATIONS,
     WORD,
 )
-from graphwright.operators.query.query import (
-    Aggregate,
-    Compare,
-    Comparison,
-    Condition,
-    Count,
-    Counted,
-    Difference,
-    Everything,
-    Exists,
-    Extreme,
-    Follow,
-    Frequent,
-    Has,
-    Named,
-    Neighbour,
-    OfType,
-    Path,
-    Query,
-    Step,
-    Things,
-    Where,
-)
+from graphwright.search.versions import years_of
 
 MAX_TOKENS = 300
 """Words and signs of a query; each may be a level of nesting."""
@@ -49,9 +30,11 @@ _HINTS = {
 }
 """What to do about a sign with which no word begins."""
 _TOKEN = re.compile(
-    rf'(?P<text>"(?:[^"]|"")*")|(?P<name>\[(?:[^\]]|\]\])*\])|(?P<number>{NUMBER.pattern})|(?P<word>{WORD.pattern})'
-    r"|(?P<sign>!=|>=|<=|[=<>().,~])"
+    rf'(?P<text>"(?:[^"]|"")*")|(?P<name>\[(?:[^\]]|\]\])*\])|'
+    rf"(?P<number>(?<=@){DAY.pattern}|{NUMBER.pattern})|(?P<word>{WORD.pattern})"
+    r"|(?P<sign>!=|>=|<=|[=<>().,~+@{}])"
 )
+_RANK = re.compile(r"([1-9][0-9]{0,17})(?:st|nd|rd|th)")
 _COMPARISONS = ("=", "!=", ">", ">=", "<", "<=", "contains")
 _FUNCTIONS = (*EXTREMES, *FREQUENT, *NEIGHBOURS)
 _FORMS = ("count", "exists", "difference", *AGGREGATES)
@@ -63,11 +46,11 @@ class _Token(NamedTuple):
     start: int
 
 
-def parse_notation(text: str) -> Query:
+def parse_notation(text: str) -> q.Query:
     """Return the query that a text writes. Raises OptionError with the place of an error.
 
     >>> parse_notation('"Heat".directed_by')
-    Follow(things=Named(name='Heat'), step=Step(relation='directed_by', inverse=False))
+    Follow(things=Named(name='Heat'), step=Step(relation='directed_by', inverse=False, times=1, at=''))
     >>> parse_notation("count(films where year >)")
     Traceback (most recent call last):
     graphwright.errors.OptionError: The query cannot be read at character 25, ')': a value is expected, such as 2000, \
@@ -138,7 +121,7 @@ class _Reader:
         self._next()
         return name
 
-    def query(self) -> Query:
+    def query(self) -> q.Query:
         """Read a query."""
         form = self._call(_FORMS)
         if not form:
@@ -147,44 +130,57 @@ class _Reader:
         self._expect(")")
         return query
 
-    def _form(self, form: str) -> Query:
+    def _form(self, form: str) -> q.Query:
         """Read the arguments of a function whose value is a number or a truth value."""
         if form == "difference":
             first = self.query()
             self._expect(",")
-            return Difference(first, self.query())
+            return q.Difference(first, self.query())
         if form in ("count", "exists"):
-            return Count(self.things()) if form == "count" else Exists(self.things())
+            return q.Count(self.things()) if form == "count" else q.Exists(self.things())
         things, path = self._steps()
         rest = self._rest(_followed(things, path))
         # only steps at the end of the argument are the path to the values
         things, path = (things, path) if rest == _followed(things, path) else (rest, ())
-        return Aggregate(cast('Literal["sum", "mean", "min", "max"]', form), things, path)
+        return q.Aggregate(cast('Literal["sum", "mean", "min", "max"]', form), things, path)
 
-    def things(self) -> Things:
+    def things(self) -> q.Things:
         """Read a set of things."""
         return self._rest(_followed(*self._steps()))
 
-    def _rest(self, things: Things) -> Things:
+    def _rest(self, things: q.Things) -> q.Things:
         """Read conditions of a set, and what it is combined with."""
         things = self._conditions(things)
         while word := self._take(*SET_OPERATIONS):
             things = SET_OPERATIONS[word](things, self._conditions(_followed(*self._steps())))
         return things
 
-    def _conditions(self, things: Things) -> Things:
-        if self._take("where"):
-            things = Where(things, self._condition())
+    def _conditions(self, things: q.Things) -> q.Things:
+        if not self._take("where"):
+            return things
+        condition = self._condition()
+        if self._is("or"):
+            things = q.Where(things, self._any(condition))
+        else:
+            things = q.Where(things, condition)
             while self._take("and", "where"):
-                things = Where(things, self._condition())
+                things = q.Where(things, self._condition())
+        if self._is("or", "and", "where"):
+            self.fail('conditions with "or" between them stand in parentheses: a = 1 and (b = 2 or c = 3)')
         return things
 
-    def _steps(self) -> tuple[Things, Path]:
+    def _any(self, condition: q.Condition) -> q.Condition:
+        """Read conditions that follow another, with "or" between them."""
+        while self._take("or"):
+            condition = q.Or(condition, self._condition())
+        return condition
+
+    def _steps(self) -> tuple[q.Things, q.Path]:
         """Read a set and the steps that follow it."""
         things = self._primary()
         return things, self._path(".") if self._is(".") else ()
 
-    def _path(self, sign: str = "") -> Path:
+    def _path(self, sign: str = "") -> q.Path:
         """Read steps with dots between them, after `sign`."""
         if sign:
             self._expect(sign)
@@ -193,9 +189,29 @@ class _Reader:
             path.append(self._step())
         return tuple(path)
 
-    def _step(self) -> Step:
+    def _step(self) -> q.Step:
         inverse = bool(self._take("~"))
-        return Step(self._name("the name of a relation"), inverse)
+        relation = self._name("the name of a relation")
+        times = q.ANY if self._take("+") else self._times() if self._take("{") else 1
+        return q.Step(relation, inverse, times, self._date() if self._take("@") else "")
+
+    def _times(self) -> int:
+        """Read how often a step is taken: "1,3}"."""
+        first = self._number("1")
+        self._expect(",")
+        times = self._number("a whole number")
+        if first != 1 or times < 1:
+            self.fail("a step is taken once or more, as in parent{1,3}, or any number of times: parent+")
+        self._expect("}")
+        return times
+
+    def _date(self) -> str:
+        if self._take(q.NOW):
+            return q.NOW
+        text = self._value() if self.token.kind in ("number", "text") else ""
+        if not isinstance(text, str) or isnan(years_of(text)[0]):
+            self.fail(f"a date is expected, such as 2019, 2019-06-01 or {q.NOW}")
+        return text
 
     def _name(self, expected: str) -> str:
         """Read the name of a type or a relation."""
@@ -208,9 +224,9 @@ class _Reader:
             self.fail(f"{expected} is expected; in square brackets [{token.text}] is a name")
         return self._next().text
 
-    def _primary(self) -> Things:
+    def _primary(self) -> q.Things:
         if self.token.kind == "text":
-            return Named(_unquoted(self._next().text))
+            return q.Named(_unquoted(self._next().text))
         if self._take("("):
             things = self.things()
             self._expect(")")
@@ -220,10 +236,10 @@ class _Reader:
             self._expect(")")
             return things
         if self._take("everything"):
-            return Everything()
+            return q.Everything()
         if self.token.kind == "word" and self._tokens[self._at + 1].text == "(":
             self._fail_function()
-        return OfType(self._name("a set, such as a type or a name in double quotes,"))
+        return q.OfType(self._name("a set, such as a type or a name in double quotes,"))
 
     def _fail_function(self) -> NoReturn:
         name = self.token.text.lower()
@@ -232,22 +248,31 @@ class _Reader:
         self.fail(f"there is no function {name!r}.{meant(name, (*_FORMS, *_FUNCTIONS))} Known are "
                   f"{', '.join((*_FORMS, *_FUNCTIONS))}")  # fmt: skip
 
-    def _function(self, function: str) -> Things:
+    def _function(self, function: str) -> q.Things:
         """Read the arguments of a function whose value is a set."""
         if function in FREQUENT:
             start, steps = self._steps()
             if not steps:
                 self.fail("a step such as .name is expected")
-            return Frequent(_followed(start, steps[:-1]), steps[-1], FREQUENT[function])
-        count = self._number("a number") if self.token.kind == "number" else 1
+            return q.Frequent(_followed(start, steps[:-1]), steps[-1], FREQUENT[function])
+        rank = _RANK.fullmatch(self.token.text) if function in EXTREMES else None
+        if rank:
+            self._next()
+        count = int(rank[1]) if rank else self._number("a number") if self.token.kind == "number" else 1
         things = self.things()
         if function in NEIGHBOURS:
-            return Neighbour(things, count * NEIGHBOURS[function])
-        path: Path = ()
-        if function in ("largest", "smallest"):
-            self._expect("by")
-            path = self._path()
-        return Extreme(things, path, EXTREMES[function], count)
+            return q.Neighbour(things, count * NEIGHBOURS[function])
+        path, by_number = self._order() if function in ("largest", "smallest") else ((), False)
+        return q.Extreme(things, path, EXTREMES[function], count, rank is not None, by_number)
+
+    def _order(self) -> tuple[q.Path, bool]:
+        """Read the path to the values that things are ordered by, and whether these are numbers of values."""
+        self._expect("by")
+        if not self._call(("count",)):
+            return self._path(), False
+        path = self._condition_path()
+        self._expect(")")
+        return path, True
 
     def _number(self, expected: str) -> int:
         text = self.token.text
@@ -256,27 +281,34 @@ class _Reader:
         self._next()
         return int(text)
 
-    def _condition(self) -> Condition:
+    def _condition(self) -> q.Condition:
+        if self._take("("):
+            condition = self._any(self._condition())
+            self._expect(")")
+            return condition
         if self._take("has"):
             negated = bool(self._take("no"))
-            return Has(self._condition_path(), negated)
+            return q.Has(self._condition_path(), negated)
         if self._call(("count",)):
             path = self._condition_path()
             self._expect(")")
             comparison = self._comparison(_COMPARISONS[:-1])
-            return Counted(path, comparison, self._number("a whole number"))
+            return q.Counted(path, comparison, self._number("a whole number"))
         path = self._condition_path()
-        return Compare(path, self._comparison(_COMPARISONS), self._value())
+        comparison = self._comparison(_COMPARISONS)
+        if comparison != "contains" and (self.token.kind in ("name", "word") or self._is("~")):
+            return q.Fields(path, comparison, self._condition_path())
+        return q.Compare(path, comparison, self._value())
 
-    def _condition_path(self) -> Path:
+    def _condition_path(self) -> q.Path:
         return () if self._take("it") else self._path()
 
-    def _comparison(self, known: tuple[str, ...]) -> Comparison:
+    def _comparison(self, known: tuple[str, ...]) -> q.Comparison:
         if not self._is(*known):
             self.fail(f"one of {', '.join(known)} is expected")
-        return cast("Comparison", self._take(*known))
+        return cast("q.Comparison", self._take(*known))
 
-    def _value(self) -> str | Things:
+    def _value(self) -> str | q.Things:
         if self.token.kind == "number":
             return self._next().text
         if self.token.kind == "text":
@@ -288,9 +320,9 @@ class _Reader:
         self.fail('a value is expected, such as 2000, "open", or a set in parentheses')
 
 
-def _followed(things: Things, path: Path) -> Things:
+def _followed(things: q.Things, path: q.Path) -> q.Things:
     for step in path:
-        things = Follow(things, step)
+        things = q.Follow(things, step)
     return things
 
 

@@ -13,11 +13,23 @@ from typing import Literal, NamedTuple, TypeAlias
 Comparison: TypeAlias = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
 
 
+ANY = 0
+"""Of `Step.times`: any number of times, at least once."""
+NOW = "now"
+"""Of `Step.at`: today."""
+
+
 class Step(NamedTuple):
-    """A step along a relation: from subjects to objects, `inverse` from objects to subjects."""
+    """A step along a relation: from subjects to objects, `inverse` from objects to subjects.
+
+    `times`: it is taken once or more, up to so many times (ANY: without a limit), as from a child to its ancestors.
+    `at`: a date, of which only statements count that hold at some time of it, or NOW; "" for all statements.
+    """
 
     relation: str
     inverse: bool = False
+    times: int = 1
+    at: str = ""
 
 
 Path: TypeAlias = tuple[Step, ...]
@@ -86,13 +98,16 @@ class Except:
 class Extreme:
     """The `count` things with the largest (or smallest) value at the end of a path; all of equal ones.
 
-    An empty path orders records as they stand in their document.
+    An empty path orders records as they stand in their document. `is_rank`: only those with the `count`-th largest of
+    the different values. `by_number`: by the number of different things at the end of the path, which may be 0.
     """
 
     things: Things
     path: Path
     largest: bool = True
     count: int = 1
+    is_rank: bool = False
+    by_number: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,7 +163,28 @@ class Counted:
     number: int
 
 
-Condition: TypeAlias = Compare | Has | Counted
+@dataclass(frozen=True)
+class Fields:
+    """The condition that a value at the end of a path compares so with one at the end of another path.
+
+    As in Compare: with "!=" no value of the one is equal to one of the other; texts are in order with none.
+    """
+
+    path: Path
+    comparison: Comparison
+    other: Path
+
+
+@dataclass(frozen=True)
+class Or:
+    """The condition that one of two conditions holds, or both."""
+
+    first: Condition
+    second: Condition
+
+
+Single: TypeAlias = Compare | Has | Counted | Fields
+Condition: TypeAlias = Single | Or
 
 
 @dataclass(frozen=True)

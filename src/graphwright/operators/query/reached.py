@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
+from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query.query import Comparison, Path, Step
 from graphwright.search.facts import Facts
 from graphwright.text.numbers import conversion
@@ -28,6 +30,10 @@ COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
 }
 """Comparisons of numbers of things."""
 _SHARE = 16  # of the facts of a relation; to read the values of fewer takes less time than those of all
+MAX_PAIRS = 20_000_000
+"""Pairs of things that a step which is taken any number of times may join."""
+_COLUMNS = ("starts", "near", "ends", "positions")
+_NONE = np.empty(0, np.int64)
 _YEARS = (1, 9999)  # numbers that a date is compared with as years
 
 
@@ -76,12 +82,61 @@ def reached(facts: Facts, things: Ints, path: Path) -> Reached:
 
 
 def _stepped(facts: Facts, things: Ints, step: Step) -> Reached:
-    """Return what a step reaches from ascending things."""
+    """Return what a step reaches from ascending things; one that is taken several times reaches each end once."""
+    if step.times != 1:
+        pairs = _repeated(facts, things, step)
+        return pairs._replace(near=pairs.starts)
     relation = facts.relation(step.relation)
     positions = relation.matching(things, step.inverse)
+    if step.at:
+        positions = positions[facts.hold(relation.fact(positions), step.at)]
     subjects, objects = relation.subject(positions), relation.object(positions)
     starts, ends = (objects, subjects) if step.inverse else (subjects, objects)
     return Reached(starts, starts, ends, step.relation, positions, step.inverse, relation.is_repeated)
+
+
+def _repeated(facts: Facts, things: Ints, step: Step) -> Reached:
+    """Return what a step that is taken once or more reaches from each thing, with the last fact on the shortest way."""
+    level, size = reached(facts, things, ()), max(len(facts), 1)
+    parts, known = [_stepped(facts, things[:0], step._replace(times=1))], _NONE
+    for _ in range(step.times or size):
+        level = _joined(level, facts, step._replace(times=1))
+        keys, first = np.unique(level.starts * size + level.ends, return_index=True)
+        is_new = ~np.isin(keys, known, assume_unique=True)
+        level = level.taken(first[is_new], level.starts[first[is_new]])
+        known = np.union1d(known, keys[is_new])
+        if len(known) > MAX_PAIRS:
+            raise OptionError(f"{step.relation} joins more than {MAX_PAIRS:,} pairs of things. Ask it of fewer things.")
+        if not len(level.ends):
+            break
+        parts.append(level)
+    starts, near, ends, positions = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
+    order = np.argsort(starts, kind="stable")
+    return Reached(starts[order], near[order], ends[order], step.relation, positions[order], step.inverse)
+
+
+def trail(facts: Facts, pairs: Reached, step: Step) -> Ints:
+    """Return the positions of the facts by which a step that is taken once or more leads to the ends of pairs."""
+    size, wanted, parts = max(len(facts), 1), pairs.near * len(facts) + pairs.ends, list[Ints]()
+    steps = _repeated(facts, sorted_distinct(pairs.near), step)
+    while len(wanted):
+        last = steps.chosen(np.isin(steps.starts * size + steps.ends, wanted))
+        assert last.positions is not None
+        parts.insert(0, last.positions)
+        before = last.chosen(last.near != last.starts)
+        wanted = np.setdiff1d(before.starts * size + before.near, wanted)
+    return np.concatenate(parts) if parts else _NONE
+
+
+def closure(facts: Facts, things: Ints, step: Step) -> Ints:
+    """Return all that a step reaches from some things together which is taken once or more, ascending."""
+    level, known = things, _NONE
+    for _ in range(step.times or len(facts)):
+        level = np.setdiff1d(_stepped(facts, level, step._replace(times=1)).ends, known)
+        if not len(level):
+            break
+        known = np.union1d(known, level)
+    return known
 
 
 def _joined(pairs: Reached, facts: Facts, step: Step) -> Reached:
@@ -156,25 +211,26 @@ class Amounts(NamedTuple):
 
     def compared(self, comparison: Comparison, text: str) -> Bools:
         """Return which values compare so with a text; with "!=" those that are equal, as with "="."""
-        wanted = _wanted(text)
-        kind, low, high = int(wanted.kind[0]), float(wanted.low[0]), float(wanted.high[0])
-        unit = wanted.units[wanted.unit[0]]
-        factors = np.array([np.nan if (f := conversion(unit, other)) is None else f for other in self.units])[self.unit]
-        meets = self._lie(comparison, kind, low * factors, high * factors)
-        if kind == NUMBER and not unit and low == int(low) and _YEARS[0] <= low <= _YEARS[1]:
-            return meets | self._lie(comparison, DATE, low, low + 1)
-        if kind == DATE and high - low == 1:
-            return meets | self._lie(comparison, NUMBER, low, low)
+        return self.against(comparison, Amounts(*_wanted(text)))
+
+    def against(self, comparison: Comparison, other: Amounts) -> Bools:
+        """Return which values compare so with other ones, one for each or one for all; units are converted."""
+        factors = np.array([[_factor(unit, own) for own in self.units] for unit in other.units])[other.unit, self.unit]
+        low, high = other.low * factors, other.high * factors
+        meets = (self.kind == other.kind) & (self.kind != TEXT) & self._lie(comparison, low, high)
+        is_plain = np.array([not unit for unit in other.units])[other.unit] & (other.low == np.floor(other.low))
+        is_year = (other.kind == NUMBER) & is_plain & (other.low >= _YEARS[0]) & (other.low <= _YEARS[1])
+        meets |= (self.kind == DATE) & is_year & self._lie(comparison, other.low, other.low + 1)
+        is_year = (other.kind == DATE) & (other.high - other.low == 1)
+        meets |= (self.kind == NUMBER) & is_year & self._lie(comparison, other.low, other.low)
         return meets
 
-    def _lie(self, comparison: Comparison, kind: int, first: float | Floats, last: float | Floats) -> Bools:
-        """Return which values of a kind lie so to an interval; a period is later than another if it begins at its end.
+    def _lie(self, comparison: Comparison, first: Floats, last: Floats) -> Bools:
+        """Return which values lie so to an interval; a period is later than another if it begins at its end.
 
         Equal are two of which one contains the other.
         """
         low, high = self.low, self.high
-        if kind == TEXT:
-            return np.zeros(len(low), bool)
         held = {
             ">": lambda: (low >= last) & (low > first),
             ">=": lambda: low >= first,
@@ -182,8 +238,14 @@ class Amounts(NamedTuple):
             "<=": lambda: high <= last,
         }
         equal = lambda: ((low >= first) & (high <= last)) | ((low <= first) & (high >= last))  # noqa: E731
-        meets: Bools = (self.kind == kind) & held.get(comparison, equal)()
+        meets: Bools = held.get(comparison, equal)()
         return meets
+
+
+def _factor(unit: str, other: str) -> float:
+    """Return what a number of a unit is multiplied by for another one, NaN if they are not of one dimension."""
+    factor = conversion(unit, other)
+    return np.nan if factor is None else factor
 
 
 def decisive(texts: Sequence[str], comparison: Comparison) -> str:

@@ -39,7 +39,8 @@ class QueryResult:
     no value exists. `unit`: the unit of the number, if all values have it. `is_set`: whether the query gives things.
     `things`: the ids that are found, or counted, or whose values are taken; `names` are the names of the first 1,000.
     `support`: the facts for each of the first ten things; `support_count`: the number of all statements and records
-    that hold. `notes`: what else to know, such as values that are no numbers.
+    that hold. `dates`: of each name what its statements say about when they hold, and `newest` the order of names by
+    it; empty where all hold since the same time. `notes`: what else to know, such as values that are no numbers.
     """
 
     query: Query
@@ -52,6 +53,8 @@ class QueryResult:
     support: tuple[Supported, ...]
     support_count: int
     notes: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    newest: tuple[int, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -84,6 +87,7 @@ class QueryResult:
             "value": self.value,
             "unit": self.unit,
             "values": list(self.names) if self.is_set else [],
+            "dates": list(self.dates),
             "count": len(self.things),
             "rows": self.rows,
             "support": [citation.to_dict() for citation in self.citations],
@@ -131,11 +135,20 @@ def result_of(query: Query, facts: Facts) -> QueryResult:
     shown = np.array([fact for supported in first for fact in supported.facts], np.int64)
     held = facts.units(np.concatenate((support.numbers(query, things), shown)))
     if isinstance(result, np.ndarray):
-        return QueryResult(query, facts, None, "", True, things, names, first, len(held))
+        dates = _dates(support.dates(query, things[:SHOWN]))
+        return QueryResult(query, facts, None, "", True, things, names, first, len(held), (), *dates)
     unit, notes = _typed(query, execution)
     if date := _dated(query, execution):
         return QueryResult(query, facts, date, "", False, things, names, first, len(held), notes)
     return QueryResult(query, facts, _rounded(result), unit, False, things, names, first, len(held), notes)
+
+
+def _dates(dated: list[tuple[float, str]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the dates of things as statements have them, and their order, the newest first; both may be empty."""
+    if len({since for since, _ in dated}) < 2:
+        return (), ()
+    order = sorted(range(len(dated)), key=lambda at: -dated[at][0])
+    return tuple(text for _, text in dated), tuple(order)
 
 
 def _rounded(number: float | bool | None) -> Value:

@@ -3,33 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphwright.operators.query.query import (
-    Aggregate,
-    Both,
-    Compare,
-    Count,
-    Counted,
-    Difference,
-    Either,
-    Everything,
-    Except,
-    Exists,
-    Extreme,
-    Follow,
-    Frequent,
-    Has,
-    Named,
-    Neighbour,
-    OfType,
-    Path,
-    Query,
-    Step,
-    Things,
-    Where,
-)
+from graphwright.operators.query import query as q
 from graphwright.search.facts import Facts
+from graphwright.search.versions import years_of
 
 if TYPE_CHECKING:
     from graphwright.prompts.query_reply import QueryReply
@@ -42,7 +21,7 @@ class StepError(ValueError):
     """A step that is no part of a query: it names something unknown, or refers to a step that gives no things."""
 
 
-def query_of(reply: QueryReply, facts: Facts) -> Query:
+def query_of(reply: QueryReply, facts: Facts) -> q.Query:
     """Return the query of a reply's steps, with relations, types and names of the facts.
 
     A name that the facts lack stands for one that is written almost as it. Raises StepError for any other.
@@ -62,25 +41,25 @@ class _Queries(NamedTuple):
     """The queries of the steps so far, and the facts whose names they have."""
 
     facts: Facts
-    made: list[Query]
+    made: list[q.Query]
 
-    def result(self, number: int) -> Query:
+    def result(self, number: int) -> q.Query:
         if not 1 <= number <= len(self.made):
             raise StepError(f"it refers to step {number}, and there are {len(self.made)} before it")
         return self.made[number - 1]
 
-    def things(self, number: int) -> Things:
+    def things(self, number: int) -> q.Things:
         query = self.result(number)
-        if isinstance(query, Count | Aggregate | Difference | Exists):
+        if isinstance(query, q.Count | q.Aggregate | q.Difference | q.Exists):
             raise StepError(f"it refers to the things of step {number}, which gives a value")
         return query
 
-    def relation(self, name: str) -> Step:
+    def relation(self, name: str) -> q.Step:
         if name in self.facts.relations:
-            return Step(name)
-        return Step(_meant("relation or column", name.removeprefix("~"), self.facts.relations), name.startswith("~"))
+            return q.Step(name)
+        return q.Step(_meant("relation or column", name.removeprefix("~"), self.facts.relations), name.startswith("~"))
 
-    def path(self, names: Iterable[str]) -> Path:
+    def path(self, names: Iterable[str]) -> q.Path:
         return tuple(map(self.relation, names))
 
     def type(self, name: str) -> str:
@@ -91,32 +70,44 @@ class _Queries(NamedTuple):
             return text
         return _meant("thing", text, _things_near(self.facts, text))
 
-    def follow(self, step: Any) -> Things:
+    def follow(self, step: Any) -> q.Things:
         things = self.things(step.of)
         for relation in self.path(step.path):
-            things = Follow(things, relation)
+            more = {"times": q.ANY if step.repeated else 1, "at": _date(step.at)}
+            things = q.Follow(things, relation._replace(**more))
         return things
 
-    def compare(self, step: Any, value: str | Things) -> Things:
-        return Where(self.things(step.of), Compare(self.path(step.path), step.compares, value))
+    def fields(self, step: Any) -> q.Things:
+        condition = q.Fields(self.path(step.path), step.compares, self.path(step.with_path))
+        return q.Where(self.things(step.of), condition)
 
-    def counted(self, step: Any) -> Things:
-        return Where(self.things(step.of), Counted(self.path(step.path), step.compares, step.number))
+    def compare(self, step: Any, value: str | q.Things) -> q.Things:
+        return q.Where(self.things(step.of), q.Compare(self.path(step.path), step.compares, value))
 
-    def pair(self, step: Any) -> Things:
+    def counted(self, step: Any) -> q.Things:
+        return q.Where(self.things(step.of), q.Counted(self.path(step.path), step.compares, step.number))
+
+    def pair(self, step: Any) -> q.Things:
         first, second = self.things(step.of), self.things(step.other)
         if step.do == "except":
-            return Except(first, second)
-        return Both(first, second) if step.do == "both" else Either(first, second)
+            return q.Except(first, second)
+        return q.Both(first, second) if step.do == "both" else q.Either(first, second)
 
-    def extreme(self, step: Any) -> Things:
-        return Extreme(self.things(step.of), self.path(step.path), step.do == "largest", step.count)
+    def extreme(self, step: Any) -> q.Things:
+        path, is_largest = self.path(step.path), step.do == "largest"
+        return q.Extreme(self.things(step.of), path, is_largest, step.count, step.is_rank, step.by_number)
 
-    def aggregate(self, step: Any) -> Query:
-        return Aggregate(step.do, self.things(step.of), self.path(step.path))
+    def aggregate(self, step: Any) -> q.Query:
+        return q.Aggregate(step.do, self.things(step.of), self.path(step.path))
 
-    def frequent(self, step: Any) -> Things:
-        return Frequent(self.things(step.of), self.relation(step.relation), step.do == "most frequent")
+    def frequent(self, step: Any) -> q.Things:
+        return q.Frequent(self.things(step.of), self.relation(step.relation), step.do == "most frequent")
+
+
+def _date(text: str) -> str:
+    if text and text != q.NOW and isnan(years_of(text)[0]):
+        raise StepError(f"{text!r} is no date; write 2019, 2019-06, 2019-06-01 or {q.NOW}")
+    return text
 
 
 def _things_near(facts: Facts, text: str) -> list[str]:
@@ -134,14 +125,15 @@ def _meant(kind: str, name: str, known: Iterable[str]) -> str:
     raise StepError(f"there is no {kind} {name!r}" + (f"; near it are {names}" if names else ""))
 
 
-_QUERIES: dict[str, Callable[[_Queries, Any], Query]] = {
-    "named": lambda of, step: Named(of.name(step.name)),
-    "type": lambda of, step: OfType(of.type(step.type)),
-    "everything": lambda of, step: Everything(),
+_QUERIES: dict[str, Callable[[_Queries, Any], q.Query]] = {
+    "named": lambda of, step: q.Named(of.name(step.name)),
+    "type": lambda of, step: q.OfType(of.type(step.type)),
+    "everything": lambda of, step: q.Everything(),
     "follow": _Queries.follow,
     "where": lambda of, step: of.compare(step, step.value),
     "where in": lambda of, step: of.compare(step, of.things(step.other)),
-    "has": lambda of, step: Where(of.things(step.of), Has(of.path(step.path), step.negated)),
+    "where both": _Queries.fields,
+    "has": lambda of, step: q.Where(of.things(step.of), q.Has(of.path(step.path), step.negated)),
     "where count": _Queries.counted,
     "both": _Queries.pair,
     "either": _Queries.pair,
@@ -150,11 +142,11 @@ _QUERIES: dict[str, Callable[[_Queries, Any], Query]] = {
     "smallest": _Queries.extreme,
     "most frequent": _Queries.frequent,
     "least frequent": _Queries.frequent,
-    "next row": lambda of, step: Neighbour(of.things(step.of), 1),
-    "previous row": lambda of, step: Neighbour(of.things(step.of), -1),
-    "count": lambda of, step: Count(of.things(step.of)),
-    "exists": lambda of, step: Exists(of.things(step.of)),
+    "next row": lambda of, step: q.Neighbour(of.things(step.of), 1),
+    "previous row": lambda of, step: q.Neighbour(of.things(step.of), -1),
+    "count": lambda of, step: q.Count(of.things(step.of)),
+    "exists": lambda of, step: q.Exists(of.things(step.of)),
     **dict.fromkeys(("sum", "mean", "min", "max"), _Queries.aggregate),
-    "difference": lambda of, step: Difference(of.result(step.of), of.result(step.other)),
+    "difference": lambda of, step: q.Difference(of.result(step.of), of.result(step.other)),
 }
 """The query of each kind of step."""

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-from functools import singledispatchmethod
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.ranking import sorted_distinct
+from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Execution, is_negative
-from graphwright.operators.query.query import (
-    Aggregate,
-    Both,
-    Compare,
-    Condition,
-    Count,
-    Difference,
-    Either,
-    Except,
-    Exists,
-    Extreme,
-    Follow,
-    Frequent,
-    Neighbour,
-    OfType,
-    Path,
-    Query,
-    Step,
-    Things,
-    Where,
-)
-from graphwright.operators.query.reached import Amounts, Reached, reached
+from graphwright.operators.query.reached import Amounts, Reached, reached, trail
+from graphwright.search.statement_times import statement_times_of
 
 Parts: TypeAlias = list[Ints]
 _NONE = np.empty(0, np.int64)
@@ -54,45 +35,63 @@ class Support:
         self.execution = execution
         self.facts = execution.facts
 
-    def things(self, query: Query) -> Ints:
+    def things(self, query: q.Query) -> Ints:
         """Return the things that a query gives, counts, or takes values from, ascending; of a difference none."""
-        if isinstance(query, Difference):
+        if isinstance(query, q.Difference):
             return _NONE
-        if isinstance(query, Aggregate):
+        if isinstance(query, q.Aggregate):
             return sorted_distinct(self._values(query).starts)
-        return self.execution.things(query.things if isinstance(query, Count | Exists) else query)
+        return self.execution.things(query.things if isinstance(query, q.Count | q.Exists) else query)
 
-    def of_first(self, query: Query, limit: int) -> tuple[Supported, ...]:
+    def dates(self, query: q.Query, things: Ints) -> list[tuple[float, str]]:
+        """Return since when each of some ascending things is what the last step leads to, and what says so.
+
+        It is the latest beginning of the statements that lead to it; -inf and "" where they have no dates.
+        """
+        times, records = statement_times_of(self.facts.columns), self.facts.records
+        undated = [(-np.inf, "")] * len(things)
+        if times is None or records is None or not isinstance(query, q.Follow) or query.step.times != 1:
+            return undated
+        pairs = self.execution.reached(query.things, (query.step,))
+        facts = self._numbers(pairs)
+        is_edge = facts < len(self.facts.columns.heads)
+        found = dict(zip(things.tolist(), undated, strict=True))
+        for end, edge in zip(pairs.ends[is_edge].tolist(), facts[is_edge].tolist(), strict=True):
+            if end in found:
+                found[end] = max(found[end], (times.since(edge), times.label(records, edge)))
+        return [found[thing] for thing in things.tolist()]
+
+    def of_first(self, query: q.Query, limit: int) -> tuple[Supported, ...]:
         """Return the support of the first `limit` things that a query gives or computes from.
 
         Of a "no", whether two sets have something in common, it is what holds for the things of each.
         """
-        if isinstance(query, Difference):
+        if isinstance(query, q.Difference):
             return (*self.of_first(query.first, limit), *self.of_first(query.second, limit))
         found = tuple(self._of_thing(query, thing) for thing in self.things(query)[:limit].tolist())
-        if found or not (isinstance(query, Exists) and isinstance(query.things, Both)):
+        if found or not (isinstance(query, q.Exists) and isinstance(query.things, q.Both)):
             return found
         parts = (self.of_first(part, limit) for part in (query.things.first, query.things.second))
         return tuple(supported for part in parts for supported in part if supported.facts)
 
-    def _of_thing(self, query: Query, thing: int) -> Supported:
+    def _of_thing(self, query: q.Query, thing: int) -> Supported:
         things = np.array([thing])
         numbers = self.numbers(query, things)
         return Supported(
             thing, tuple(dict.fromkeys((numbers if len(numbers) else self._first_fields(things)).tolist()))
         )
 
-    def numbers(self, query: Query, things: Ints) -> Ints:
+    def numbers(self, query: q.Query, things: Ints) -> Ints:
         """Return the facts that hold for these things of a result, those of the first steps first; repeats are kept."""
-        if isinstance(query, Difference):
+        if isinstance(query, q.Difference):
             return _joined([self.numbers(part, self.things(part)) for part in (query.first, query.second)])
-        if isinstance(query, Aggregate):
+        if isinstance(query, q.Aggregate):
             pairs = self._values(query)
             pairs = pairs.chosen(np.isin(pairs.starts, things))
             return _joined([*self._of(query.things, things), *self._walked(things, query.path, pairs)])
-        return _joined(self._of(query.things if isinstance(query, Count | Exists) else query, things))
+        return _joined(self._of(query.things if isinstance(query, q.Count | q.Exists) else query, things))
 
-    def _values(self, query: Aggregate) -> Reached:
+    def _values(self, query: q.Aggregate) -> Reached:
         """Return the values that an aggregate is computed from: of the smallest or largest, those equal to it."""
         pairs, amounts = self.execution.amounts(query.things, query.path)
         if query.function in ("min", "max") and len(amounts.low):
@@ -100,73 +99,69 @@ class Support:
             return pairs.chosen(values == getattr(values, query.function)())
         return pairs
 
-    @singledispatchmethod
-    def _of(self, query: Things, things: Ints) -> Parts:
+    def _of(self, query: q.Things, things: Ints) -> Parts:
         """Return the facts that hold for things of a set."""
+        return _OF.get(type(query), Support._of_start)(self, query, things)
+
+    def _of_start(self, query: q.Things, things: Ints) -> Parts:
         return [self._first_fields(things)]
 
-    @_of.register
-    def _(self, query: OfType, things: Ints) -> Parts:
+    def _of_type(self, query: q.OfType, things: Ints) -> Parts:
         parts = [self._first_fields(things)]
         classes = self.facts.find(query.type)
         for name in self.facts.type_relations:
-            pairs = reached(self.facts, things, (Step(name),))
+            pairs = reached(self.facts, things, (q.Step(name),))
             parts.append(self._numbers(pairs.chosen(np.isin(pairs.ends, classes))))
         return parts
 
-    @_of.register(Follow)
-    @_of.register(Frequent)
-    def _(self, query: Follow | Frequent, things: Ints) -> Parts:
+    def _of_step(self, query: q.Follow | q.Frequent, things: Ints) -> Parts:
         pairs = self.execution.reached(query.things, (query.step,))
         pairs = pairs.chosen(np.isin(pairs.ends, things))
-        return [*self._of(query.things, sorted_distinct(pairs.starts)), self._numbers(pairs)]
+        return [*self._of(query.things, sorted_distinct(pairs.starts)), self._numbers(pairs, query.step)]
 
-    @_of.register
-    def _(self, query: Where, things: Ints) -> Parts:
+    def _of_where(self, query: q.Where, things: Ints) -> Parts:
         return [*self._of(query.things, things), *self._of_condition(query.condition, things)]
 
-    @_of.register
-    def _(self, query: Extreme, things: Ints) -> Parts:
+    def _of_extreme(self, query: q.Extreme, things: Ints) -> Parts:
         pairs = reached(self.facts, things, query.path)
-        pairs = pairs.chosen(Amounts.of(self.facts, pairs).main_kind) if query.path else pairs
+        if query.path and not query.by_number:
+            pairs = pairs.chosen(Amounts.of(self.facts, pairs).main_kind)
         return [*self._of(query.things, things), *self._walked(things, query.path, pairs)]
 
-    @_of.register
-    def _(self, query: Neighbour, things: Ints) -> Parts:
+    def _of_neighbour(self, query: q.Neighbour, things: Ints) -> Parts:
         inner = self.execution.things(query.things)
         return [*self._of(query.things, inner), self._first_fields(things)]
 
-    @_of.register(Both)
-    @_of.register(Either)
-    def _(self, query: Both | Either, things: Ints) -> Parts:
+    def _of_both(self, query: q.Both | q.Either, things: Ints) -> Parts:
         parts = (query.first, query.second)
         return [
             facts for part in parts for facts in self._of(part, np.intersect1d(things, self.execution.things(part)))
         ]
 
-    @_of.register
-    def _(self, query: Except, things: Ints) -> Parts:
-        return self._of(query.first, things)
-
-    def _of_condition(self, condition: Condition, things: Ints) -> Parts:
+    def _of_condition(self, condition: q.Condition, things: Ints) -> Parts:
         """Return the facts by which things meet a condition; of a negative one all on its path, which do not fail."""
+        if isinstance(condition, q.Or):
+            return [*self._of_condition(condition.first, things), *self._of_condition(condition.second, things)]
         pairs = reached(self.facts, things, condition.path)
-        if not isinstance(condition, Compare) or is_negative(condition):
+        if not isinstance(condition, q.Compare | q.Fields) or is_negative(condition):
             return self._walked(things, condition.path, pairs)
-        pairs = pairs.chosen(self.execution.meets(pairs, condition))
+        pairs = self.execution.met(pairs, condition)
         parts = self._walked(things, condition.path, pairs)
-        if condition.comparison == "=" and not isinstance(condition.value, str):
+        if isinstance(condition, q.Fields):
+            others = reached(self.facts, sorted_distinct(pairs.starts), condition.other)
+            parts += self._walked(sorted_distinct(pairs.starts), condition.other, others)
+        elif condition.comparison == "=" and not isinstance(condition.value, str):
             parts += self._of(condition.value, sorted_distinct(pairs.ends))
         return parts
 
-    def _walked(self, things: Ints, path: Path, last: Reached) -> Parts:
+    def _walked(self, things: Ints, path: q.Path, last: Reached) -> Parts:
         """Return the facts along a path that lead from things to the ends of its last step."""
-        parts = [self._numbers(last)] if path else []
+        parts = [self._numbers(last, path[-1])] if path else []
         wanted = sorted_distinct(last.near)
         for at in range(len(path) - 1, 0, -1):
             pairs = reached(self.facts, things, path[:at])
             pairs = pairs.chosen(np.isin(pairs.ends, wanted))
-            parts.insert(0, self._numbers(pairs))
+            parts.insert(0, self._numbers(pairs, path[at - 1]))
             wanted = sorted_distinct(pairs.near)
         return parts
 
@@ -182,11 +177,26 @@ class Support:
         numbers: Ints = len(self.facts.columns.heads) + fields[records.record[fields] == rows]
         return numbers
 
-    def _numbers(self, pairs: Reached) -> Ints:
-        """Return the numbers of the last facts of paths."""
+    def _numbers(self, pairs: Reached, step: q.Step | None = None) -> Ints:
+        """Return the numbers of the last facts of paths; of a step that is taken once or more, of all that it takes."""
         if pairs.positions is None:
             return _NONE
-        return self.facts.relation(pairs.relation).fact(pairs.positions)
+        positions = pairs.positions if step is None or step.times == 1 else trail(self.facts, pairs, step)
+        return self.facts.relation(pairs.relation).fact(positions)
+
+
+_OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
+    q.OfType: Support._of_type,
+    q.Follow: Support._of_step,
+    q.Frequent: Support._of_step,
+    q.Where: Support._of_where,
+    q.Extreme: Support._of_extreme,
+    q.Neighbour: Support._of_neighbour,
+    q.Both: Support._of_both,
+    q.Either: Support._of_both,
+    q.Except: lambda self, query, things: self._of(query.first, things),
+}
+"""What holds for the things of each kind of set; of others the records themselves."""
 
 
 def _joined(parts: Parts) -> Ints:

@@ -9,6 +9,7 @@ from itertools import combinations, islice
 import numpy as np
 
 from graphwright.models.protocols import Floats
+from graphwright.operators.query import query as q
 from graphwright.operators.query.graphs.candidates import PathCandidate
 from graphwright.operators.query.graphs.forms import (
     ABOVE,
@@ -30,34 +31,13 @@ from graphwright.operators.query.graphs.forms import (
 from graphwright.operators.query.graphs.likeness import Vocabulary
 from graphwright.operators.query.graphs.matching import Literal
 from graphwright.operators.query.graphs.steps import StepIndex
-from graphwright.operators.query.query import (
-    Aggregate,
-    Both,
-    Compare,
-    Comparison,
-    Count,
-    Difference,
-    Either,
-    Everything,
-    Except,
-    Exists,
-    Extreme,
-    Follow,
-    Frequent,
-    Has,
-    Named,
-    OfType,
-    Step,
-    Things,
-    Where,
-)
 from graphwright.search.facts import Facts
 
 _SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 5
 _FEW = 8  # different values of a relation, at most, that a condition may name though the question does not
 _WHOLE, _VALUED, _ONWARD, _COUNTED, _LOOKED_AT = 5, 9, 24, 12, 60
 _VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
-_COMPARISONS: tuple[tuple[Comparison, int], ...] = (
+_COMPARISONS: tuple[tuple[q.Comparison, int], ...] = (
     ("=", EQUAL), (">", ABOVE), (">=", ABOVE), ("<", BELOW), ("<=", BELOW),
 )  # fmt: skip
 
@@ -83,19 +63,19 @@ class Forms:
         derived: list[Candidate] = []
         for candidate in [self.everything, *sets]:
             own = [*self.extremes(candidate), *self.conditions(candidate)]
-            derived += map(self._of_subjects, own) if isinstance(candidate.query, Everything) else own
+            derived += map(self._of_subjects, own) if isinstance(candidate.query, q.Everything) else own
             made += self.amounts(candidate)
         for candidate in [*whole, *sets]:
             made += self.lacking(candidate)
         made += self.unlike()
         conditions = [c for c in derived if c.literals][:_COUNTED]
-        made += [replace(c, query=Count(c.things), form=COUNT) for c in [*whole, *sets, *conditions]]
+        made += [replace(c, query=q.Count(c.things), form=COUNT) for c in [*whole, *sets, *conditions]]
         return [*single, *types, *made, *derived, *self.onward(derived)]
 
     @property
     def everything(self) -> Candidate:
         """All things."""
-        return Candidate(Everything(), THINGS, (), (), (), np.empty(0, np.int64), len(self.facts), 0.0)
+        return Candidate(q.Everything(), THINGS, (), (), (), np.empty(0, np.int64), len(self.facts), 0.0)
 
     def strongest(self, valued: bool) -> list[int]:
         """Return the relations that the question asks for most."""
@@ -106,12 +86,12 @@ class Forms:
     def whole(self) -> Iterator[Candidate]:
         """Yield what has a relation, and all that a relation leads to, the most and the least often."""
         for row in self.strongest(False):
-            step, ahead, back = Step(self.steps.relations[row]), 2 * row, 2 * row + 1
-            kinds: list[tuple[Things, int, int]] = [
-                (Where(Everything(), Has((step,))), THINGS, back),
-                (Follow(Everything(), step), THINGS, ahead),
-                (Frequent(Everything(), step), MOST, ahead),
-                (Frequent(Everything(), step, False), LEAST, ahead),
+            step, ahead, back = q.Step(self.steps.relations[row]), 2 * row, 2 * row + 1
+            kinds: list[tuple[q.Things, int, int]] = [
+                (q.Where(q.Everything(), q.Has((step,))), THINGS, back),
+                (q.Follow(q.Everything(), step), THINGS, ahead),
+                (q.Frequent(q.Everything(), step), MOST, ahead),
+                (q.Frequent(q.Everything(), step, False), LEAST, ahead),
             ]
             for query, form, key in kinds:
                 ends, size = self.steps.ends(key, self.facts)
@@ -120,9 +100,9 @@ class Forms:
     def amounts(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the sum and the mean of a value of the things of a set."""
         for row in self.ahead(candidate, True) if candidate.size > 1 else ():
-            path = (Step(self.steps.relations[row]),)
-            yield candidate.along(Aggregate("sum", candidate.things, path), SUM, row)
-            yield candidate.along(Aggregate("mean", candidate.things, path), MEAN, row)
+            path = (q.Step(self.steps.relations[row]),)
+            yield candidate.along(q.Aggregate("sum", candidate.things, path), SUM, row)
+            yield candidate.along(q.Aggregate("mean", candidate.things, path), MEAN, row)
 
     def onward(self, derived: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield what the things of a set with a condition, or the largest of one, lead to."""
@@ -130,7 +110,7 @@ class Forms:
             used = set(candidate.names)
             steps = [step for step in self.steps.expand(candidate.ends) if step[0] >> 1 not in used]
             for key, ends, size in sorted(steps, key=lambda s: -self.strength[s[0] >> 1])[:_LACKING]:
-                query = Follow(candidate.things, self.steps.step(key))
+                query = q.Follow(candidate.things, self.steps.step(key))
                 names, keys = (*candidate.names, key >> 1), (*candidate.keys, key)
                 yield replace(candidate, query=query, names=names, keys=keys, ends=ends, size=size, last=key)
 
@@ -157,7 +137,7 @@ class Forms:
             things = self.facts.of_type(name)
             sample = things[:: -(-len(things) // 60)] if len(things) else things
             strength = float(self.strength[row])
-            yield Candidate(OfType(name), THINGS, (row,), (), (), sample, len(things), strength, types=1)
+            yield Candidate(q.OfType(name), THINGS, (row,), (), (), sample, len(things), strength, types=1)
 
     def pairs(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield what paths from two mentions have in common, and what the same path from either leads to."""
@@ -167,9 +147,9 @@ class Forms:
                 for b in two:
                     common = np.intersect1d(a.ends, b.ends)
                     if a.keys == b.keys and not a.overlaps(b):
-                        yield a.joined(b, Either(a.things, b.things), THINGS, np.union1d(a.ends, b.ends))
+                        yield a.joined(b, q.Either(a.things, b.things), THINGS, np.union1d(a.ends, b.ends))
                     if len(common) and not a.overlaps(b):
-                        yield a.joined(b, Both(a.things, b.things), THINGS, common)
+                        yield a.joined(b, q.Both(a.things, b.things), THINGS, common)
 
     def of_both_types(self, sets: Sequence[Candidate], types: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield the things of a path that are of a type, where others are not."""
@@ -177,12 +157,12 @@ class Forms:
             for b in types:
                 common = a.ends[np.isin(a.ends, self.facts.of_type(str(getattr(b.query, "type", ""))))]
                 if 0 < len(common) < len(a.ends):
-                    yield a.joined(b, Both(a.things, b.things), THINGS, common)
+                    yield a.joined(b, q.Both(a.things, b.things), THINGS, common)
 
     def truths(self, short: Sequence[Candidate], pairs: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield whether a path leads to something, to another mention, and whether two paths meet."""
         for candidate in short[:_SETS]:
-            yield replace(candidate, query=Exists(candidate.things), form=EXISTS)
+            yield replace(candidate, query=q.Exists(candidate.things), form=EXISTS)
         for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
             own = {key for key, _, _ in self.steps.expand(mention.things)}
             for row in self.strongest(False):  # what the thing may lack that others like it have
@@ -190,15 +170,15 @@ class Forms:
                 if not own.isdisjoint(key for key, _, _ in alike) and not any(
                     c.mentions[0] is mention and c.keys == (2 * row,) for c in short[:_SETS]
                 ):
-                    query = Exists(Follow(Named(mention.name), Step(self.steps.relations[row])))
+                    query = q.Exists(q.Follow(q.Named(mention.name), q.Step(self.steps.relations[row])))
                     yield Candidate(query, EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
         for pair in pairs[:_PAIRS]:
-            yield replace(pair, query=Exists(pair.things), form=EXISTS)
+            yield replace(pair, query=q.Exists(pair.things), form=EXISTS)
         mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
         for candidate in short[: 4 * _SETS]:
             for other in mentions:
                 if not candidate.mentions[0].words & other.words:
-                    query = Exists(Both(candidate.things, Named(other.name)))
+                    query = q.Exists(q.Both(candidate.things, q.Named(other.name)))
                     inside = other.things[np.isin(other.things, candidate.ends)]
                     yield replace(
                         candidate, query=query, form=EXISTS, mentions=(*candidate.mentions, other), ends=inside,
@@ -207,7 +187,7 @@ class Forms:
 
     def ahead(self, candidate: Candidate, valued: bool) -> list[int]:
         """Return the relations of a set's things, those that the question asks for most first."""
-        if isinstance(candidate.query, Everything):
+        if isinstance(candidate.query, q.Everything):
             return self.strongest(valued)
         keys = [key for key, _, _ in self.steps.expand(candidate.ends) if not key & 1]
         rows = [key >> 1 for key in keys if not valued or self.has_values(key >> 1)]
@@ -221,9 +201,9 @@ class Forms:
         """Yield the things of a set with the largest and the smallest values."""
         if candidate.size > 1:
             for row in self.ahead(candidate, True):
-                path = (Step(self.steps.relations[row]),)
+                path = (q.Step(self.steps.relations[row]),)
                 for largest in (True, False):
-                    query = Extreme(candidate.things, path, largest)
+                    query = q.Extreme(candidate.things, path, largest)
                     yield candidate.along(query, LARGEST if largest else SMALLEST, row)
 
     def comparisons(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
@@ -231,12 +211,12 @@ class Forms:
         mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
         for a, b in combinations(mentions, 2):
             if not a.words & b.words:
-                things, query = np.union1d(a.things, b.things), Either(Named(a.name), Named(b.name))
+                things, query = np.union1d(a.things, b.things), q.Either(q.Named(a.name), q.Named(b.name))
                 both = Candidate(query, THINGS, (), (), (a, b), things, 2, 0.0)
                 yield from self.extremes(both)
                 for row in self.ahead(both, True):
-                    step = Step(self.steps.relations[row])
-                    difference = Difference(Follow(Named(a.name), step), Follow(Named(b.name), step))
+                    step = q.Step(self.steps.relations[row])
+                    difference = q.Difference(q.Follow(q.Named(a.name), step), q.Follow(q.Named(b.name), step))
                     yield both.along(difference, DIFFERENCE, row)
 
     def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
@@ -244,7 +224,7 @@ class Forms:
         if candidate.size > 1:
             keys = {key for key, _, _ in self.steps.expand(candidate.ends)} - {key ^ 1 for key in candidate.keys[-1:]}
             for key in sorted(keys, key=lambda key: (-self.strength[key >> 1], key))[:_LACKING]:
-                query = Where(candidate.things, Has((self.steps.step(key),), True))
+                query = q.Where(candidate.things, q.Has((self.steps.step(key),), True))
                 yield candidate.along(query, NEGATED, key >> 1)
 
     def unlike(self) -> Iterator[Candidate]:
@@ -253,8 +233,8 @@ class Forms:
             ends, _ = self.steps.ends(key, self.facts)
             others = [other for other, _, _ in self.steps.expand(ends) if other != key ^ 1]
             for other in sorted(others, key=lambda other: (-self.strength[other >> 1], other))[:_LACKING]:
-                having = Where(Everything(), Has((self.steps.step(other),)))
-                query = Where(having, Has((self.steps.step(key ^ 1),), True))
+                having = q.Where(q.Everything(), q.Has((self.steps.step(other),)))
+                query = q.Where(having, q.Has((self.steps.step(key ^ 1),), True))
                 names, strength = (other >> 1, key >> 1), float(self.strength[key >> 1])
                 yield Candidate(
                     query, NEGATED, names, (other, key ^ 1), (), *self.steps.ends(other ^ 1, self.facts), strength
@@ -267,11 +247,11 @@ class Forms:
         for a in sets:
             for b in others:
                 if not a.overlaps(b) and a.size > 1 and np.isin(b.ends, a.ends).any():
-                    yield a.joined(b, Except(a.things, b.things), NEGATED, np.setdiff1d(a.ends, b.ends))
+                    yield a.joined(b, q.Except(a.things, b.things), NEGATED, np.setdiff1d(a.ends, b.ends))
         for b in others:
             if len(b.keys) == 1 and b.keys[0] & 1:
-                whole = Where(Everything(), Has((Step(self.steps.relations[b.keys[0] >> 1]),)))
-                yield replace(b, query=Except(whole, b.things), form=NEGATED)
+                whole = q.Where(q.Everything(), q.Has((q.Step(self.steps.relations[b.keys[0] >> 1]),)))
+                yield replace(b, query=q.Except(whole, b.things), form=NEGATED)
 
     def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set whose value compares so with literals of the question, or is one of a few."""
@@ -279,19 +259,19 @@ class Forms:
         if candidate.size <= 1:
             return
         for row in self.ahead(candidate, True) if literals else ():
-            path = (Step(self.steps.relations[row]),)
+            path = (q.Step(self.steps.relations[row]),)
             for literal in literals:
                 for comparison, form in _COMPARISONS:
-                    query = Where(candidate.things, Compare(path, comparison, literal.text))
+                    query = q.Where(candidate.things, q.Compare(path, comparison, literal.text))
                     yield replace(candidate.along(query, form, row), literals=(literal,))
             for low, high in combinations(literals, 2):
                 unit = "" if low.value.unit else high.value.unit  # "between 2 and 3 km"
-                above = Where(candidate.things, Compare(path, ">=", f"{low.text} {unit}".strip()))
-                query = Where(above, Compare(path, "<=", high.text))
+                above = q.Where(candidate.things, q.Compare(path, ">=", f"{low.text} {unit}".strip()))
+                query = q.Where(above, q.Compare(path, "<=", high.text))
                 yield replace(candidate.along(query, BELOW, row), literals=(low, high))
         for row in self.ahead(candidate, False):
             for value in self.few_values(row):
-                query = Where(candidate.things, Compare((Step(self.steps.relations[row]),), "=", value))
+                query = q.Where(candidate.things, q.Compare((q.Step(self.steps.relations[row]),), "=", value))
                 yield candidate.along(query, EQUAL, row)
 
     def few_values(self, row: int) -> list[str]:

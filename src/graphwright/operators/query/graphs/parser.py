@@ -69,7 +69,7 @@ class GraphQueryParser(Checked):
     >>> films = [("Alien", "directed by", "Ridley Scott"), ("Alien", "release year", "1979")]
     >>> facts = Facts(Graph.from_triples(films).columns)
     >>> GraphQueryParser(MiniLM(), MiniLMCrossEncoder("minilm-query")).parse("Who directed Alien?", facts)[0].query
-    Follow(things=Named(name='Alien'), step=Step(relation='directed by', inverse=False))
+    Follow(things=Named(name='Alien'), step=Step(relation='directed by', inverse=False, times=1, at=''))
     """
 
     encoder: Encoder

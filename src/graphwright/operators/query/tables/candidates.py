@@ -10,22 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Result
-from graphwright.operators.query.query import (
-    Aggregate,
-    Compare,
-    Comparison,
-    Count,
-    Counted,
-    Difference,
-    Except,
-    Exists,
-    Follow,
-    Frequent,
-    Query,
-    Step,
-    Where,
-)
 from graphwright.operators.query.tables import combined
 from graphwright.operators.query.tables.cells import Cells
 from graphwright.operators.query.tables.columns import Column
@@ -34,8 +20,8 @@ from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
 
 _FUNCTIONS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
 _ENDS: tuple[Literal["min", "max"], ...] = ("max", "min")
-_COUNTED: tuple[Comparison, ...] = ("=", *ORDERS)
-_RELATIVE: tuple[tuple[Comparison, str], ...] = ((">", "above"), ("<", "below"), ("=", "equal"))
+_COUNTED: tuple[q.Comparison, ...] = ("=", *ORDERS)
+_RELATIVE: tuple[tuple[q.Comparison, str], ...] = ((">", "above"), ("<", "below"), ("=", "equal"))
 
 
 class Candidate(NamedTuple):
@@ -45,7 +31,7 @@ class Candidate(NamedTuple):
     -1 for none. `bits`: the words of the question that it explains by cells and amounts.
     """
 
-    query: Query
+    query: q.Query
     result: Result
     operators: tuple[str, ...]
     answer: int
@@ -98,12 +84,12 @@ class Enumeration:
         yield from self._often()
         yield from self._whether_more()
         for rows in combined.checks(self.sets):
-            yield self._candidate(Exists(rows.query), ("exists",), rows)
+            yield self._candidate(q.Exists(rows.query), ("exists",), rows)
 
-    def _candidate(self, query: Query, operators: tuple[str, ...], rows: Rows, answer: int = -1) -> Candidate:
+    def _candidate(self, query: q.Query, operators: tuple[str, ...], rows: Rows, answer: int = -1) -> Candidate:
         return self._made(query, self.sets.execution.result(query), operators, rows, answer)
 
-    def _made(self, query: Query, result: Result, operators: tuple[str, ...], rows: Rows, answer: int) -> Candidate:
+    def _made(self, query: q.Query, result: Result, operators: tuple[str, ...], rows: Rows, answer: int) -> Candidate:
         return Candidate(query, result, (*operators, *rows.operators), answer, rows.order, rows.given, rows.bits)
 
     def _all_rows(self) -> Iterator[Candidate]:
@@ -115,7 +101,7 @@ class Enumeration:
                 made = self._candidate(query, ("list",), self.sets.all, column)
                 if isinstance(made.result, np.ndarray) and len(made.result):
                     yield made
-                    yield self._candidate(Count(query), ("count", "distinct"), self.sets.all, column)
+                    yield self._candidate(q.Count(query), ("count", "distinct"), self.sets.all, column)
 
     def _values(self, rows: Rows) -> Iterator[Candidate]:
         """Yield the cells of some rows in each column."""
@@ -137,12 +123,12 @@ class Enumeration:
         return Cells.of(self.sets.execution.facts, self.sets.table, rows)
 
     def _counts(self, rows: Rows) -> Iterator[Candidate]:
-        yield self._candidate(Count(rows.query), ("count",), rows)
+        yield self._candidate(q.Count(rows.query), ("count",), rows)
         if rows.count < 2 or rows is self.sets.all:
             return
         for column, (score, _) in enumerate(self.sets.links.headers):
             if score >= 0.5 and self.sets.table.columns[column].distinct < 0.95:
-                query = Count(self.sets.values(rows.query, column))
+                query = q.Count(self.sets.values(rows.query, column))
                 yield self._candidate(query, ("count", "distinct"), rows, column)
 
     def _sums(self, rows: Rows) -> Iterator[Candidate]:
@@ -152,7 +138,7 @@ class Enumeration:
             if self.sets.table.columns[column].numbers < 0.3:
                 continue
             for function in _FUNCTIONS:
-                query = Aggregate(function, rows.query, self.sets.path(column))
+                query = q.Aggregate(function, rows.query, self.sets.path(column))
                 made = self._candidate(query, (function,), rows, column)
                 if made.result is not None:
                     yield made
@@ -165,7 +151,7 @@ class Enumeration:
                 if named.distinct > 0.95 or named.is_joined:
                     continue
                 for largest in (True, False) if rows is self.sets.all or "or" in rows.operators else (True,):
-                    query = Frequent(rows.query, self.sets.path(column)[0], largest)
+                    query = q.Frequent(rows.query, self.sets.path(column)[0], largest)
                     made = self._candidate(query, ("frequent" if largest else "rare",), rows, column)
                     if isinstance(made.result, np.ndarray) and 0 < len(made.result) <= 2:
                         yield made
@@ -177,7 +163,7 @@ class Enumeration:
                 if named.distinct > 0.9 or column == rows.given[0].column:
                     continue
                 every, own = (self.sets.values(things, column) for things in (self.sets.all.query, rows.query))
-                made = self._candidate(Except(every, own), ("never",), rows, column)
+                made = self._candidate(q.Except(every, own), ("never",), rows, column)
                 if isinstance(made.result, np.ndarray) and len(made.result):
                     yield made
 
@@ -191,18 +177,18 @@ class Enumeration:
                 first.query, 2, ("or", *first.operators), first.given + second.given, -1, first.bits | second.bits
             )
             if first.given[0].column == second.given[0].column:
-                query: Query = Difference(Count(first.query), Count(second.query))
+                query: q.Query = q.Difference(q.Count(first.query), q.Count(second.query))
                 yield self._candidate(query, ("difference", "count"), both)
             if first.count > 1 or second.count > 1:
                 continue
             for column in self.sets.orderable():
-                query = Difference(*(self.sets.values(rows.query, column) for rows in (first, second)))
+                query = q.Difference(*(self.sets.values(rows.query, column) for rows in (first, second)))
                 made = self._candidate(query, ("difference", "value"), both, column)
                 if made.result is not None:
                     yield made
         for column in self.sets.orderable():
-            largest, smallest = (Aggregate(f, self.sets.all.query, self.sets.path(column)) for f in _ENDS)
-            made = self._candidate(Difference(largest, smallest), ("difference", "extremes"), self.sets.all, column)
+            largest, smallest = (q.Aggregate(f, self.sets.all.query, self.sets.path(column)) for f in _ENDS)
+            made = self._candidate(q.Difference(largest, smallest), ("difference", "extremes"), self.sets.all, column)
             if made.result is not None:
                 yield made
 
@@ -218,12 +204,12 @@ class Enumeration:
                     continue
                 path = self.sets.path(column)[0]
                 for comparison in _COUNTED:
-                    condition = Counted((Step(path.relation, True),), comparison, int(amount.amount))
-                    query = Where(Follow(self.sets.all.query, path), condition)
+                    condition = q.Counted((q.Step(path.relation, True),), comparison, int(amount.amount))
+                    query = q.Where(q.Follow(self.sets.all.query, path), condition)
                     made = self._candidate(query, ("value", comparison), rows, column)
                     if isinstance(made.result, np.ndarray) and len(made.result):
                         yield made
-                        yield self._candidate(Count(query), ("count", comparison), rows, column)
+                        yield self._candidate(q.Count(query), ("count", comparison), rows, column)
 
     def _whether_more(self) -> Iterator[Candidate]:
         """Yield whether one linked row has more, less or as much of a column as another."""
@@ -235,7 +221,7 @@ class Enumeration:
             for column in self.sets.orderable():
                 for comparison, operator in _RELATIVE:
                     path = self.sets.path(column)
-                    condition = Compare(path, comparison, self.sets.values(other.query, column))
-                    query = Exists(Where(one.query, condition))
+                    condition = q.Compare(path, comparison, self.sets.values(other.query, column))
+                    query = q.Exists(q.Where(one.query, condition))
                     both = Rows(one.query, 1, one.operators, one.given + other.given, column, one.bits | other.bits)
                     yield self._candidate(query, ("exists", operator), both)
