@@ -61,7 +61,6 @@ from graphwright.operators.paths.path_order import Shuffled
 from graphwright.operators.paths.read_relations import RankRelations
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
-from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import BM25, Composed, Steps
@@ -228,7 +227,6 @@ def systems(kit: Kit) -> dict[str, Build]:
         "kelp": lambda: selected(kit.encoder, paths=PATHS),
         "tog": lambda: Explore(Rerank(kit.encoder)),
         "gcr": lambda: EnumeratedPaths(2) % 1000 >> Rerank(Patterns(kit.encoder)) % PATHS,
-        "dog": lambda: WellFormedChains(Rerank(Patterns(kit.encoder))),
         "structgpt": lambda: RankRelations(kit.encoder) >> Instances() % PATHS,
     }
     for kind, retrievals in TUNED.items():

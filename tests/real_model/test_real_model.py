@@ -232,7 +232,7 @@ def test_real_model_decodes_existing_paths_under_grammar(llm: OpenAILLM) -> None
     assert requests > 6
 
 
-@pytest.mark.parametrize("method", ["gcr", "dog", "structgpt"])
+@pytest.mark.parametrize("method", ["gcr", "structgpt"])
 def test_real_model_under_grammar_stays_in_graph(llm: OpenAILLM, method: str, tmp_path: Path) -> None:
     graph = Graph.from_triples([(town, "lies on", river) for town, river in TOWNS.items()])
     index = Index.from_graph(tmp_path / "towns", graph)

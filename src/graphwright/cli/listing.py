@@ -29,7 +29,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("graphrag-global", "raptor", "g-retriever", "gar", "hyde", "ircot"),
     ),
     "Published, over knowledge graphs": (
-        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", "gcr", "dog", "structgpt"),
+        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", "gcr", "structgpt"),
         *(name for name in METHODS if name.startswith("lego-")),
     ),
     "A language model alone": ("vanilla", "cot"),

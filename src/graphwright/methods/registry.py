@@ -18,7 +18,7 @@ from graphwright.methods.method import Builder, Method
 from graphwright.methods.options import LIMITS_HELP, Help
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.cluerag import clue_rag
-from graphwright.methods.papers.constrained import dog, gcr, structgpt
+from graphwright.methods.papers.constrained import gcr, structgpt
 from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
 from graphwright.methods.papers.gar import gar
 from graphwright.methods.papers.graphrag import graphrag_global, graphrag_local
@@ -152,7 +152,7 @@ _BUILDERS: tuple[Callable[..., Method], ...] = (
     vanilla, cot, vector, bm25, hybrid, multihop, ppr, hyde, ircot, hipporag, hipporag2, proprag, linearrag, clue_rag,
     lightrag_local, lightrag_global, lightrag_hybrid, graphrag_local, graphrag_global, raptor, g_retriever, rerank,
     multihop_rerank, agent, graph, gar, fastinsight, fastinsight_entities, bubblerag, pathrag, pathrag_lt, reg,
-    *map(instance, INSTANCES), rog, gsr, kelp, tog, grag_m, gcr, dog, structgpt,
+    *map(instance, INSTANCES), rog, gsr, kelp, tog, grag_m, gcr, structgpt,
 )  # fmt: skip
 
 METHODS = {name: NamedMethod(name, build) for build in _BUILDERS for name in [build.__name__.replace("_", "-")]}

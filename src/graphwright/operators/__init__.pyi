@@ -57,7 +57,6 @@ from .paths.relation_paths import Relations as Relations
 from .paths.shortest_paths import EnumeratedPaths as EnumeratedPaths
 from .paths.shortest_paths import ShortestPaths as ShortestPaths
 from .paths.unit_paths import UnitPaths as UnitPaths
-from .paths.well_formed import WellFormedChains as WellFormedChains
 from .query.asked import AskedQuery as AskedQuery
 from .query.llm_parser import LLMQueryParser as LLMQueryParser
 from .query.notation import notation as notation

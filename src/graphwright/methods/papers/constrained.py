@@ -1,4 +1,4 @@
-"""Reasoning of a language model that is constrained to a graph: GCR, DoG and StructGPT."""
+"""Reasoning of a language model that is constrained to a graph: GCR and StructGPT."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.methods.papers.lego import answered, scorer
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.control import OnGraph
-from graphwright.operators.operator import Operator
 from graphwright.operators.paths.read_relations import RankRelations, ReadRelations
 from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths
-from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.choose import ConstrainedDecoding
 from graphwright.operators.rerank.mask import Patterns
 from graphwright.operators.rerank.rerank import Rerank
@@ -49,31 +47,6 @@ def gcr(
         search = trie >> rank % paths
     else:  # models that cannot decode under constraint choose by number from the ranked paths
         search = trie >> rank >> ConstrainedDecoding(model, paths)
-    return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
-
-
-def dog(
-    ix: Snapshot,
-    top_k: TopK = CONTEXT_PASSAGES,
-    width: Annotated[int, Help("chains of the beam")] = 3,
-    length: Annotated[int, Help("the most triples of a chain")] = 3,
-    pool: Annotated[int, Help("continuations of a step")] = 256,
-    *,
-    decoder: Annotated[
-        LLM | PathRetriever | None, Help("the model that writes the chains, by default the language model that answers")
-    ] = None,
-    llm: OptionalLLM = None,
-) -> Method:
-    """Rank passages by chains that a language model writes triple by triple, each well-formed so far (DoG).
-
-    Offline it has the same two twins as `gcr`.
-    """
-    model = decoder or llm
-    if isinstance(model, PathRetriever):
-        search: Operator = model.search(width)
-    else:
-        ranker: Operator = Rerank(_twin(ix)) if model is None else ConstrainedDecoding(model, width)
-        search = WellFormedChains(ranker, width, length, pool)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
 
 
