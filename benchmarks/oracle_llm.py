@@ -86,7 +86,6 @@ class OracleLLM:
             "GroupsReply": self._groups,
             "GrowReply": self._grow,
             "ChoiceReply": lambda user, lines: {"numbers": self._grow(user, lines)["numbers"]},
-            "EnoughReply": lambda user, lines: {"enough": self._are_all(_texts(lines))},
             "PlansReply": self._plans,
             "RatingsReply": self._ratings,
         }

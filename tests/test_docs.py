@@ -444,7 +444,7 @@ def test_map_lists_every_name() -> None:
         assert re.search(rf"\| `{re.escape(name)}(?:-[A-Z0-9]+)?` \|", LEGO), name
     for name in PRUNINGS:
         assert f"| `{name}-E` |" in LEGO
-    for name in ("rog", "gsr", "kelp", "tog", "grag-m", "gcr", "structgpt"):
+    for name in ("rog", "gsr", "kelp", "tog", "grag-m", "gcr"):
         assert name in METHODS and f"| `{name}` |" in LEGO
 
 

@@ -474,7 +474,6 @@ def reg_answers(settings: Settings) -> Ours:
         raise NotMeasured("is read from reg.json offline.")
     model = settings.model
     names = {
-        "StructGPT": "structgpt",
         f"RoG ({model})": "rog",
         f"ToG ({model})": "tog",
         f"G-Retriever ({model})": "g-retriever",

@@ -26,9 +26,9 @@ def first_sentence(system: str, user: str) -> str:
 
 
 # In the others a language model takes part in retrieval too.
-ASKED = {"agent", "hyde", "ircot", "hipporag", "hipporag2", "lightrag-local", "lightrag-global", "lightrag-hybrid"}
+ASKED = {"hyde", "ircot", "hipporag", "hipporag2", "lightrag-local", "lightrag-global", "lightrag-hybrid"}
 ASKED |= {"graphrag-local", "graphrag-global", "raptor", "bubblerag", "rog", "gsr", "tog", "grag-m"}
-ASKED |= {"gcr", "structgpt", "clue-rag", "graph"}
+ASKED |= {"gcr", "clue-rag", "graph"}
 
 
 @pytest.mark.parametrize("name", sorted(set(OFFLINE) - {*ASKED, "pathrag", "pathrag-lt", *LEGO_WITH_L}))

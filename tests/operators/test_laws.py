@@ -73,8 +73,6 @@ from graphwright.models import HashEncoder, MiniLM, MiniLMReader, OverlapCrossEn
 from graphwright.models.protocols import Completion
 from graphwright.operators import (
     BM25,
-    AboveThreshold,
-    Agent,
     Bridge,
     BridgeSeeds,
     Choose,
@@ -123,11 +121,9 @@ from graphwright.operators import (
     PrizeTree,
     PropositionPaths,
     QueryEvidence,
-    RankRelations,
     RateCommunities,
     RateItems,
     Reached,
-    ReadRelations,
     ReciprocalRank,
     RelationPaths,
     Relations,
@@ -146,7 +142,6 @@ from graphwright.operators import (
     Summaries,
     SummaryTree,
     Think,
-    Tool,
     TreeSearch,
     TripleSearch,
     UnitPaths,
@@ -197,7 +192,6 @@ MATCHES_FIRST = FixedLLM(
     ' "groups": [{"intent": "it", "numbers": [1, 2], "weight": 1}]}'
 )
 REFUSES = FixedLLM("{")
-KEEPS_THE_FIRST = FixedLLM('{"keep": [1], "enough": false, "tool": "search", "arguments": ["Erstein"]}')
 
 
 @dataclass(frozen=True)
@@ -319,9 +313,6 @@ def operators_with_arguments() -> list[Operator]:
         LengthPenalty(Rerank(OverlapCrossEncoder())),
         EnumeratedPaths(2) % 40 >> ConstrainedDecoding(GrammarLLM(7), items=3),
         ConstrainedDecoding(SECOND_FIRST),
-        RankRelations(HashEncoder()),
-        ReadRelations(GOES_ON),
-        ReadRelations(GOES_ON) >> Instances(),
         Explore(Rerank(HashEncoder()), width=2, depth=2),
         Explore(Choose(SECOND_FIRST), width=2, depth=2),
         Nodes() >> Rerank(BM25()),
@@ -397,8 +388,6 @@ def operators_with_arguments() -> list[Operator]:
         BeamSearch(HashEncoder(), width=3, length=2) >> Choose(SECOND_FIRST),
         Rerank(Composed(SNAPSHOT.names, SNAPSHOT.triples)),
         ShortestPaths() >> Rerank(Patterns(HashEncoder())),
-        AboveThreshold(0.5),
-        Rerank(HashEncoder()) >> AboveThreshold(0.9) >> (Choose(SECOND_FIRST) | Keep()),
         Choose(SECOND_FIRST, rounds=2),
         RateItems(RatesTheLast()),
         Choose(SECOND_FIRST),
@@ -435,7 +424,6 @@ def operators_with_arguments() -> list[Operator]:
         AnchorSearch(SNAPSHOT.names, 2),
         PathSeeds(SNAPSHOT.passages),
         PropositionPaths(SNAPSHOT.triples) >> PathSeeds(SNAPSHOT.passages, entities=2, scored=False),
-        Agent(KEEPS_THE_FIRST, (Tool("search", "Find passages.", SEARCH),), steps=2),
         Bridge(SNAPSHOT.triples, threshold=0.1),
         Bridge(None, rounds=3, threshold=0.01),
         BridgeSeeds(SNAPSHOT.passages),

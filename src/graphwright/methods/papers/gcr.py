@@ -1,4 +1,4 @@
-"""Reasoning of a language model that is constrained to a graph: GCR and StructGPT."""
+"""GCR: paths that a language model writes, constrained to a graph."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from graphwright.learn.path import PathRetriever
 from graphwright.methods.method import Method
 from graphwright.methods.options import Help, OptionalLLM, TopK
 from graphwright.methods.papers.lego import answered, scorer
-from graphwright.models.protocols import LLM, CrossEncoder, Encoder
+from graphwright.models.protocols import LLM, Encoder
 from graphwright.operators.control import OnGraph
-from graphwright.operators.paths.read_relations import RankRelations, ReadRelations
-from graphwright.operators.paths.relation_paths import Instances
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths
 from graphwright.operators.rerank.choose import ConstrainedDecoding
 from graphwright.operators.rerank.mask import Patterns
@@ -53,25 +51,3 @@ def gcr(
 def _twin(ix: Snapshot) -> Encoder | Scorer:
     """Return the model that ranks paths offline: over documents by sentences, over other graphs by relations alone."""
     return Patterns(ix.encoder) if ix.graph.passages is None else scorer(ix)
-
-
-def structgpt(
-    ix: Snapshot,
-    top_k: TopK = CONTEXT_PASSAGES,
-    turns: Annotated[int, Help("the most relations that are read")] = 3,
-    paths: Annotated[int, Help("walks to the entities that the relations lead to")] = 100,
-    *,
-    judge: Annotated[
-        Encoder | CrossEncoder | None,
-        Help("the model that ranks relations in place of a language model, by default the index's encoder"),
-    ] = None,
-    llm: OptionalLLM = None,
-) -> Method:
-    """Rank passages by triples of relations that a model selects in turns, from the entities reached (StructGPT).
-
-    The language model that answers selects the relations and decides when the triples are enough. A `judge` replaces
-    it; then the turns end where no longer relation path scores higher.
-    """
-    by_llm = ReadRelations(llm, turns) if llm is not None and judge is None else None
-    search = (by_llm or RankRelations(judge or ix.encoder, turns)) >> Instances() % paths
-    return answered(ix, OnGraph(StatementGraph(), search), top_k, llm, tied=True)

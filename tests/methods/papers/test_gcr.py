@@ -1,4 +1,4 @@
-"""GCR and StructGPT: their expressions, and answers over a graph and an index, with and without a model."""
+"""GCR: its expression, and answers over a graph and an index, with and without a model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from tests.models.grammars import GrammarLLM
 from tests.toys import untrained
 
 from graphwright import Graph, start
-from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS, make_method
-from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Completion
 from graphwright.testing import corpus_index
 
@@ -29,7 +28,7 @@ FILMS = Graph.from_triples(
 )
 SNAPSHOT = corpus_index().snapshot
 ON_FILMS = replace(SNAPSHOT, graph=FILMS, names=None, triples=None, encoder=HashEncoder())
-SYSTEMS = ["gcr", "structgpt"]
+SYSTEMS = ["gcr"]
 ASKED = "Who are the starred actors of what is directed by Mann?"
 ANSWER = '{"found": true, "text": "Pacino", "answers": ["Pacino"], "citations": []}'
 
@@ -53,8 +52,6 @@ def test_constrained_methods_equal_papers() -> None:
     gcr = repr(make_method("gcr", ON_FILMS, llm=llm).pipeline)
     assert gcr.startswith(f"{statements}EnumeratedPaths(2) % 1000 >> {twin} >> ConstrainedDecoding({llm!r})))")
     assert f"EnumeratedPaths(2) % 1000 >> {twin} % 10" in repr(make_method("gcr", ON_FILMS).pipeline)
-    structgpt = repr(make_method("structgpt", ON_FILMS, turns=2).pipeline)
-    assert "RankRelations(HashEncoder(dimension=64), turns=2) >> Instances() % 100" in structgpt
     assert all(METHODS[name].about.endswith(").") for name in SYSTEMS)
 
 
@@ -111,17 +108,3 @@ def test_constrained_methods_without_grammar_select_by_number() -> None:
     assert len(prompts) == 2 and "Choose at most 5 of these" in prompts[0]  # all
     assert state.evidence is not None and len(state.evidence) == 1
     assert any("decoding was not constrained" in note for step in state.trace for note in step.notes)
-
-
-def test_structgpt_reads_relations_then_triples() -> None:
-    replies = ['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}', ANSWER]
-    state = make_method("structgpt", ON_FILMS, llm=ScriptedLLM(replies))(start(ASKED, FILMS))
-    assert state.answer is not None and state.answer.short == ("Pacino",)
-    assert state.evidence is not None and {FILMS.names[nodes[-1]] for nodes, _ in state.evidence} == {"Pacino", "Crowe"}
-
-
-def test_structgpt_with_judge_reads_by_it_though_language_model_answers() -> None:
-    method = make_method("structgpt", ON_FILMS, judge=OverlapCrossEncoder(), llm=ScriptedLLM(["{}"]))
-    assert "RankRelations(OverlapCrossEncoder())" in repr(method.search)
-    with pytest.raises(OptionError, match="it must be an encoder or a cross-encoder"):
-        make_method("structgpt", ON_FILMS, judge=ScriptedLLM(["{}"]))
