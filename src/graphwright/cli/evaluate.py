@@ -103,7 +103,7 @@ def evaluate(
         print_json(summary)
     else:
         _show_table(summary)
-    note(f"report: {out / 'report.html'}")
+    note(f"report: {out / 'report.md'}")
     models = {"--llm": model.llm, "--base-url": model.base_url, "--judge": judge}
     more = "".join(f" {option} {value}" for option, value in models.items() if value)
     note(f"repeat with: graphwright evaluate {out / 'experiment.toml'} --out NEW{more}")

@@ -109,15 +109,6 @@ def amount(value: float) -> str:
     return f"{value:.2g}" if value < 1 else f"{value:.1f}"
 
 
-def number(value: float) -> str:
-    """Return a coordinate with at most two decimals.
-
-    >>> number(3.0), number(0.126), number(-0.001)
-    ('3', '0.13', '0')
-    """
-    return "0" if abs(value) < 0.005 else f"{value:.2f}".rstrip("0").rstrip(".")
-
-
 def llm_tokens(method: Mapping[str, Any]) -> float:
     """Return the tokens of language models per question, those of prompts and of replies."""
     return float(method["prompt_tokens"] + method["completion_tokens"])

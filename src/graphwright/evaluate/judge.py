@@ -172,16 +172,6 @@ def judge_run(
     return {"model": judge.id, **figures, "unreadable": unreadable, "usage": usage}
 
 
-def verdicts(
-    rows: Iterable[Mapping[str, Any]], questions: Iterable[QuestionRecord], llm: LLM | Judge, out: str | Path
-) -> dict[tuple[str, str], Verdict]:
-    """Return the verdict on each answer by method and question, from a folder where `judge_run` judged them."""
-    log = Log(Path(out) / "judgements.jsonl", _judge_of(llm).id, {})
-    tasks = _tasks(_answers(rows, None), {question.id: question for question in questions}, None)
-    judgements = {(task.methods[0], task.question.id): log[task] for task in tasks if task in log}
-    return {key: judgement.verdicts[ACCURACY] for key, judgement in judgements.items() if judgement.verdicts}
-
-
 def _judge_of(llm: LLM | Judge) -> Judge:
     if isinstance(llm, type) or not isinstance(llm, LLM | Judge):
         raise OptionError(f"{llm!r} cannot judge: give a language model, or a judge such as OverlapJudge().")

@@ -30,38 +30,27 @@ Table = list[list[str]]
 # Signs that mean something in Markdown; an underscore inside a word, or a # after the beginning, does not.
 _MARKS = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)|^#|<(?=\S)|^>")
 _GAP = 3  # characters between two columns of a terminal
-_NONE = "–"
+NONE = "–"
 _MAIN = "main metric"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure as text, its value, its interval if known, and a note."""
+    """A figure as text, its value, and its interval if known."""
 
     text: str
     value: float | None = None
     low: float | None = None
     high: float | None = None
-    note: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the leaderboard. `best`: "most", "least", or "" where no value is better than another."""
+    """A column of the leaderboard."""
 
     name: str
-    about: str
     group: str
-    best: str
     cells: tuple[Cell, ...]
-
-    def winners(self) -> frozenset[int]:
-        """Return the rows whose written value is the best; none where all are equal."""
-        known = {at: cell for at, cell in enumerate(self.cells) if cell.value is not None}
-        if not self.best or len({cell.text for cell in known.values()}) < 2:
-            return frozenset()
-        best = (max if self.best == "most" else min)(known.values(), key=lambda cell: cell.value or 0.0)
-        return frozenset(at for at, cell in known.items() if cell.text == best.text)
 
     def texts(self, *, intervals: bool) -> list[str]:
         """Return the figures as texts, with their intervals if asked for."""
@@ -85,7 +74,7 @@ def leaderboard(summary: Summary) -> list[Column]:
     failed = [failed_wholly(summary["methods"][name]) for name in ranked(summary)]
     columns = [
         replace(
-            column, cells=tuple(Cell(_NONE) if bad else cell for cell, bad in zip(column.cells, failed, strict=True))
+            column, cells=tuple(Cell(NONE) if bad else cell for cell, bad in zip(column.cells, failed, strict=True))
         )
         for column in (primary, _difference(summary), *_costs(summary), *others)
     ]
@@ -95,22 +84,16 @@ def leaderboard(summary: Summary) -> list[Column]:
 def _metric(summary: Summary, metric: Mapping[str, str]) -> Column:
     name = metric["name"]
     percent = is_share(summary, name)
-    cells = tuple(_metric_cell(summary, summary["methods"][method], name, percent) for method in ranked(summary))
+    cells = tuple(_metric_cell(summary["methods"][method], name, percent) for method in ranked(summary))
     group = _MAIN if name == summary["primary"] else metric["kind"]
-    return Column(name + (", %" if percent else ""), metric["about"], group, "most", cells)
+    return Column(name + (", %" if percent else ""), group, cells)
 
 
-def _metric_cell(summary: Summary, method: Mapping[str, Any], name: str, percent: bool) -> Cell:
+def _metric_cell(method: Mapping[str, Any], name: str, percent: bool) -> Cell:
     metric = method["metrics"].get(name)
     if metric is None:
-        return Cell(_NONE)
-    low, high = metric.get("low"), metric.get("high")
-    notes = [] if low is None else [f"95 % interval {score(low, percent)}–{score(high, percent)}"]
-    against = (method["against_baseline"] or {}).get(name)
-    if against is not None:
-        difference = f"{signed(against['difference'], percent)} against {summary['baseline']}"
-        notes.append(f"{difference}, {p_value(against['corrected'])}" if "corrected" in against else difference)
-    return Cell(score(metric["mean"], percent), metric["mean"], low, high, "; ".join(notes))
+        return Cell(NONE)
+    return Cell(score(metric["mean"], percent), metric["mean"], metric.get("low"), metric.get("high"))
 
 
 def _difference(summary: Summary) -> Column:
@@ -120,44 +103,31 @@ def _difference(summary: Summary) -> Column:
     for method in ranked(summary):
         against = (summary["methods"][method]["against_baseline"] or {}).get(primary)
         if against is None or no_baseline:
-            cells.append(Cell("" if method == baseline else _NONE))
+            cells.append(Cell("" if method == baseline else NONE))
             continue
-        text, note = signed(against["difference"], percent), ""
-        if "corrected" in against:
-            text += f" ({p_value(against['corrected'])})"
-            note = f"{p_value(against['p'])} before the correction"
-        cells.append(Cell(text, against["difference"], note=note))
-    about = f"Difference in {primary} to {baseline}; p of the paired permutation test, corrected for many comparisons."
-    return Column(f"against {baseline}", about, _MAIN, "", tuple(cells))
+        text = signed(against["difference"], percent)
+        text += f" ({p_value(against['corrected'])})" if "corrected" in against else ""
+        cells.append(Cell(text, against["difference"]))
+    return Column(f"against {baseline}", _MAIN, tuple(cells))
 
 
-_COSTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float], Callable[[float], str]], ...] = (
-    ("p50 ms", "Half of the questions took no longer.", lambda of: of["milliseconds"]["p50"], milliseconds),
-    ("p95 ms", "19 of 20 questions took no longer.", lambda of: of["milliseconds"]["p95"], milliseconds),
-    (
-        "encoder tokens",
-        "Mean tokens per question that encoders, cross-encoders and readers process.",
-        lambda of: of["tokens"],
-        amount,
-    ),
-    ("LLM tokens", "Mean tokens of language models per question, prompts and replies.", llm_tokens, amount),
-    ("money", "Mean cost per question, in the currency of the prices given.", lambda of: of["cost"], amount),
-    (
-        "calls of models",
-        "Mean calls of any model per question, encoders and readers included.",
-        lambda of: of["calls"],
-        amount,
-    ),
+_COSTS: tuple[tuple[str, Callable[[Mapping[str, Any]], float], Callable[[float], str]], ...] = (
+    ("p50 ms", lambda of: of["milliseconds"]["p50"], milliseconds),
+    ("p95 ms", lambda of: of["milliseconds"]["p95"], milliseconds),
+    ("encoder tokens", lambda of: of["tokens"], amount),
+    ("LLM tokens", llm_tokens, amount),
+    ("money", lambda of: of["cost"], amount),
+    ("calls of models", lambda of: of["calls"], amount),
 )
 
 
 def _costs(summary: Summary) -> Iterator[Column]:
     """Yield the columns of costs; those of language models only where there are any."""
     methods = [summary["methods"][name] for name in ranked(summary)]
-    for name, about, value, write in _COSTS:
+    for name, value, write in _COSTS:
         values = [value(method) for method in methods]
         if any(values) or name not in ("LLM tokens", "money"):
-            yield Column(name, about, "cost", "least", tuple(Cell(write(cost), float(cost)) for cost in values))
+            yield Column(name, "cost", tuple(Cell(write(cost), float(cost)) for cost in values))
 
 
 def terminal(summary: Summary, width: int = 120) -> tuple[str, Table]:
@@ -188,9 +158,9 @@ def markdown(summary: Summary) -> str:
     """Return the report as Markdown: a heading, sentences on the result, and the leaderboard."""
     tests = ", with 95 % intervals; p of paired permutation tests, corrected for many comparisons"
     parts = [
-        f"# {_escaped(heading(summary))}",
-        _escaped(" ".join(filter(None, [*reading(summary), judge_sentence(summary)]))),
-        _markdown(_board(summary, leaderboard(summary), intervals=True)),
+        f"# {escaped(heading(summary))}",
+        escaped(" ".join(filter(None, [*reading(summary), judge_sentence(summary)]))),
+        markdown_table(_board(summary, leaderboard(summary), intervals=True)),
         f"Means over questions{tests if summary['statistics'] else ''}; times of one question in milliseconds.",
     ]
     return "\n\n".join(parts) + "\n"
@@ -223,12 +193,13 @@ def _natural(text: str) -> list[tuple[float, str]]:
     return [(int(part), "") if part.isdecimal() else (float("inf"), part) for part in parts if part]
 
 
-def _markdown(rows: Table) -> str:
-    header, *body = [[_escaped(cell) for cell in cells] for cells in rows]
+def markdown_table(rows: Table) -> str:
+    """Return a table as Markdown, its texts escaped."""
+    header, *body = [[escaped(cell) for cell in cells] for cells in rows]
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape a text for Markdown, also for a table."""
     return _MARKS.sub(r"\\\g<0>", " ".join(clean(text).split()))
