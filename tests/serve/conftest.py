@@ -69,5 +69,5 @@ def guarded(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     from tests.serve.security.guarded import guarding
 
     folder = tmp_path_factory.mktemp("guarded") / "data"
-    with guarding(cities, folder, failures_per_minute=100_000, slow_body=1.0, max_body=20_000) as running:
+    with guarding(cities, folder, failures_per_minute=100_000, max_body=20_000) as running:
         yield running
