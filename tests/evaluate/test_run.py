@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published.overlap_judge import OverlapJudge
 from tests.evaluate.small_run import write_lines, write_set
 
 from graphwright.errors import DataError, GraphwrightError, ModelError, NeedsError, OptionError, StoreError
@@ -17,7 +18,6 @@ from graphwright.evaluate import judge as judge_module
 from graphwright.evaluate import statistics
 from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment, read_plan
-from graphwright.evaluate.judges import OverlapJudge
 from graphwright.evaluate.run import run
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.index import Index

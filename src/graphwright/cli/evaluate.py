@@ -73,7 +73,7 @@ def evaluate(
     ] = None,
     options: ExperimentOptions,
     model: ModelOptions,
-    judge: Annotated[str | None, "Judge of answers: a model on the same server, or overlap (no model)."] = None,
+    judge: Annotated[str | None, "Judge of answers: a model on the same server."] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods on a set of questions.
@@ -82,7 +82,6 @@ def evaluate(
     """
     from graphwright.cli.progress import note_compilation, progress
     from graphwright.cli.terminal import note, print_json
-    from graphwright.evaluate import OverlapJudge
     from graphwright.evaluate.run import run
 
     experiment = options.experiment(plan)
@@ -91,10 +90,10 @@ def evaluate(
         settings = replace(model, llm=name).settings(out)
         return None if settings is None else model.client(settings, out)
 
-    if model.base_url and model.llm is None and judge in (None, "overlap"):
+    if model.base_url and model.llm is None and judge is None:
         raise OptionError(f"--base-url {model.base_url} names a server but no model; add --llm or --judge MODEL.")
     llm = None if model.llm is None else client(model.llm)
-    judging = None if judge is None else OverlapJudge() if judge == "overlap" else client(judge)
+    judging = None if judge is None else client(judge)
     note_compilation()
     with progress() as show:
         summary = run(experiment, out, llm=llm, judge=judging, progress=show)
