@@ -109,7 +109,6 @@ def summary(record: Sequence[Row], **more: Any) -> dict[str, Any]:
         "started": "2025-01-02T03:04:05+00:00",
         "metrics": [{"name": name, "about": f"What {name} is.", "kind": "retrieval"} for name in METRICS],
         "methods": {name: _method(name, some, by[baseline], name == baseline) for name, some in by.items()},
-        "sweeps": [],
         "statistics": True,
         **more,
     }

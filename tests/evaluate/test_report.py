@@ -43,18 +43,6 @@ def test_steps_and_groups_match_summary(tmp_path: Path) -> None:
         assert means == [f"{100 * groups[group]['metrics']['recall@5']:.1f}" for group in ("bridge", "comparison")]
 
 
-def test_swept_option_has_row_for_each_value(tmp_path: Path) -> None:
-    of = summary(rows())
-    points = [{"value": 1, "name": "ppr"}, {"value": None, "name": "bm25"}]
-    of["sweeps"] = [{"method": "ppr", "option": "k", "with": {"mode": "'a'"}, "points": points}]
-    header, *lines = sections(written(tmp_path, rows(), of))["k of ppr, mode = 'a'"]
-    assert header == ["k", "recall@5, %", "ndcg@10, %", "exact match, %", "p50 ms"]
-    for line, value, name in zip(lines, ("1", "None"), ("ppr", "bm25"), strict=True):
-        method = of["methods"][name]
-        assert line[:2] == [value, f"{100 * method['metrics']['recall@5']['mean']:.1f}"]
-        assert line[-1] == f"{method['milliseconds']['p50']:.0f}"
-
-
 def test_judged_answers_have_shares_and_win_rates(tmp_path: Path) -> None:
     report = written(tmp_path, rows(), summary(rows(), judge=judged(["vector", "ppr"])))
     tables = sections(report)

@@ -26,7 +26,6 @@ class ExperimentOptions:
     method_file: Annotated[
         list[Path] | None, "Python file with a function method(ix), compared under the file's name. Repeatable."
     ] = None
-    sweep: Annotated[list[str] | None, "Values of an option to compare, such as restart=0.15,0.5. Repeatable."] = None
     questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None
     index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None
     extraction: Annotated[str | None, "Source of entities: mentions, rules, or openie (a file of the folder)."] = None
@@ -48,7 +47,6 @@ class ExperimentOptions:
 
         parse: dict[str, Callable[[Any], Any]] = {
             "methods": split_list,
-            "sweep": _grid,
             "embed": names_in,
             "metrics": names_in,
         }
@@ -106,19 +104,6 @@ def evaluate(
     models = {"--llm": model.llm, "--base-url": model.base_url, "--judge": judge}
     more = "".join(f" {option} {value}" for option, value in models.items() if value)
     note(f"repeat with: graphwright evaluate {out / 'experiment.toml'} --out NEW{more}")
-
-
-def _grid(sweep: list[str]) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each option in --sweep."""
-    from graphwright.evaluate.entries import values
-
-    grid: dict[str, tuple[Any, ...]] = {}
-    for item in sweep:
-        option, equals, listed = item.partition("=")
-        if not equals:
-            raise OptionError(f"--sweep is {item!r}; give an option and its values, such as restart=0.15,0.5")
-        grid[option.strip()] = (*grid.get(option.strip(), ()), *values(listed))
-    return grid
 
 
 def _show_notes(data: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from graphwright.files import write_text
 Summary = Mapping[str, Any]
 Section = tuple[str, str, Table]
 """A heading, a sentence, and a table."""
-_ELSEWHERE = {"methods", "metrics", "sweeps", "judge", "statistics"}  # parts that other sections show
+_ELSEWHERE = {"methods", "metrics", "judge", "statistics"}  # parts that other sections show
 _MAX_FAILURES = 20  # rows of the table of failures
 _HELD = "Recall is the share of gold documents or accepted answers in the step's result, mean over questions."
 _REPEAT = "Repeat the run with: graphwright evaluate experiment.toml --out AGAIN"
@@ -36,7 +36,7 @@ def write_report(out: str | Path, summary: Summary, rows: Iterable[Mapping[str, 
 
 def report(summary: Summary, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the report as Markdown: the leaderboard, and a section for everything else that was measured."""
-    sections = [*_steps(summary), *_sweeps(summary), *_groups(summary), *_judged(summary), *_failures(rows)]
+    sections = [*_steps(summary), *_groups(summary), *_judged(summary), *_failures(rows)]
     expressions = [
         ["method", "expression"],
         *([name, summary["methods"][name]["expression"]] for name in ranked(summary)),
@@ -61,21 +61,6 @@ def _steps(summary: Summary) -> Iterator[Section]:
                     [cut(step["operator"]), *times, NONE if step["held"] is None else score(step["held"], True)]
                 )
             yield f"Steps of {name}", _HELD, table
-
-
-def _sweeps(summary: Summary) -> Iterator[Section]:
-    """Yield the metrics for each value of an option that was varied, with the other options unchanged."""
-    metrics = metric_names(summary)
-    for sweep in summary["sweeps"]:
-        table = [[sweep["option"], *_headers(summary, metrics), "p50 ms"]]
-        for point in sweep["points"]:
-            method = summary["methods"][point["name"]]
-            means = [method["metrics"].get(metric, {}).get("mean") for metric in metrics]
-            table.append(
-                [str(point["value"]), *_figures(summary, metrics, means), milliseconds(method["milliseconds"]["p50"])]
-            )
-        others = "".join(f", {name} = {value}" for name, value in sweep["with"].items())
-        yield f"{sweep['option']} of {sweep['method']}{others}", "", table
 
 
 def _groups(summary: Summary) -> Iterator[Section]:
