@@ -180,7 +180,7 @@ def check_evaluate(outputs: Outputs) -> None:
     def measured(run: str) -> dict[str, Any]:
         return dict(json.loads(Path("runs", run, "summary.json").read_text(encoding="utf-8"))["methods"])
 
-    assert list(measured("mine")) == ["multihop", "bubblerag", "vector"] and Path("runs/mine/report.html").exists()
+    assert list(measured("mine")) == ["multihop", "bubblerag", "vector"] and Path("runs/mine/report.md").exists()
     assert list(measured("own")) == ["vector", "wide", "reranked"]
     assert list(measured("planned")) == ["vector", "wide(restart=0.3)", "wide(restart=0.5)", "short"]
     done = graphwright("evaluate", "runs/mine/experiment.toml", "--index", "my-index", "--out", "runs/again")
