@@ -182,7 +182,7 @@ def check_evaluate(outputs: Outputs) -> None:
 
     assert list(measured("mine")) == ["multihop", "bubblerag", "vector"] and Path("runs/mine/report.md").exists()
     assert list(measured("own")) == ["vector", "wide", "reranked"]
-    assert list(measured("planned")) == ["vector", "wide(restart=0.3)", "wide(restart=0.5)", "short"]
+    assert list(measured("planned")) == ["vector", "wide", "local", "short"]
     done = graphwright("evaluate", "runs/mine/experiment.toml", "--index", "my-index", "--out", "runs/again")
     assert done.returncode == 0, done.stderr
     again, first = measured("again"), measured("mine")
