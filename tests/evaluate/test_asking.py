@@ -311,7 +311,6 @@ def stored(tmp_path: Path, **changed: Any) -> Results:
         {"answers": True},
         {"gold": 5},
         {"documents": [["d1"]]},
-        {"evidence": [{}]},
         {"answer": {"text": "x"}},
         {"steps": [{"operator": "a"}]},
         {"hops": "2"},

@@ -64,7 +64,8 @@ def leaderboard(summary: Summary) -> list[Column]:
 def _column(summary: Summary, name: str, texts: Mapping[str, str], full: Mapping[str, str] | None = None) -> Column:
     """Return the texts of the methods; NONE for those that failed on every question."""
     failed = {method: failed_wholly(summary["methods"][method]) for method in ranked(summary)}
-    return Column(name, *([NONE if failed[m] else of[m] for m in failed] for of in (texts, full or texts)))
+    shown, whole = ([NONE if failed[m] else of[m] for m in failed] for of in (texts, full or texts))
+    return Column(name, shown, whole)
 
 
 def _rates(summary: Summary, name: str, means: Mapping[str, Mapping[str, float]]) -> Column:
