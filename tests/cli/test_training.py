@@ -64,7 +64,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(place: Path, *arguments: object) -> Any:
     """Run a train command over that index, torch on one core."""
-    if arguments[0] not in ("labels", "combine"):
+    if arguments[0] != "labels":
         pytest.importorskip("torch").set_num_threads(1)
     return graphwright("train", *arguments, "--index", place / "films")
 
@@ -134,23 +134,6 @@ def test_train_command_makes_retriever_from_questions(place: Path, tmp_path: Pat
 def test_model_for_method_without_one_is_refused(place: Path, option: str) -> None:
     wrong = graphwright("ask", "?", "--index", place / "films", "--method", "vector", option, "minilm")
     assert wrong.returncode == 2 and "vector has no argument" in wrong.stderr
-
-
-def test_train_command_combines_labels(place: Path, labelled: Path, tmp_path: Path) -> None:
-    weak, both = tmp_path / "weak", tmp_path / "both"
-    made = train(place, "labels", place / "questions.jsonl", "--into", weak, "--refine", "shortest", "--json")
-    selected = {"weak": json.loads(made.stdout)["chosen, mean"]}
-    for how, sign in (("union", "|"), ("intersection", "&")):
-        done = train(place, "combine", labelled, weak, "--into", both, "--how", how, "--json")
-        assert done.returncode == 0, done.stderr
-        selected[how] = json.loads(done.stdout)["chosen, mean"]
-        assert f" {sign} shortest)" in written(both)[0]["refiner"]
-    # What explains the answers is a shortest path here, and not every shortest path explains them.
-    assert selected["union"] == selected["weak"] > selected["intersection"] == 1.0
-    done = train(place, "combine", labelled, weak, "--into", both, "--how", "both")
-    assert done.returncode == 2 and done.stderr == "graphwright: --how is 'both'; give union or intersection.\n"
-    done = train(place, "combine", labelled, place / "kb.tsv", "--into", both)
-    assert done.returncode == 1 and "is not a file of labels" in done.stderr and "Traceback" not in done.stderr
 
 
 FIRST = LEARNED[0]

@@ -114,28 +114,6 @@ def labels(
     note(f"labels: {into}")
 
 
-@train.command()
-@expanded
-def combine(
-    first: Annotated[Path, typer.Argument(help="File of labels.")],
-    second: Annotated[Path, typer.Argument(help="Another file of labels over the same graph.")],
-    index: IndexFolder,
-    into: Annotated[Path, "File of the combined labels."],
-    how: Annotated[str, "union or intersection."] = "intersection",
-    as_json: AsJson = False,
-) -> None:
-    """Combine two files of labels: their union or intersection."""
-    from graphwright.learn import intersection, read_labels, union, write_labels
-
-    combinations = {"union": union, "intersection": intersection}
-    if how not in combinations:
-        raise OptionError(f"--how is {how!r}; give union or intersection.")
-    graph = _snapshot(index).graph
-    combined = combinations[how](read_labels(first, graph), read_labels(second, graph))
-    write_labels(into, graph, combined)
-    _report(combined, as_json)
-
-
 def _add_command(level: str, about: str) -> None:
     """Add the command that trains retrievers of a level."""
 
