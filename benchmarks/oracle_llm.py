@@ -43,7 +43,7 @@ class OracleLLM:
 
     Any other step, such as a summary, gets a reply that does not fit, so that its twin without a model does it.
 
-    >>> from graphwright.testing.corpus import corpus_index
+    >>> from tests.shared.corpus import corpus_index
     >>> graph = corpus_index().snapshot.graph
     >>> model = OracleLLM(graph, [graph.id("ermengarde#0")], "Which abbey did Ermengarde of Tours found?")
     >>> model.named, model.gold_graph.of_path("Lothair II: He married Teutberga in 855.")

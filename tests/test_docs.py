@@ -23,6 +23,7 @@ from tests.cli.command import graphwright
 from tests.cli.test_indexing import model
 from tests.cli.test_training import LEARNED, TRIPLES, write
 from tests.llm_server import LLMServer
+from tests.shared import CORPUS, corpus_index
 
 import graphwright as package
 from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
@@ -31,7 +32,6 @@ from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators import Composed, Operator
-from graphwright.testing import CORPUS, corpus_index
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "frameworks")

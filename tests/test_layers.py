@@ -35,7 +35,6 @@ ORDER = [
     "evaluate",
     "adapters",
     "serve",
-    "testing",
     "cli",
     "__main__",
 ]

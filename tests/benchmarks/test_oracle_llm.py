@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_llm import OracleLLM
+from tests.shared import corpus_index
 
 from graphwright import start
 from graphwright.errors import LLMResponseError
@@ -16,7 +17,6 @@ from graphwright.graph.graph import Kind
 from graphwright.operators import LinkEntities, Plan, RelationPaths
 from graphwright.prompts.replies import REPLIES
 from graphwright.prompts.templates import data_line, messages
-from graphwright.testing import corpus_index
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import corpus_index
 
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import OptionError
@@ -17,7 +18,6 @@ from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Operator
 from graphwright.search.snapshot import Snapshot
-from graphwright.testing import corpus_index
 
 IX = corpus_index().snapshot
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.shared import CORPUS, FAMILY, corpus_index
 
 from graphwright import Document, Filter, Graph, Index, KHop, ToPassages, VectorSearch, start
 from graphwright.build.document_sources import possibly_present
@@ -27,7 +28,6 @@ from graphwright.methods.papers.pathrag import pathrag
 from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
 from graphwright.store import Settings
-from graphwright.testing import CORPUS, FAMILY, corpus_index
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 METHODS = ["vector", "bm25", "hybrid", "ppr"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import corpus_index, passages_in
 
 from graphwright import VectorSearch, start
 from graphwright.methods.papers.lego import INSTANCES
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models.fake import ScriptedLLM
-from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 READER = "MiniLMReader()"

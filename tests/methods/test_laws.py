@@ -6,12 +6,12 @@ import pickle
 from dataclasses import replace
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

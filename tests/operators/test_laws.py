@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from tests.models.grammars import GrammarLLM
 from tests.scripted import FixedLLM, WordReader
+from tests.shared import GRAPHS, TRIPLES, corpus_index, vectors_of
 from tests.toys import same, untrained
 
 import graphwright.generate
@@ -167,7 +168,6 @@ from graphwright.operators.query.query import Named
 from graphwright.operators.search.reword import Reword
 from graphwright.operators.state import State
 from graphwright.search.facts import Facts
-from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 assert SNAPSHOT.graph.passages is not None

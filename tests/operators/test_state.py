@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
 from graphwright.operators.subgraph.seed_nodes import seeds
-from graphwright.testing import GRAPHS
 
 FAMILY = GRAPHS["family"]
 LINE = GRAPHS["line"]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from tests.models.grammars import GrammarLLM
+from tests.shared import corpus_index
 from tests.toys import untrained
 
 from graphwright import Graph, start
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Completion
-from graphwright.testing import corpus_index
 
 FILMS = Graph.from_triples(
     [
