@@ -43,7 +43,7 @@ class OracleLLM:
 
     Any other step, such as a summary, gets a reply that does not fit, so that its twin without a model does it.
 
-    >>> from graphwright.testing.corpus import corpus_index
+    >>> from tests.shared.corpus import corpus_index
     >>> graph = corpus_index().snapshot.graph
     >>> model = OracleLLM(graph, [graph.id("ermengarde#0")], "Which abbey did Ermengarde of Tours found?")
     >>> model.named, model.gold_graph.of_path("Lothair II: He married Teutberga in 855.")
@@ -86,7 +86,6 @@ class OracleLLM:
             "GroupsReply": self._groups,
             "GrowReply": self._grow,
             "ChoiceReply": lambda user, lines: {"numbers": self._grow(user, lines)["numbers"]},
-            "EnoughReply": lambda user, lines: {"enough": self._are_all(_texts(lines))},
             "PlansReply": self._plans,
             "RatingsReply": self._ratings,
         }

@@ -76,7 +76,7 @@ OFFLINE = [name for name, method in METHODS.items() if not method.required]
 READ_SUBGRAPH = ["reg", *(f"lego-{n}" for n in (4, 5, 8, 9, 11, 13))]
 RERANKERS = ["multihop-rerank", "clue-rag", "tog", "rerank", "gar", "fastinsight", "fastinsight-entities"]
 RERANKERS += [f"lego-{n}" for n in (3, 7, 15)]
-NOT_FOR_DOCUMENTS = {"agent", "reg", "rog", "gsr", "kelp", "grag-m", *RERANKERS}
+NOT_FOR_DOCUMENTS = {"reg", "rog", "gsr", "kelp", "grag-m", *RERANKERS}
 FOR_DOCUMENTS = [name for name in METHODS if name not in NOT_FOR_DOCUMENTS and not name.startswith("lego-")]
 WITHOUT_TITLES = ["hybrid", "vector", "bm25", "ppr", "multihop", "bubblerag"]
 READING = {"clue-rag": tuple(MULTIHOP), "multihop-rerank": ("musique-openie", "musique", "hotpotqa100")}
@@ -102,7 +102,7 @@ OVERVIEW: dict[str, tuple[str, str, Record, str]] = {
 }
 """Sets of the overview: folder, questions, options of the experiment, and metric."""
 OVERVIEW_PARTS = {
-    "light": [name for name in OFFLINE if name not in ("agent", *RERANKERS, *READ_SUBGRAPH[1:])],
+    "light": [name for name in OFFLINE if name not in (*RERANKERS, *READ_SUBGRAPH[1:])],
     "rerankers": RERANKERS,
     "subgraph": READ_SUBGRAPH,
 }

@@ -37,7 +37,7 @@ REPOSITORY = "https://github.com/graphwright/graphwright/blob/main/"
 RAW = "https://raw.githubusercontent.com/graphwright/graphwright/main/"
 ROOMS = (
     "operators", "generate", "models", "data", "extract", "store", "search", "remote", "graph", "learn", "evaluate",
-    "testing", "errors",
+    "errors",
 )  # fmt: skip
 LINK = re.compile(r"(?P<before>!?\[(?:[^\]]|\](?!\())*\]\()(?P<target>[^)\s]+)(?P<after>\))")
 LOADED = {

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from tests.shared import ScriptedLLM
 
 from graphwright.models import Completion, PassageText, Span
 from graphwright.models.protocols import Cancel, Floats, OnText, Schema
-from graphwright.testing import ScriptedLLM
 from graphwright.text.words import words
 
 

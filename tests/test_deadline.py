@@ -11,13 +11,13 @@ import pytest
 from tests.cli.command import graphwright
 from tests.faulty_server import Waiting
 from tests.llm_server import LLMServer, Say
+from tests.shared import corpus_index
 
 from graphwright import Index
 from graphwright.errors import ModelError
 from graphwright.models import Cancellation, OpenAILLM
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.testing import corpus_index
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 SLOW = 0.2  # seconds of a reply

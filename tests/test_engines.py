@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.shared import CORPUS
 
 from graphwright import Index
 from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of
@@ -23,7 +24,6 @@ from graphwright.extract.llm import GenerativeExtractor
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Usage
-from graphwright.testing import CORPUS
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Event, Index
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Cancel, Completion, OnText, Schema
-from graphwright.testing import corpus_index
 
 QUESTION = "Which abbey did the mother of Lothair II found?"
 QUOTES = [{"passage": 1, "quote": "Lothair"}, {"passage": 1, "quote": "Pigs can fly over the abbey."}]

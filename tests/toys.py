@@ -1,4 +1,4 @@
-"""Graphs, snapshots and retrievers that tests of the rooms share, beside those of graphwright.testing."""
+"""Graphs, snapshots and retrievers that tests of the rooms share, beside those of tests.shared."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Graph, VectorIndex
 from graphwright.build.merge import MergedChunks
@@ -20,7 +21,6 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord
-from graphwright.testing import GRAPHS
 
 
 def loose(texts: Iterable[str]) -> Graph:

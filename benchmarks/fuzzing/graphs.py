@@ -88,7 +88,6 @@ LIGHTRAG_VECTORS = SEPARATOR.join(
         b'{"data": [{"src_id": "Graz", "tgt_id": "Graz", "content": "a\\tGraz\\nGraz\\nIt.", "source_id": "c"}]}',
     )
 )
-TABLE = b'{"source": ["Graz", "Mur"], "relation": ["on", null], "target": ["Mur", "Drava"], "text": ["x", 1]}'
 LIBRARY_GRAPH = b"""{"nodes": [["Graz", {"name": "Graz", "type": "city"}], [2, {"description": "A river"}]],
 "edges": [["Graz", 2, {"relation": "on", "text": "It lies on it."}]]}"""
 
@@ -186,13 +185,6 @@ def of_json(make: Callable[[Any], Graph | None], data: bytes) -> str:
     return "not made" if graph is None else checked(graph)
 
 
-def of_table(given: Any) -> Graph | None:
-    """Make a graph of a table, given as a dict of lists."""
-    from graphwright.adapters.tables import from_tables
-
-    return from_tables(given) if isinstance(given, dict) else None
-
-
 def of_networkx(given: Any) -> Graph | None:
     """Make a graph of one of networkx."""
     import networkx
@@ -226,5 +218,4 @@ def targets() -> Iterable[Target]:
     parts = (*JSON, b"<SEP>", b"<node>", b"</node>", GRAPHML_SEED)
     yield Target("lightrag", partial(lightrag, LIGHTRAG_FILES), (LIGHTRAG,), parts)
     yield Target("lightrag-vectors", partial(lightrag, LIGHTRAG_VECTORS_FILES), (LIGHTRAG_VECTORS,), parts)
-    yield Target("table", partial(of_json, of_table), (TABLE,), JSON)
     yield Target("networkx", partial(of_json, of_networkx), (LIBRARY_GRAPH,), JSON)

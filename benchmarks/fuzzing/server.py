@@ -20,14 +20,13 @@ from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.serve.app import create_app
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.connections import timed_protocol
+from graphwright.serve.connections import server_config
 from graphwright.serve.settings import ServeSettings
 
 __all__ = ["targets"]
 
 ENCODER = HashEncoder(8)
 TIMEOUT = 30.0  # seconds for a response
-SLOW = 1.0  # seconds after which the server gives up a request that does not arrive
 BOUNDARY = b"x1x"
 UPLOAD = b"""--x1x\r
 Content-Disposition: form-data; name="file"; filename="a.txt"\r
@@ -94,11 +93,9 @@ def address() -> tuple[str, int]:
     with Index.create(folder, encoder=ENCODER) as index:
         index.add([{"id": "a/b#c.md", "title": "Graz", "text": "Graz lies on the Mur."}])
     catalog = Catalog.open([f"cities={folder}"], encoder=ENCODER)
-    app = create_app(catalog, ServeSettings(data=scratch() / "served-data", slow_body=SLOW))
+    app = create_app(catalog, ServeSettings(data=scratch() / "served-data"))
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        app, http=timed_protocol(SLOW), ws="none", log_config=None, access_log=False, timeout_graceful_shutdown=1
-    )
+    config = server_config(app, 1)
     for name in ("uvicorn", "python_multipart"):
         logging.getLogger(name).addHandler(logging.NullHandler())
     server = uvicorn.Server(config)

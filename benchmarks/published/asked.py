@@ -19,7 +19,7 @@ from graphwright.cli.progress import progress as shown_progress
 from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.judge import judge_run
-from graphwright.evaluate.judges import DIMENSIONS, Judge, OverlapJudge
+from graphwright.evaluate.judges import DIMENSIONS, Judge
 from graphwright.evaluate.run import run
 from graphwright.files import whole_lines
 from graphwright.generate.path_contexts import FlatContext
@@ -51,6 +51,7 @@ from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.operators.trees.bubble import Bubble
 from graphwright.operators.trees.grow import Grow, GrowByModel
 from graphwright.search.snapshot import Snapshot
+from published.overlap_judge import OverlapJudge
 from published.tables import NotMeasured, Ours
 
 Build = Callable[[Snapshot, LLM | None], Method]
@@ -474,7 +475,6 @@ def reg_answers(settings: Settings) -> Ours:
         raise NotMeasured("is read from reg.json offline.")
     model = settings.model
     names = {
-        "StructGPT": "structgpt",
         f"RoG ({model})": "rog",
         f"ToG ({model})": "tog",
         f"G-Retriever ({model})": "g-retriever",

@@ -58,14 +58,11 @@ from graphwright.models.sentence_transformers.encoder import SentenceTransformer
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
 from graphwright.operators.paths.path_order import Shuffled
-from graphwright.operators.paths.read_relations import RankRelations
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
 from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
-from graphwright.operators.paths.well_formed import WellFormedChains
 from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
 from graphwright.operators.rerank.rerank import Rerank
 from graphwright.operators.rerank.scorer import BM25, Composed, Steps
-from graphwright.operators.rerank.statistical import LDA, LSA
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
@@ -80,6 +77,7 @@ from harness import Record, Rows, arguments, evidence_of, mean, parse, read_resu
 from stamps import made_by, states_of, together
 
 from published.lego_page import COUNTS, PAIRS, TUNED, cells, write_lego
+from published.statistical import LDA, LSA
 
 # Systems and sweeps, as expressions over one graph and its vectors
 
@@ -228,8 +226,6 @@ def systems(kit: Kit) -> dict[str, Build]:
         "kelp": lambda: selected(kit.encoder, paths=PATHS),
         "tog": lambda: Explore(Rerank(kit.encoder)),
         "gcr": lambda: EnumeratedPaths(2) % 1000 >> Rerank(Patterns(kit.encoder)) % PATHS,
-        "dog": lambda: WellFormedChains(Rerank(Patterns(kit.encoder))),
-        "structgpt": lambda: RankRelations(kit.encoder) >> Instances() % PATHS,
     }
     for kind, retrievals in TUNED.items():
         if kit.tuned(kind).exists():

@@ -22,13 +22,13 @@ import numpy as np
 from graphwright.cli.progress import progress as shown_progress
 from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.learn.candidates import examples_of
-from graphwright.learn.fine_tuning import KINDS, TuneSchedule, tune
 from graphwright.learn.labels import Labels, make_labels
 from graphwright.learn.refine import NeighbourRefiner
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import Record, arguments, parse, update_results
 
+from published.fine_tuning import KINDS, TuneSchedule, tune
 from published.lego import SETS, Kit, questions
 
 ASKED = 300  # questions of a set without a split that lego.py may ask

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.shared import CORPUS
 
 from graphwright import Index
-from graphwright.testing import CORPUS
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from tests.adapters.pages import run_page
-
-from graphwright.testing import corpus_index
+from tests.shared import corpus_index
 
 pytest.importorskip("langchain_core")
 pytest.importorskip("langchain_tests")

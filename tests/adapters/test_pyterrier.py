@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.adapters.pages import run_page
-
-from graphwright.testing import corpus_index
+from tests.shared import corpus_index
 
 pytest.importorskip("pyterrier")
 

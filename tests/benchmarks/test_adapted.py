@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from published.adapted import ByKeywords, adapted
+from tests.shared import corpus_index
 
 from graphwright import Anchor, Evidence, VectorSearch, start
 from graphwright.operators import NamesAndPhrases, OnGraph, PassageGraph
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

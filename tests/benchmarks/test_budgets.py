@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from published.budgets import budget_gain, missed_topological_recall, rankings_by_budget
+from tests.shared import GRAPHS, vectors_of
 
 from graphwright import (
     Evidence,
@@ -26,7 +27,6 @@ from graphwright.errors import OptionError
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Frontier, Reached, Repeat, Unseen
 from graphwright.operators.operator import Operator
-from graphwright.testing import GRAPHS, vectors_of
 
 CLUB = GRAPHS["club"]
 SEARCH, MODEL = VectorSearch(vectors_of(CLUB)), OverlapCrossEncoder()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle_llm import OracleLLM
+from tests.shared import corpus_index
 
 from graphwright import start
 from graphwright.errors import LLMResponseError
@@ -16,7 +17,6 @@ from graphwright.graph.graph import Kind
 from graphwright.operators import LinkEntities, Plan, RelationPaths
 from graphwright.prompts.replies import REPLIES
 from graphwright.prompts.templates import data_line, messages
-from graphwright.testing import corpus_index
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -27,7 +27,7 @@ FOUNDED = "Ermengarde of Tours: She founded the abbey of Erstein in Alsace."
 DESTROYED = "Erstein Abbey: It was destroyed in 1525 during the German Peasants' War."
 CHOICES = {
     *("answer", "bubblerag_constraints", "bubblerag_groups", "bubblerag_grow", "bubblerag_keywords", "bubblerag_relax"),
-    *("chain_of_thought", "choose", "choose_again", "helpful", "pathrag_keywords", "plan", "rate", "structgpt"),
+    *("chain_of_thought", "choose", "choose_again", "helpful", "pathrag_keywords", "plan", "rate"),
     "vanilla",
 }
 VALUES = {
@@ -108,11 +108,6 @@ def test_growth_is_enough_once_each_gold_passage_has_a_statement() -> None:
     assert not asked("bubblerag_grow", candidates=numbered([SON, MARRIED])).enough
     assert asked("bubblerag_grow", candidates=numbered([SON, FOUNDED])).enough
     assert not asked("bubblerag_grow", oracle([]), candidates=numbered([SON])).enough
-
-
-def test_facts_are_enough_once_each_gold_passage_has_a_statement() -> None:
-    assert not asked("structgpt", facts=lines([SON, DESTROYED])).enough
-    assert asked("structgpt", facts=lines([SON, DESTROYED, FOUNDED])).enough
 
 
 def test_statement_with_semicolons_is_one_part_of_a_path() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 from tests.cli.command import PROGRAM, graphwright
+from tests.shared import CORPUS
 from typer.main import get_command
 
 from graphwright import Graph, Index
@@ -23,7 +24,6 @@ from graphwright.cli.app import app
 from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS
 from graphwright.store import Settings
-from graphwright.testing import CORPUS
 
 QUESTION = "Which abbey did Ermengarde of Tours found?"
 

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from tests.cli.command import graphwright
 from tests.data.formats.made import rivers_pdf
+from tests.shared import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Bubble, Coverage, Evidence, FlowPaths, Graph, ToPassages, Unite, VectorSearch, explain, start
 from graphwright.cli.asking import show_state
@@ -21,7 +22,6 @@ from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.search.facts import Facts
-from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from tests.cli.command import graphwright
 from tests.llm_server import LLMServer, Say, error
+from tests.shared import CORPUS
 
 from graphwright import Index
 from graphwright.cli import doctor
@@ -23,7 +24,6 @@ from graphwright.cli.doctor import Check, Status
 from graphwright.errors import StoreError
 from graphwright.models import HashEncoder, MiniLM
 from graphwright.models.settings import SETTINGS
-from graphwright.testing import CORPUS
 
 SECRET = "sk-nobody-may-see-this"
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import graphwright
-
-from graphwright.testing import CORPUS
+from tests.shared import CORPUS
 
 
 def test_documents_are_indexed_in_processes(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.cli.command import graphwright
 from tests.llm_server import LLMServer, Say, error
+from tests.shared import CORPUS
 
 from graphwright import Index
 from graphwright.cli.indexing_output import show_notes
@@ -21,7 +22,6 @@ from graphwright.data.document import Skipped
 from graphwright.extract.extractors import extractor_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.store.changes import Changes
-from graphwright.testing import CORPUS
 
 FORGED = "The moon is made of cheese"
 

@@ -13,66 +13,40 @@ from graphwright.models.protocols import Usage
 
 
 def test_progress_line_has_count_rate_and_time_left() -> None:
-    assert progress.progress_text("encode", 30, 90, 60) == "encode: 30 of 90, 0.5/s, 0:02:00 left of this step"
+    assert progress.progress_text("encode", 30, 90, 0.5) == "encode: 30 of 90, 0.5/s, 0:02:00 left of this step"
     assert (
-        progress.progress_text("encode", 10, 100_000, 10)
+        progress.progress_text("encode", 10, 100_000, 1)
         == "encode: 10 of 100,000, 1/s, 1 day, 3:46:30 left of this step"
     )
-    assert progress.progress_text("encode", 0, 90, 60) == "encode: 0 of 90"
+    assert progress.progress_text("encode", 0, 90, None) == "encode: 0 of 90"
     assert progress.progress_text("encode", 97, 100, 10) == "encode: 97 of 100, 10/s, 0:00:01 left of this step"
 
 
-def test_progress_phase_without_count_shows_elapsed_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 0.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
-    lines = progress._Lines(None, _start=0.0)
-    lines.show("encode passages", 10, 10)
-    lines.show("write the index", 0, 0)
-    now = 65.0
-    assert lines.line() == "write the index, 0:01:05 so far"
-    now = 75.0
-    assert lines.line() == "write the index, 0:01:15 so far"
-
-
 def test_progress_prints_while_nothing_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = progress._Lines(Usage(prompt_tokens=20, completion_tokens=2), interval=0.02)
-    with lines.running() as show:
-        _wait(capsys, "working")
-        show("encode passages", 0, 10)
-        time.sleep(0.01)
-        show("encode passages", 5, 10)
+    with progress.progress(Usage(prompt_tokens=20, completion_tokens=2), interval=0.02) as show:
+        _wait(capsys, "working, 0:00:01 so far")
+        for done in (0, 2, 5):
+            show("encode passages", done, 10)
+            time.sleep(0.01)
         text = _wait(capsys, "encode passages: 5 of 10")
+        show("write the index", 0, 0)
+        _wait(capsys, "write the index, 0:00:")
     assert re.search(r"encode passages: 5 of 10, .*left of this step, 0:00:\d\d so far, 22 tokens", text)
 
 
-def test_progress_rate_counts_from_phase_start(
-    monkeypatch: pytest.MonkeyPatch,
+def test_progress_rate_is_the_latest_of_each_work(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = 0.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
-    lines = progress._Lines(None)
-    lines.show("read files", 0, 1000)
-    lines.show("read passages", 0, 400)
-    now = 10.0
-    lines.show("read passages", 200, 400)
-    assert lines.line().startswith("read passages: 200 of 400, 20/s, 0:00:10 left")
-    now = 20.0
-    lines.show("read files", 500, 1000)
-    assert lines.line().startswith("read files: 500 of 1,000, 25/s, 0:00:20 left")
-    lines.show("read passages", 0, 300)  # of the next documents
-    now = 30.0
-    lines.show("read passages", 100, 300)
-    assert lines.line().startswith("read passages: 100 of 300, 10/s, 0:00:20 left")
-
-
-def test_progress_time_left_follows_the_latest_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    lines = progress._Lines(None)
-    for seconds, done in ((0, 0), (1, 600), (40, 640), (80, 680), (100, 700)):  # the first were read by an earlier run
-        now[0] = seconds
-        lines.show("read files (kB)", done, 1000)
-    assert lines.line().startswith("read files (kB): 700 of 1,000, 1/s, 0:05:00 left of this step")
+    monkeypatch.setattr("rich.console.monotonic", lambda: now[0])
+    with progress.progress(interval=0.02) as show:
+        for seconds, done in ((0, 0), (1, 600), (40, 640), (80, 680), (100, 700)):  # an earlier run had read the first
+            now[0] = seconds
+            show("read files", done, 1000)
+            show("read passages", done % 200, 400)  # begins again
+        _wait(capsys, "read passages: 100 of 400")
+        show("read files", 700, 1000)
+        _wait(capsys, "read files: 700 of 1,000, 1/s, 0:05:00 left of this step")
 
 
 def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:

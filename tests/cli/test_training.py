@@ -64,7 +64,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def train(place: Path, *arguments: object) -> Any:
     """Run a train command over that index, torch on one core."""
-    if arguments[0] not in ("labels", "combine"):
+    if arguments[0] != "labels":
         pytest.importorskip("torch").set_num_threads(1)
     return graphwright("train", *arguments, "--index", place / "films")
 
@@ -130,50 +130,10 @@ def test_train_command_makes_retriever_from_questions(place: Path, tmp_path: Pat
     assert ask(place, HELD[0]["question"], "--method", "reg", "--retriever", into)["answer"]
 
 
-@pytest.mark.filterwarnings("ignore")  # third parties warn of their own affairs
-@pytest.mark.parametrize(("kind", "option", "method"), [
-    ("encoder", "--encoder", "lego-12"), ("cross-encoder", "--cross-encoder", "lego-13"),
-])  # fmt: skip
-def test_fine_tuned_model_is_used_by_name(
-    place: Path, labelled: Path, tmp_path: Path, kind: str, option: str, method: str
-) -> None:
-    pytest.importorskip("sentence_transformers")
-    import transformers
-
-    words = [
-        *"abcdefghijklmnopqrstuvwxyz_0123456789",
-        *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz_0123456789"),
-    ]
-    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]))
-    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt")).save_pretrained(str(tmp_path / "base"))
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 16}
-    config = transformers.BertConfig(vocab_size=5 + len(words), **sizes)
-    transformers.BertModel(config).save_pretrained(str(tmp_path / "base"))
-    done = train(place, kind, labelled, "--base", tmp_path / "base", "--into", tmp_path / "tuned", "--json")
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["model"] == str(tmp_path / "tuned") and 0 <= result["accuracy_after"] <= 1
-    answer = ask(place, HELD[0]["question"], "--method", method, option, f"sbert:{tmp_path / 'tuned'}")
-    assert any("SentenceTransformer" in step["operator"] for step in answer["trace"])
+@pytest.mark.parametrize("option", ["--encoder", "--cross-encoder"])
+def test_model_for_method_without_one_is_refused(place: Path, option: str) -> None:
     wrong = graphwright("ask", "?", "--index", place / "films", "--method", "vector", option, "minilm")
     assert wrong.returncode == 2 and "vector has no argument" in wrong.stderr
-
-
-def test_train_command_combines_labels(place: Path, labelled: Path, tmp_path: Path) -> None:
-    weak, both = tmp_path / "weak", tmp_path / "both"
-    made = train(place, "labels", place / "questions.jsonl", "--into", weak, "--refine", "shortest", "--json")
-    selected = {"weak": json.loads(made.stdout)["chosen, mean"]}
-    for how, sign in (("union", "|"), ("intersection", "&")):
-        done = train(place, "combine", labelled, weak, "--into", both, "--how", how, "--json")
-        assert done.returncode == 0, done.stderr
-        selected[how] = json.loads(done.stdout)["chosen, mean"]
-        assert f" {sign} shortest)" in written(both)[0]["refiner"]
-    # What explains the answers is a shortest path here, and not every shortest path explains them.
-    assert selected["union"] == selected["weak"] > selected["intersection"] == 1.0
-    done = train(place, "combine", labelled, weak, "--into", both, "--how", "both")
-    assert done.returncode == 2 and done.stderr == "graphwright: --how is 'both'; give union or intersection.\n"
-    done = train(place, "combine", labelled, place / "kb.tsv", "--into", both)
-    assert done.returncode == 1 and "is not a file of labels" in done.stderr and "Traceback" not in done.stderr
 
 
 FIRST = LEARNED[0]

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from selectolax.lexbor import LexborHTMLParser as HTMLParser
-from selectolax.lexbor import LexborNode as Node
-
 from graphwright.evaluate.report import write_report
 
 METRICS = ("recall@5", "ndcg@10", "exact match")
@@ -31,13 +28,6 @@ OPERATORS = ("LinkEntities()", "VectorSearch(VectorIndex(9 × 4, 1f)) % 20", "To
 HELD = (None, 0.9, 0.6)
 
 Row = dict[str, Any]
-
-
-def questions(count: int = 6) -> dict[str, dict[str, Any]]:
-    return {
-        f"q{at}": {"text": f"Which river is number {at}?", "answers": [f"River {at}"], "gold": [f"d{at}", "d 1"]}
-        for at in range(count)
-    }
 
 
 def row(method: str, question: str, *, recall: float = 0.5, seconds: float = 0.01, **more: Any) -> Row:
@@ -89,7 +79,7 @@ def rows(methods: Sequence[str] = ("vector", "ppr", "bm25"), count: int = 6) -> 
     return [
         row(method, question, recall=drawn.choice((0.0, 0.5, 1.0)), seconds=0.01 * (1 + at))
         for at, method in enumerate(methods)
-        for question in questions(count)
+        for question in map("q{}".format, range(count))
     ]
 
 
@@ -119,7 +109,6 @@ def summary(record: Sequence[Row], **more: Any) -> dict[str, Any]:
         "started": "2025-01-02T03:04:05+00:00",
         "metrics": [{"name": name, "about": f"What {name} is.", "kind": "retrieval"} for name in METRICS],
         "methods": {name: _method(name, some, by[baseline], name == baseline) for name, some in by.items()},
-        "sweeps": [],
         "statistics": True,
         **more,
     }
@@ -185,31 +174,7 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def written(out: Path, record: Sequence[Row], of: Mapping[str, Any] | None = None, asked: Any = None) -> HTMLParser:
-    """Write the report and return its page, parsed."""
-    write_report(out, of or summary(record), record, questions(20) if asked is None else asked)
-    return HTMLParser((out / "report.html").read_text(encoding="utf-8"))
-
-
-def text(node: Node | None) -> str:
-    """Return a node's text with single spaces."""
-    assert node is not None
-    return " ".join(node.text().split())
-
-
-def cells(page: HTMLParser, table: str) -> list[list[str]]:
-    """Return the rows of a table's body, what is said of a cell besides its figure left out."""
-    result = []
-    for line in page.css(f"{table} tbody tr"):
-        for unseen in line.css(".unseen, .chip, small"):
-            unseen.decompose()
-        result.append([text(cell) for cell in line.css("th, td")])
-    return result
-
-
-def data(page: HTMLParser) -> dict[str, Any]:
-    """Return what the page's script is given."""
-    node = page.css_first("script#data")
-    assert node is not None
-    record: dict[str, Any] = json.loads(node.text())
-    return record
+def written(out: Path, record: Sequence[Row], of: Mapping[str, Any] | None = None) -> str:
+    """Write the report and return its Markdown."""
+    write_report(out, of or summary(record), record)
+    return (out / "report.md").read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
 from tests.evaluate.small_run import row
+from tests.shared import CORPUS, FAMILY, corpus_index
 
 from graphwright import Graph, Index, State, ToPassages, VectorSearch
 from graphwright.data.question_sets.graph_questions import GraphQuestion
@@ -27,7 +28,6 @@ from graphwright.models import HashEncoder, MiniLMCrossEncoder, MiniLMReader, Ov
 from graphwright.models.protocols import Completion, Floats, PassageText, Span, Usage
 from graphwright.operators import Operator
 from graphwright.operators.run import Run
-from graphwright.testing import CORPUS, FAMILY, corpus_index
 
 IX = corpus_index().snapshot
 FIRST, SECOND = str(CORPUS[0]["id"]), str(CORPUS[1]["id"])
@@ -311,7 +311,6 @@ def stored(tmp_path: Path, **changed: Any) -> Results:
         {"answers": True},
         {"gold": 5},
         {"documents": [["d1"]]},
-        {"evidence": [{}]},
         {"answer": {"text": "x"}},
         {"steps": [{"operator": "a"}]},
         {"hops": "2"},

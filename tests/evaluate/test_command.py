@@ -45,10 +45,3 @@ def test_command_passes_wrong_names_on(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no method 'vektor'"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert not (tmp_path / "run").exists()
-
-
-def test_repeated_sweep_keeps_all_values(data: Path, tmp_path: Path) -> None:
-    swept = ["--sweep", "top_k=1", "--sweep", "top_k = 2,3"]
-    arguments = ["--data", str(data), "--methods", "bm25", "--out", str(tmp_path / "run"), *swept, "--json"]
-    summary = json.loads(CliRunner().invoke(app, arguments).stdout)
-    assert [point["value"] for point in summary["sweeps"][0]["points"]] == [1, 2, 3]

@@ -1,24 +1,23 @@
-"""Compared methods: names, options, expressions, labels and grids, each under a unique label."""
+"""Compared methods: names, options, expressions, and labels, each under a unique label."""
 
 from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import corpus_index
 
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import OptionError
-from graphwright.evaluate.entries import ComparedMethod, entries, entry_of, split_list, values
+from graphwright.evaluate.entries import ComparedMethod, entries, entry_of, split_list
 from graphwright.methods.answering import answering
 from graphwright.methods.method import Method
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Operator
 from graphwright.search.snapshot import Snapshot
-from graphwright.testing import corpus_index
 
 IX = corpus_index().snapshot
 
@@ -38,33 +37,6 @@ def test_entries_of_names_options_and_functions_are_built_as_they_are_said() -> 
 def test_label_may_precede_any_entry() -> None:
     assert [e.name for e in entries(["a = ppr", "b 2 = ppr(restart=0.5)", "lego 1 = lego-1"])] == ["a", "b 2", "lego 1"]
     assert entries(["a = ppr(restart=0.5)"])[0].options == {"restart": 0.5}
-
-
-def test_grid_has_every_combination() -> None:
-    result = entries(["vector", "ppr", "ppr(restart=0.9)"], {"ppr.restart": [0.1, 0.2], "top_k": [5, 9]})
-    assert [entry.name for entry in result] == [
-        "vector(top_k=5)",
-        "vector(top_k=9)",
-        *(f"ppr(restart={r}, top_k={p})" for r in (0.1, 0.2) for p in (5, 9)),
-        "ppr(restart=0.9, top_k=5)",
-        "ppr(restart=0.9, top_k=9)",
-    ]
-    assert {entry.of for entry in result} == {"vector", "ppr", "ppr(restart=0.9)"}
-    assert result[2].swept == ("restart", "top_k") and result[2].options == {"restart": 0.1, "top_k": 5}
-
-
-def test_grid_of_one_method_overrides_grid_of_all() -> None:
-    for grid in ({"restart": [0.1], "ppr.restart": [0.2]}, {"ppr.restart": [0.2], "restart": [0.1]}):
-        assert [e.name for e in entries(["ppr", "hipporag"], grid)] == ["ppr(restart=0.2)", "hipporag(restart=0.1)"]
-    result = entries(["ppr", "a = ppr"], {"a.restart": [0.3], "ppr.restart": [0.2]})
-    assert [e.name for e in result] == ["ppr(restart=0.2)", "a(restart=0.3)"]
-    with pytest.raises(OptionError, match="sweep of 'restart': no method here has this option"):
-        entries(["ppr"], {"restart": [0.1], "ppr.restart": [0.2]})
-
-
-def test_grid_values_may_be_numpy() -> None:
-    names = [entry.name for entry in entries(["ppr"], {"restart": np.linspace(0.25, 0.5, 2), "top_k": np.arange(1, 2)})]
-    assert names == ["ppr(restart=0.25, top_k=1)", "ppr(restart=0.5, top_k=1)"]
 
 
 def test_space_in_quotes_is_kept() -> None:
@@ -93,13 +65,6 @@ def test_entry_option_of_other_kind_raises_by_name(method: str, says: str) -> No
         entry_of(method).built(IX)
 
 
-def test_labelled_method_keeps_label_in_grid() -> None:
-    assert [e.name for e in entries(["a = ppr(top_k=9)"], {"restart": [0.1, 0.2]})] == [
-        "a(restart=0.1)",
-        "a(restart=0.2)",
-    ]
-
-
 def test_entry_source_round_trips() -> None:
     for text in ("vector", "ppr(restart=0.5)", "fastinsight(relations=('refers to',))"):
         entry = entry_of(text)
@@ -114,32 +79,26 @@ def test_model_is_given_to_methods_that_take_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("methods", "sweep", "says"),
+    ("methods", "says"),
     [
-        ([], {}, "no methods to compare"),
-        (["vektor"], {}, "no method 'vektor'. Did you mean 'vector'"),
-        (["lego-99(nodes=3)"], {}, "no method 'lego-99"),
-        (["ppr(restrat=0.5)"], {}, "ppr has no option 'restrat'; it takes .*restart"),
-        (["ppr(0.5)"], {}, "options are written as name=value"),
-        (["vector", "vector"], {}, "Two methods have the name 'vector'"),
-        (["vector"], {"restart": [0.5]}, "no method here has this option"),
-        (["ppr"], {"restart": []}, "give the values"),
-        (["ppr"], {"restart": "0.5"}, "give the values"),
-        (["ppr"], {"restart": 0.5}, "sweep of restart is 0.5; give the values"),
-        (["ppr"], {"restart": None}, "give the values"),
-        (["ppr"], {"lego-1.nodes": [5]}, "no method here has this option"),
-        ("ppr", {}, r"methods is 'ppr'; give a list of methods, as \['ppr'\]"),
-        (["ppr(restart=0.1, restart=0.5)"], {}, "each name once"),
-        (["ppr(restart={[]: 1})"], {}, "options are written as name=value"),
-        (["pathrag(order=HopFirst())"], {}, "options are written as name=value.*Give other values in Python"),
-        (["VectorSearch(3)"], {}, "There is no method 'VectorSearch'"),
-        ([3], {}, "3 is not a method"),
-        ([ComparedMethod("x", "ppr", {"hops": 3})], {}, "ppr has no option 'hops'"),
+        ([], "no methods to compare"),
+        (["vektor"], "no method 'vektor'. Did you mean 'vector'"),
+        (["lego-99(nodes=3)"], "no method 'lego-99"),
+        (["ppr(restrat=0.5)"], "ppr has no option 'restrat'; it takes .*restart"),
+        (["ppr(0.5)"], "options are written as name=value"),
+        (["vector", "vector"], "Two methods have the name 'vector'"),
+        ("ppr", r"methods is 'ppr'; give a list of methods, as \['ppr'\]"),
+        (["ppr(restart=0.1, restart=0.5)"], "each name once"),
+        (["ppr(restart={[]: 1})"], "options are written as name=value"),
+        (["pathrag(order=HopFirst())"], "options are written as name=value.*Give other values in Python"),
+        (["VectorSearch(3)"], "There is no method 'VectorSearch'"),
+        ([3], "3 is not a method"),
+        ([ComparedMethod("x", "ppr", {"hops": 3})], "ppr has no option 'hops'"),
     ],
 )
-def test_incomparable_entries_raise(methods: list[object], sweep: dict[str, object], says: str) -> None:
+def test_incomparable_entries_raise(methods: list[object], says: str) -> None:
     with pytest.raises(OptionError, match=says):
-        entries(methods, sweep)  # type: ignore[arg-type]
+        entries(methods)  # type: ignore[arg-type]
 
 
 def test_commas_in_brackets_and_quotes_do_not_split() -> None:
@@ -152,21 +111,12 @@ def test_any_names_split_into_themselves(names: list[str]) -> None:
     assert split_list(", ".join(names)) == tuple(names)
 
 
-def test_numeric_values_are_parsed() -> None:
-    assert values("1,0.5,-2,True,None,fast,'a,b'") == (1, 0.5, -2, True, None, "fast", "a,b")
-    assert values("{[]: 1}, 1)(2, " + "-" * 5000 + "1")[:2] == ("{[]: 1}", "1)(2")
-
-
 def test_method_is_compared_with_and_without_llm() -> None:
     snapshot, llm = corpus_index().snapshot, ScriptedLLM(["unused"])
     listed = entries(["ppr@llm", "ppr@offline", "ppr", "wide = ppr(top_k=40) @ offline"])
     assert [entry.name for entry in listed] == ["ppr@llm", "ppr@offline", "ppr", "wide"]
     assert [entry.source for entry in listed] == ["ppr@llm", "ppr@offline", "ppr", "ppr(top_k=40)@offline"]
     assert [repr(llm) in repr(entry.built(snapshot, llm)) for entry in listed] == [True, False, True, False]
-    assert [entry.name for entry in entries(["ppr@llm", "ppr@offline"], {"top_k": (5,)})] == [
-        "ppr(top_k=5)@llm",
-        "ppr(top_k=5)@offline",
-    ]
     assert repr(listed[1].built(snapshot, llm)) == repr(listed[2].built(snapshot))
     with pytest.raises(OptionError, match="ppr@llm needs a language model"):
         listed[0].built(snapshot)

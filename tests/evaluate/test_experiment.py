@@ -10,7 +10,7 @@ from tests.evaluate.small_run import write_set
 from graphwright import ToPassages, VectorSearch
 from graphwright.errors import DataError, OptionError
 from graphwright.evaluate import Experiment
-from graphwright.evaluate.entries import ComparedMethod, values
+from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import read_plan, write_plan
 from graphwright.evaluate.run import run
 from graphwright.models import HashEncoder, OverlapCrossEncoder
@@ -23,10 +23,8 @@ titles = false
 metrics = ["recall@2", "mrr@10"]
 [methods]
 "a b" = "vector"
-wide = "ppr(top_k=7)"
+wide = "ppr(top_k=7, restart=0.3)"
 own = "vector(top_k=2)"
-[sweep]
-"ppr.restart" = [0.3, 0.5]
 """
 
 
@@ -42,13 +40,13 @@ def test_experiment_file_covers_all_fields(rivers: Path, tmp_path: Path) -> None
     result = read_plan(tmp_path / "plan.toml")
     assert result.data.resolve() == rivers.resolve() and (result.limit, result.titles) == (2, False)
     names = [entry.name for entry in result.entries()]
-    assert names == ["a b", "wide(restart=0.3)", "wide(restart=0.5)", "own"] and result.against() == "a b"
+    assert names == ["a b", "wide", "own"] and result.against() == "a b"
     assert result.entries()[1].options == {"top_k": 7, "restart": 0.3}
 
 
 def test_command_line_overrides_experiment_file(rivers: Path, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(SAID, encoding="utf-8")
-    result = read_plan(tmp_path / "plan.toml", limit=1, methods=("bm25",), baseline=None, sweep={}, data="elsewhere")
+    result = read_plan(tmp_path / "plan.toml", limit=1, methods=("bm25",), baseline=None, data="elsewhere")
     assert result.limit == 1 and [entry.name for entry in result.entries()] == ["bm25"]
     assert result.data == Path("elsewhere")
 
@@ -61,8 +59,6 @@ def test_run_can_be_repeated_from_its_file(rivers: Path, tmp_path: Path) -> None
     selected = ("metrics", "options", "expression", "against_baseline", "tokens")
     for name, of in first["methods"].items():
         assert {part: second["methods"][name][part] for part in selected} == {part: of[part] for part in selected}
-    assert first["sweeps"] == second["sweeps"] and first["sweeps"][0]["option"] == "restart"
-    assert [point["value"] for point in first["sweeps"][0]["points"]] == [0.3, 0.5]
 
 
 def test_experiment_file_round_trips(tmp_path: Path) -> None:
@@ -71,8 +67,7 @@ def test_experiment_file_round_trips(tmp_path: Path) -> None:
         for name in ('odd "name"\n= x', "𝒜 😀", "del \x7f nul \x00", "C:\\new", "[a]\nb = 'c' #")
     ]
     methods = ["vector", "b = ppr(restart=0.5)", "lego-1(pruning='a  b\\n\x7f')", *odd]
-    sweep = {"top_k": (None, 5), "seeds": values("20,many")}
-    before = Experiment(tmp_path, methods, embed=("passages", "names"), sweep=sweep, linked=True, answered=False)
+    before = Experiment(tmp_path, methods, embed=("passages", "names"), linked=True, answered=False)
     write_plan(tmp_path / "plan.toml", before)
     after = read_plan(tmp_path / "plan.toml")
     assert after.entries() == before.entries()
@@ -98,11 +93,10 @@ def test_relative_question_path_is_resolved(rivers: Path, tmp_path: Path, monkey
 
 
 def test_objects_are_omitted_with_remark(tmp_path: Path) -> None:
-    models = [OverlapCrossEncoder(), HashEncoder()]
-    methods = ["rerank", ComparedMethod("mine", "rerank", {"cross_encoder": models[0]})]
-    write_plan(tmp_path / "plan.toml", Experiment(tmp_path, methods, sweep={"rerank.cross_encoder": models}))
+    methods = ["rerank", ComparedMethod("mine", "rerank", {"cross_encoder": OverlapCrossEncoder()})]
+    write_plan(tmp_path / "plan.toml", Experiment(tmp_path, methods))
     message = (tmp_path / "plan.toml").read_text(encoding="utf-8")
-    assert "# mine is made with objects" in message and "# sweep.rerank.cross_encoder has objects" in message
+    assert "# mine is made with objects" in message
     assert [entry.name for entry in read_plan(tmp_path / "plan.toml").entries()] == ["rerank"]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from published.overlap_judge import OverlapJudge
 from tests.faulty_server import Watch, hang_up
 from tests.llm_server import Answered, Handler, LLMServer, Say, error
 
@@ -16,7 +17,7 @@ from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate import judge as judging
 from graphwright.evaluate.judge import judge_run
-from graphwright.evaluate.judges import DIMENSIONS, OverlapJudge
+from graphwright.evaluate.judges import DIMENSIONS
 from graphwright.models.budget import BudgetedLLM, Prices
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from published.overlap_judge import OverlapJudge
 
 from graphwright.errors import LLMResponseError
-from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, OverlapJudge, Verdict
+from graphwright.evaluate.judges import DIMENSIONS, Judge, ModelJudge, Verdict
 from graphwright.models.fake import ScriptedLLM
 from graphwright.operators.run import Run
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import FAMILY, GRAPHS, corpus_index
 
 from graphwright import (
     Evidence,
@@ -47,7 +48,6 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Ranking
 from graphwright.search.snapshot import Snapshot
 from graphwright.store import Settings
-from graphwright.testing import FAMILY, GRAPHS, corpus_index
 
 # One passage each. Linked are erstein - ermengarde - lothair - teutberga, in a row; bread and mur are apart.
 IX = corpus_index().snapshot

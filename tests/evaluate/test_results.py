@@ -1,9 +1,8 @@
-"""The files of a report: single questions as data of the page, as a CSV table, and as TREC runs."""
+"""The files of a report: a CSV table, and TREC runs."""
 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,17 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluate.small_run import HOSTILE, METRICS, questions, row, rows, summary, text, written
+from tests.evaluate.small_run import HOSTILE, METRICS, row, rows, summary, written
 
-from graphwright.evaluate.judges import Verdict
 from graphwright.evaluate.report import write_report
-from graphwright.evaluate.results import question_data, run_file, trec_lines
+from graphwright.evaluate.results import run_file, trec_lines
 
 
-def test_report_writes_page_tables_and_runs(tmp_path: Path) -> None:
+def test_report_writes_tables_and_runs(tmp_path: Path) -> None:
     written(tmp_path, rows())
     result = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
     runs = ["runs/bm25.trec", "runs/ppr.trec", "runs/vector.trec"]
-    assert result == ["report.html", "report.md", "results.csv", *runs]
+    assert result == ["report.md", "results.csv", *runs]
 
 
 def test_failed_report_keeps_previous_one(tmp_path: Path) -> None:
@@ -35,18 +33,12 @@ def test_failed_report_keeps_previous_one(tmp_path: Path) -> None:
         raise OSError("the disk is gone")
 
     with pytest.raises(OSError, match="the disk is gone"):
-        write_report(tmp_path, summary(rows()), broken(), questions())
+        write_report(tmp_path, summary(rows()), broken())
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_page_shows_command_to_repeat(tmp_path: Path) -> None:
-    of = summary(rows(), index={"texts": 1234})
-    message = text(written(tmp_path, rows(), of).css_first("#repeat"))
-    assert "1234" in message and "abc123" in message and "graphwright evaluate experiment.toml --out AGAIN" in message
-
-
 def test_run_without_results_has_report(tmp_path: Path) -> None:
-    write_report(tmp_path, summary(rows()), [], questions())
+    write_report(tmp_path, summary(rows()), [])
     assert (tmp_path / "results.csv").read_text(encoding="utf-8").startswith("method,question,type")
     assert not (tmp_path / "runs").exists()
 
@@ -73,7 +65,7 @@ def test_csv_has_every_result(tmp_path: Path) -> None:
 
 def test_missing_metric_is_empty(tmp_path: Path) -> None:
     lacking = row("ppr", "q0", metrics={"recall@5": 0.5}, hops=None)
-    write_report(tmp_path, summary(rows()), [lacking], questions())
+    write_report(tmp_path, summary(rows()), [lacking])
     with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as file:
         result = list(csv.DictReader(file))
     assert result[0]["recall@5"] == "0.5" and result[0]["ndcg@10"] == "" and result[0]["hops"] == ""
@@ -136,75 +128,3 @@ def test_file_names_are_portable(name: str) -> None:
 @given(st.sets(st.text(min_size=1), min_size=2, max_size=5))
 def test_every_method_has_own_file(names: set[str]) -> None:
     assert len({run_file(name) for name in names}) == len(names)
-
-
-def taken(record: list[dict[str, Any]], room: int = 1 << 20, **more: Any) -> dict[str, Any]:
-    result = question_data(summary(record), [{**item, **more} for item in record], questions(50), room)
-    data: dict[str, Any] = json.loads(result.json)
-    assert (result.listed, result.detailed) == (len(data["questions"]), len(data["rows"]))
-    return data
-
-
-def test_result_has_metrics_ranks_and_steps() -> None:
-    record = rows()
-    result = taken(record)
-    assert result["metrics"] == list(METRICS)
-    for item in record:
-        at, method = int(item["question"][1:]), result["methods"].index(item["method"])
-        shown = result["rows"][str(at)][method]
-        assert shown["m"] == [item["metrics"][name] for name in METRICS]
-        assert shown["r"] == [2, 1]  # of the gold documents, in the order of the gold
-        assert shown["d"] == [["d 1", 0.75], [f"d{at}", 0.5], ["d9", 0.25]]
-        assert [result["operators"][step[0]] for step in shown["s"]] == [s["operator"] for s in item["steps"]]
-        assert [step[2] for step in shown["s"]] == [None, 0.9, 0.6]
-        assert shown["a"]["c"] == [["d 1", 2, 9, "River 1", "a → r → b"]]
-
-
-def test_judgement_stands_with_answer() -> None:
-    for judged, shown in (
-        (Verdict(1.0, "It is accepted."), [1, "It is accepted."]),
-        (Verdict(0.5, "x" * 999), [0.5, "x" * 239 + "…"]),
-    ):
-        assert taken(rows()[:1], judged=judged)["rows"]["0"][0]["a"]["j"] == shown
-    assert taken(rows()[:1])["rows"]["0"][0]["a"]["j"] is None
-
-
-def test_missed_gold_has_no_rank() -> None:
-    result = taken([row("ppr", "q1", documents=[["d9", 1.0], ["d1", 0.5]])])
-    assert result["rows"]["0"][0]["r"] == [2, 0]
-
-
-def test_limited_page_shows_most_different_questions() -> None:
-    record = [row("a", f"q{at}", recall=0.5) for at in range(10)]
-    record += [row("b", f"q{at}", recall=1.0 if at == 7 else 0.6 if at == 3 else 0.5) for at in range(10)]
-    item = taken(record)
-    size = max(len(json.dumps(of)) for of in item["rows"].values())
-    result = taken(record, room=3 * size)
-    assert list(result["rows"])[:2] == ["7", "3"] and len(result["rows"]) < 5
-    assert len(result["questions"]) == 10 and all(None not in question["v"] for question in result["questions"])
-
-
-def test_failed_questions_come_first() -> None:
-    record = [row("a", f"q{at}", recall=float(at == 2)) for at in range(4)]
-    record += [row("b", f"q{at}", recall=0.0) for at in range(4)]
-    record[5]["error"] = "ModelError: no reply"
-    assert next(iter(taken(record)["rows"])) == "1"
-
-
-def test_long_texts_and_lists_are_cut_with_count() -> None:
-    many = [[f"d{at}", 1 / (at + 1)] for at in range(100)]
-    evidence = [{"text": "word " * 500, "score": 0.5}] * 10
-    result = taken([row("ppr", "q0", documents=many, evidence=evidence)])["rows"]["0"][0]
-    assert len(result["d"]) == 10 and result["n"] == [100, 10]
-    assert len(result["p"]) == 5 and len(result["p"][0][0]) == 240 and result["p"][0][0].endswith("…")
-
-
-def test_non_finite_scores_are_omitted() -> None:
-    documents = [["a", float("inf")], ["b", float("nan")]]
-    assert taken([row("ppr", "q0", documents=documents)])["rows"]["0"][0]["d"] == [["a", None], ["b", None]]
-
-
-def test_methods_asked_other_questions_are_shown() -> None:
-    result = taken([row("a", "q0"), row("a", "q1"), row("b", "q1")])
-    order = result["methods"]
-    assert result["rows"]["0"][order.index("b")] is None and result["rows"]["0"][order.index("a")] is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from operator import mul
@@ -19,7 +20,7 @@ from scipy import stats
 
 from graphwright.errors import OptionError
 from graphwright.evaluate.asking import Results, Row
-from graphwright.evaluate.entries import entries
+from graphwright.evaluate.entries import ComparedMethod, entries
 from graphwright.evaluate.measures import select_measures
 from graphwright.evaluate.statistics import bootstrap_interval, holm, paired_test, summarised
 from graphwright.models import HashEncoder, OverlapCrossEncoder
@@ -124,8 +125,8 @@ def row(method: str, at: int, recall: float, pair: tuple[float, float] = (0, 0),
     }  # fmt: skip
 
 
-def made(tmp_path: Path, names: list[str], rows: list[Row], sweep: Any = None) -> dict[str, Any]:
-    listed = entries(names, sweep)
+def made(tmp_path: Path, names: Sequence[str | ComparedMethod], rows: list[Row]) -> dict[str, Any]:
+    listed = entries(names)
     manifest = {**MANIFEST, "methods": {entry.name: "…" for entry in listed}, "baseline": listed[0].name}
     results = Results(tmp_path / "rows.jsonl", [e.name for e in listed], [f"q{at}" for at in range(4)])
     with results.writing() as add:
@@ -163,11 +164,10 @@ def test_groups_without_name_are_unknown(tmp_path: Path) -> None:
 
 def test_object_options_are_shown(tmp_path: Path) -> None:
     models = [OverlapCrossEncoder(), HashEncoder()]
-    names = [f"rerank(cross_encoder={model!r})" for model in models]
-    rows = [row(name, at, 0.5) for name in names for at in range(4)]
-    result = json.loads(json.dumps(made(tmp_path, ["rerank"], rows, {"cross_encoder": models})))
+    listed = [ComparedMethod(name, "rerank", {"cross_encoder": of}) for name, of in zip("ab", models, strict=True)]
+    rows = [row(name, at, 0.5) for name in "ab" for at in range(4)]
+    result = json.loads(json.dumps(made(tmp_path, listed, rows)))
     assert [of["options"] for of in result["methods"].values()] == [{"cross_encoder": repr(model)} for model in models]
-    assert [point["value"] for point in result["sweeps"][0]["points"]] == list(map(repr, models))
 
 
 def test_differences_are_tested_and_corrected(tmp_path: Path) -> None:
@@ -192,16 +192,3 @@ def test_loop_steps_are_summed_and_averaged(tmp_path: Path) -> None:
     rows = [row("bm25", at, 0.0, steps=[step(0.001, 0.0), step(0.002, 0.5)] if at < 2 else []) for at in range(4)]
     (result,) = made(tmp_path, ["bm25"], rows)["methods"]["bm25"]["steps"]
     assert result == {"operator": "A()", "p50": 1.5, "p95": 3.0, "mean": 1.5, "held": 0.5}
-
-
-def test_grid_has_curve_per_option(tmp_path: Path) -> None:
-    sweep = {"restart": (0.3, 0.5), "top_k": (5, 9)}
-    names = [f"ppr(restart={r}, top_k={p})" for r in (0.3, 0.5) for p in (5, 9)]
-    rows = [row(name, at, 0.5) for name in names for at in range(4)]
-    curves = made(tmp_path, ["ppr"], rows, sweep)["sweeps"]
-    assert [(c["method"], c["option"], c["with"], [p["value"] for p in c["points"]]) for c in curves] == [
-        ("ppr", "restart", {"top_k": "5"}, [0.3, 0.5]),
-        ("ppr", "top_k", {"restart": "0.3"}, [5, 9]),
-        ("ppr", "restart", {"top_k": "9"}, [0.3, 0.5]),
-        ("ppr", "top_k", {"restart": "0.5"}, [5, 9]),
-    ]

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from pydantic import BaseModel
 from tests.faults.linear_time import assert_linear
+from tests.shared import corpus_index
 
 from graphwright.cli import terminal
 from graphwright.data.document import Document, split
@@ -21,7 +22,6 @@ from graphwright.models.openai.errors import Secret
 from graphwright.models.structured import parse_reply
 from graphwright.operators.anchors.link_entities import _candidates, _joined
 from graphwright.operators.state import MAX_QUESTION
-from graphwright.testing import corpus_index
 from graphwright.text import names, sentences, words
 from graphwright.text.characters import clean
 

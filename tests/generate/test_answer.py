@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.faulty_server import cut_stream, silent
 from tests.llm_server import LLMServer, events
 from tests.scripted import WordReader
+from tests.shared import CORPUS, answer_reply, corpus_index, passages_in, prompt_of
 from tests.toys import family_state, loose
 
 from graphwright import ShortestPaths, ToPassages, VectorSearch, start
@@ -31,7 +32,6 @@ from graphwright.operators.control import Fallback
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.answer_prompt import Context
-from graphwright.testing import CORPUS, answer_reply, corpus_index, passages_in, prompt_of
 from graphwright.text.words import words
 
 INSTRUCTIONS = Context("?").prompt[0]

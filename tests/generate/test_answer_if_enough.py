@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.shared import answer_reply, corpus_index, passages_in
 
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.generate.answer import AnswerIfEnough, Generate
@@ -13,7 +14,6 @@ from graphwright.operators.operator import Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.prompts.answer_prompt import Context
-from graphwright.testing import answer_reply, corpus_index, passages_in
 
 INSTRUCTIONS = Context("?").prompt[0]
 

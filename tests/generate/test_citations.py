@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from tests.shared import GRAPHS, corpus_index
 from tests.toys import family_state
 
 from graphwright import Evidence, Graph, Index, ToPassages, start
@@ -12,7 +13,6 @@ from graphwright.generate.citations import citation
 from graphwright.graph import Ranking
 from graphwright.graph.items import Steps
 from graphwright.models import HashEncoder
-from graphwright.testing import GRAPHS, corpus_index
 
 GRAPH = corpus_index().graph
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index, passages_in, prompt_of
 from tests.toys import loose
 
 from graphwright import Index, start
@@ -17,7 +18,6 @@ from graphwright.graph.ranking import Ranking
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 from graphwright.prompts.answer_prompt import Context
-from graphwright.testing import GRAPHS, corpus_index, passages_in, prompt_of
 
 INSTRUCTIONS = Context("?").prompt[0]
 

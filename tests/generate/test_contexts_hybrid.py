@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import corpus_index, passages_in, prompt_of
 
 from graphwright import Bubble, Evidence, Graph, ToPassages, start
 from graphwright.errors import OptionError
@@ -17,7 +18,6 @@ from graphwright.operators import NamesAndPhrases
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
 from graphwright.operators.trees.bubble import Unite
-from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import corpus_index, passages_in, prompt_of
 
 from graphwright import Evidence, State, start
 from graphwright.generate import CommunityReports, ReportContext, TreeReports
@@ -12,7 +13,6 @@ from graphwright.graph import Ranking
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators import Summaries, SummaryTree
 from graphwright.operators.run import Run
-from graphwright.testing import corpus_index, passages_in, prompt_of
 
 pytest.importorskip("igraph")
 

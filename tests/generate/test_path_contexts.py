@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index, passages_in, prompt_of, vectors_of
 
 from graphwright import Evidence, FlowPaths, Graph, ToPassages, VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError
@@ -18,7 +19,6 @@ from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.keywords import NamesAndPhrases
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
-from graphwright.testing import GRAPHS, corpus_index, passages_in, prompt_of, vectors_of
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot

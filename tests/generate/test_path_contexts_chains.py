@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+from tests.shared import passages_in, prompt_of
+
 from graphwright import Chains, Evidence, Graph, MergeChains, ToPassages, Triples, start
 from graphwright.generate import ChainAnswer, ChainContext, Generate
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.state import State
-from graphwright.testing import passages_in, prompt_of
 
 FILMS = [
     ("Alien", "directed_by", "Ridley Scott"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.generate.scripted_reader import ScriptedReader
+from tests.shared import CORPUS, corpus_index
 
 from graphwright import Document, Graph, Index, start
 from graphwright.errors import OptionError
@@ -16,7 +17,6 @@ from graphwright.models import MiniLMReader
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.testing import CORPUS, corpus_index
 
 GRAPH = corpus_index().graph
 QUESTION = "Which abbey did Ermengarde found in Alsace?"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Graph, ShortestPaths, Triples, hits_at_1, start
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
 from graphwright.graph.walks import step_names
-from graphwright.testing import GRAPHS
 
 
 def answered(graph: Graph, evidence: Evidence, *entities: str, limit: int | None = None):

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from tests.llm_server import LLMServer
+from tests.shared import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
@@ -14,7 +15,6 @@ from graphwright.graph import Kind
 from graphwright.models import OpenAILLM, ScriptedLLM
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.testing import corpus_index
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.generate.scripted_reader import ScriptedReader
+from tests.shared import answer_reply, passages_in
 
 from graphwright import Index, start
 from graphwright.data.document import Document
@@ -16,7 +17,6 @@ from graphwright.generate import Quote
 from graphwright.graph import Ranking
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.search.versions import versions_of
-from graphwright.testing import answer_reply, passages_in
 
 ALLOWANCES = {"2023": 38, "2025": 44, "2024": 41}
 

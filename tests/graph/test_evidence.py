@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Evidence
 from graphwright.errors import OptionError
 from graphwright.graph import Item, ItemKind, Ranking
 from graphwright.graph.items import Steps
-from graphwright.testing import GRAPHS, corpus_index
 
 CLUB = GRAPHS["club"]
 pieces = st.lists(

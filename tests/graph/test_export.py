@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Evidence, Graph
 from graphwright.errors import DataError, OptionError
@@ -23,7 +24,6 @@ from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.export import FORMATS, Exported, export, format_of, write_graphml, write_json
 from graphwright.graph.graph import Columns, Kind
 from graphwright.kernels.csr import Csr
-from graphwright.testing import GRAPHS, corpus_index
 
 NETWORKX = ("graphml", "json")  # the formats that networkx reads
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=12)  # surrogates and control characters too

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import APART, FAMILY, GRAPHS, LOOPS, corpus_index
 from tests.toys import as_networkx, merged_graph
 
 from graphwright import Graph
 from graphwright.errors import DataError, OptionError
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
-from graphwright.testing import APART, FAMILY, GRAPHS, LOOPS, corpus_index
 
 names = st.text(min_size=1, max_size=5)
 triple_lists = st.lists(st.tuples(names, names, names), max_size=25)

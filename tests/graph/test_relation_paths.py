@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Graph
 from graphwright.graph.items import path_item
@@ -17,7 +18,6 @@ from graphwright.graph.relation_paths import (
     walks_along,
     ways_of,
 )
-from graphwright.testing import GRAPHS
 
 NAMES = "abcdef"
 

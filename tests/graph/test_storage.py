@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright.errors import StoreError
 from graphwright.graph import storage
 from graphwright.graph.graph import Graph
 from graphwright.graph.storage import block_file, load_array, load_graph, save_array, save_graph
 from graphwright.search.facts import Facts
-from graphwright.testing import GRAPHS, corpus_index
 
 
 @pytest.mark.parametrize("name", [*sorted(GRAPHS), "corpus"])

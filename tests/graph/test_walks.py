@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Evidence, Graph
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import CO_OCCURS
 from graphwright.graph.items import Item, ItemKind, path_item, tree_item, walk_of, walk_to
 from graphwright.graph.walks import bundle_of, edge_label, step_names, walk_text, write_walk
-from graphwright.testing import corpus_index
 
 TRIPLES = [
     ("Q", "r", "a"),  # 0

@@ -7,10 +7,10 @@ import itertools
 import networkx as nx
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 
 from graphwright import Graph
 from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool, candidate_pool, ppr_subgraph
-from graphwright.testing import GRAPHS
 
 NAMES = "abcdefg"
 Ways = tuple[int, ...]

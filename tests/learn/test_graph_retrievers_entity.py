@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.learn.plain_rows import above, plus, times
 from tests.learn.test_training import samples, tensors, torch_here, trained
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Graph, start
 from graphwright.learn import EntityRetriever, load_retriever
@@ -26,7 +27,6 @@ from graphwright.learn.network import (
 from graphwright.learn.retriever import Checkpoint
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
-from graphwright.testing import GRAPHS
 
 H, ROUNDS, LAYERS, DEGREE = 3, 2, 2, 1.3
 NEAR = 1 + 3 * ROUNDS + LAYERS + 1

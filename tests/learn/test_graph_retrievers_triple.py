@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from tests.learn.plain_rows import above, plus, times
+from tests.shared import GRAPHS
 from tests.toys import untrained
 
 from graphwright import Evidence, Graph, Triples, VectorIndex, start
@@ -24,7 +25,6 @@ from graphwright.learn.network import (
 from graphwright.learn.retriever import Checkpoint
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
-from graphwright.testing import GRAPHS
 
 D, H, ROUNDS = 5, 3, 2
 TOYS = ["family", "apart", "loops", "star"]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.learn.torch_here import torch_here
+from tests.shared import GRAPHS
 
 from graphwright.learn.network import (
     DirectedEdges,
@@ -18,7 +19,6 @@ from graphwright.learn.network import (
     view_graph,
 )
 from graphwright.learn.training import Sample
-from graphwright.testing import GRAPHS
 
 Edges = list[tuple[int, int]]
 

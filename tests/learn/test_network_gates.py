@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 from tests.learn.torch_here import torch_here
+from tests.shared import GRAPHS
 
 from graphwright.learn.network import best_walks, directed_edges, gate_loss, open_gates, view_graph
-from graphwright.testing import GRAPHS
 
 STEPS = 3
 Walk = tuple[list[int], list[int], list[int], float]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 from tests.toys import untrained
 
 from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
@@ -20,7 +21,6 @@ from graphwright.models import HashEncoder
 from graphwright.operators.paths.path_evidence import query_entities
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS
 
 LENGTH = 3
 

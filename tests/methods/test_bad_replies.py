@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.shared import FAMILY, corpus_index
 from tests.toys import knowledge
 
 from graphwright import Graph, start
@@ -10,7 +11,6 @@ from graphwright.errors import ReplyCutError
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 MEMORY = ModelMemory()

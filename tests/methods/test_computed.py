@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.operators.query.steps import NOT_COMPUTABLE, query_reply
+from tests.shared import answer_reply
 
 from graphwright import Graph, Index, State
 from graphwright.data.document import Document
@@ -16,7 +17,6 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.search.facts import Facts
-from graphwright.testing import answer_reply
 
 TICKETS = [
     {"number": f"T-{n}", "status": status, "owner": owner, "hours": hours, "opened": opened}

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.operators.query.steps import NOT_COMPUTABLE, query_reply
+from tests.shared import prompt_of
 
 from graphwright import Graph, Index
 from graphwright.errors import OptionError
 from graphwright.generate.query_answer import NOT_ENGLISH
 from graphwright.models import HashEncoder, ScriptedLLM
-from graphwright.testing import prompt_of
 
 PACKAGES = [
     ("gimp", "depends on", "gtk"),

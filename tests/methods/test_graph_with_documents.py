@@ -3,10 +3,10 @@
 import pytest
 from tests.cli.command import graphwright
 from tests.operators.query.steps import NOT_COMPUTABLE
+from tests.shared import prompt_of
 
 from graphwright import Graph, Index
 from graphwright.models.fake import ScriptedLLM
-from graphwright.testing import prompt_of
 
 PACKAGES = [
     ("git", "depends_on", "zlib1g"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from tests.shared import GRAPHS, corpus_index
 from tests.toys import as_networkx, knowledge
 
 from graphwright import Index, VectorSearch, start
@@ -13,7 +14,6 @@ from graphwright.graph.graph import Kind
 from graphwright.methods.registry import default_method, make_method
 from graphwright.models import HashEncoder
 from graphwright.operators import AnchorNodes, LinkEntities, ScoreSum, WordSearch
-from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "What was destroyed that the daughter of Hugh of Tours founded?"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.shared import CORPUS, corpus_index
 
 from graphwright.cli.app import main
 from graphwright.errors import OptionError
@@ -13,7 +14,6 @@ from graphwright.evaluate import Experiment
 from graphwright.evaluate.run import run
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, ScriptedLLM
-from graphwright.testing import CORPUS, corpus_index
 
 REPLY = '{"reasoning": "It was hers.", "found": true, "text": "Erstein Abbey"}'
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import VectorSearch, start
 from graphwright.methods.registry import METHODS, make_method
@@ -11,7 +12,6 @@ from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.views import PassageGraph
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -6,18 +6,17 @@ import pickle
 from dataclasses import replace
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"
 LLM = ScriptedLLM([])
 REFUSED: dict[str, dict[str, tuple[float, ...]]] = {
-    "agent": {"steps": (0,), "shown": (0,), "passages": (0,), "max_tokens": (0,)},
     "fastinsight": {"batch": (0, 200), "alpha": (2.0,), "beta": (-1.0,), "blend": (1.5,)},
     "g-retriever": {"k": (0,), "cost": (-1.0,)},
     "gar": {"batch": (0, 200), "top_k": (0,), "blend": (1.5,)},
@@ -38,11 +37,10 @@ REFUSED: dict[str, dict[str, tuple[float, ...]]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_method_with_invalid_option_raises(name: str) -> None:
-    model = {"llm": LLM} if name == "agent" else {}  # without one it takes no steps
     for option, values in REFUSED[name].items():
         for value in values:
             with pytest.raises(OptionError):
-                make_method(name, SNAPSHOT, **{option: value}, **model)
+                make_method(name, SNAPSHOT, **{option: value})
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.shared import corpus_index, passages_in, prompt_of
 
 from graphwright import Keep, ToPassages, VectorSearch, start
 from graphwright.errors import OptionError
@@ -17,7 +18,6 @@ from graphwright.methods.registry import make_method, method_of
 from graphwright.models import MiniLMReader, ScriptedLLM
 from graphwright.operators import Fallback, HasEvidence, LinkEntities, ShortestPaths
 from graphwright.operators.control import If
-from graphwright.testing import corpus_index, passages_in, prompt_of
 
 INDEX = corpus_index()
 SNAPSHOT = INDEX.snapshot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.scripted import WordReader
+from tests.shared import corpus_index
 
 from graphwright import Keep, KHop, ToPassages, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -14,7 +15,6 @@ from graphwright.methods.method import Method
 from graphwright.methods.registry import METHODS, NamedMethod, make_method
 from graphwright.models import MiniLMReader, ScriptedLLM
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 MEMORY = ModelMemory()

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import ToPassages, VectorSearch, start
 from graphwright.errors import ModelError, OptionError
@@ -16,7 +17,6 @@ from graphwright.models import (
     SentenceTransformerEncoder,
 )
 from graphwright.search import dense_index
-from graphwright.testing import corpus_index
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] graz lies on the mur and salt lowers it a b some more words ##s"
 WORDS = VOCABULARY.split()

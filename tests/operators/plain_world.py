@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
+from tests.shared import FixedEncoder
 from tests.toys import merged_graph
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.testing import FixedEncoder
 
 
 class Statement(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from tests.scripted import WordReader
+from tests.shared import GRAPHS, corpus_index
 from tests.toys import same
 
 from graphwright import Evidence, Induce, Keep, KHop, ToPassages, Triples, start
@@ -15,7 +16,6 @@ from graphwright.graph import Graph
 from graphwright.operators import Fallback, HasEvidence, If, OnGraph, Operator, Reached, Repeat
 from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
-from graphwright.testing import GRAPHS, corpus_index
 
 FAMILY = GRAPHS["family"]
 SEARCH_OR_ALL = KHop(1) >> If(HasEvidence(), Keep(), Triples())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Keep, KHop, start
 from graphwright.errors import NeedsError, OptionError
@@ -14,7 +15,6 @@ from graphwright.generate import Generate
 from graphwright.operators import Operator, ReciprocalRank, ScoreSum
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.testing import GRAPHS
 
 GRAPH = GRAPHS["club"]
 START = start("?", GRAPH)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from tests.models.grammars import GrammarLLM
 from tests.scripted import FixedLLM, WordReader
+from tests.shared import GRAPHS, TRIPLES, corpus_index, vectors_of
 from tests.toys import same, untrained
 
 import graphwright.generate
@@ -73,8 +74,6 @@ from graphwright.models import HashEncoder, MiniLM, MiniLMReader, OverlapCrossEn
 from graphwright.models.protocols import Completion
 from graphwright.operators import (
     BM25,
-    AboveThreshold,
-    Agent,
     Bridge,
     BridgeSeeds,
     Choose,
@@ -123,11 +122,9 @@ from graphwright.operators import (
     PrizeTree,
     PropositionPaths,
     QueryEvidence,
-    RankRelations,
     RateCommunities,
     RateItems,
     Reached,
-    ReadRelations,
     ReciprocalRank,
     RelationPaths,
     Relations,
@@ -146,12 +143,10 @@ from graphwright.operators import (
     Summaries,
     SummaryTree,
     Think,
-    Tool,
     TreeSearch,
     TripleSearch,
     UnitPaths,
     Unseen,
-    WellFormedChains,
     WithEdges,
     WordSearch,
     WrittenSummaries,
@@ -173,7 +168,6 @@ from graphwright.operators.query.query import Named
 from graphwright.operators.search.reword import Reword
 from graphwright.operators.state import State
 from graphwright.search.facts import Facts
-from graphwright.testing import GRAPHS, TRIPLES, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 assert SNAPSHOT.graph.passages is not None
@@ -198,7 +192,6 @@ MATCHES_FIRST = FixedLLM(
     ' "groups": [{"intent": "it", "numbers": [1, 2], "weight": 1}]}'
 )
 REFUSES = FixedLLM("{")
-KEEPS_THE_FIRST = FixedLLM('{"keep": [1], "enough": false, "tool": "search", "arguments": ["Erstein"]}')
 
 
 @dataclass(frozen=True)
@@ -318,13 +311,8 @@ def operators_with_arguments() -> list[Operator]:
         Triples() >> Explain(untrained("entity"), length=2),
         MaskEntities(Rerank(HashEncoder())),
         LengthPenalty(Rerank(OverlapCrossEncoder())),
-        WellFormedChains(Rerank(HashEncoder()), width=2, length=2),
-        WellFormedChains(ConstrainedDecoding(SECOND_FIRST, 2), width=2, length=2, max_chains=9),
         EnumeratedPaths(2) % 40 >> ConstrainedDecoding(GrammarLLM(7), items=3),
         ConstrainedDecoding(SECOND_FIRST),
-        RankRelations(HashEncoder()),
-        ReadRelations(GOES_ON),
-        ReadRelations(GOES_ON) >> Instances(),
         Explore(Rerank(HashEncoder()), width=2, depth=2),
         Explore(Choose(SECOND_FIRST), width=2, depth=2),
         Nodes() >> Rerank(BM25()),
@@ -400,8 +388,6 @@ def operators_with_arguments() -> list[Operator]:
         BeamSearch(HashEncoder(), width=3, length=2) >> Choose(SECOND_FIRST),
         Rerank(Composed(SNAPSHOT.names, SNAPSHOT.triples)),
         ShortestPaths() >> Rerank(Patterns(HashEncoder())),
-        AboveThreshold(0.5),
-        Rerank(HashEncoder()) >> AboveThreshold(0.9) >> (Choose(SECOND_FIRST) | Keep()),
         Choose(SECOND_FIRST, rounds=2),
         RateItems(RatesTheLast()),
         Choose(SECOND_FIRST),
@@ -438,7 +424,6 @@ def operators_with_arguments() -> list[Operator]:
         AnchorSearch(SNAPSHOT.names, 2),
         PathSeeds(SNAPSHOT.passages),
         PropositionPaths(SNAPSHOT.triples) >> PathSeeds(SNAPSHOT.passages, entities=2, scored=False),
-        Agent(KEEPS_THE_FIRST, (Tool("search", "Find passages.", SEARCH),), steps=2),
         Bridge(SNAPSHOT.triples, threshold=0.1),
         Bridge(None, rounds=3, threshold=0.01),
         BridgeSeeds(SNAPSHOT.passages),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.shared import GRAPHS
 from tests.toys import family_state, same
 
 from graphwright import Evidence, Graph, Induce, Keep, KHop, PersonalizedPageRank, Triples, start
@@ -15,7 +16,6 @@ from graphwright.operators import HasEvidence, If, OnGraph, Only, Reached, Repea
 from graphwright.operators.operator import Cut, Operator, Ranker, Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.testing import GRAPHS
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,6 +8,7 @@ from math import inf, nan
 from typing import Any
 
 import pytest
+from tests.shared import corpus_index
 from tests.toys import untrained
 
 from graphwright.errors import OptionError
@@ -74,7 +75,6 @@ from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specia
 from graphwright.operators.rerank.fitted_scorer import Cover
 from graphwright.operators.rerank.scorer import Composed
 from graphwright.operators.trees.grow import GrowByModel
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 VECTORS = SNAPSHOT.passages

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Evidence, Graph, ToPassages, start
 from graphwright.graph.graph import ABOUT, Kind
-from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

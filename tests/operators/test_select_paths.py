@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Evidence, FlowPaths, ToPassages, VectorIndex, VectorSearch, start
 from graphwright.errors import NeedsError, OptionError
@@ -11,7 +12,6 @@ from graphwright.generate import GlobalEdges
 from graphwright.graph.graph import Kind
 from graphwright.operators import WithEdges
 from graphwright.operators.run import Run
-from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
-from graphwright.methods.registry import make_method
 from graphwright.operators.subgraph.seed_nodes import seeds
-from graphwright.testing import GRAPHS, corpus_index
 
 FAMILY = GRAPHS["family"]
 LINE = GRAPHS["line"]
@@ -85,16 +84,3 @@ def test_seeds_outside_part_are_omitted() -> None:
 
 def test_question_without_entities_has_no_seeds() -> None:
     assert weights(entities=["nobody"]) == {}
-
-
-def test_state_values_render_as_html_tables() -> None:
-    snapshot = corpus_index().snapshot
-    state = start("Who is <b>Lothair II</b>?", snapshot.graph)
-    state = make_method("bm25", snapshot)(state)
-    html = state._repr_html_()
-    assert "Who is &lt;b&gt;Lothair II&lt;/b&gt;?" in html and "Quote(" in html
-    assert state.answer is not None and state.answer.citations[0].document in html
-    assert state.evidence is not None and state.passages is not None
-    assert state.evidence._repr_html_().count("<tr>") == 1 + min(10, len(state.evidence))
-    table = state.passages._repr_html_()
-    assert table.count("<tr>") == 1 + min(10, len(state.passages)) and "<script" not in table

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from graphwright.testing import GRAPHS
+from tests.shared import GRAPHS
 
 pytest.importorskip("obstore", reason='needs the extra "remote"')
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 from tests.toys import as_networkx
 
 from graphwright import Graph
@@ -19,7 +20,6 @@ from graphwright.models.protocols import Floats
 from graphwright.search import Communities, communities
 from graphwright.search.clustering import clusters
 from graphwright.search.vector_index import normalised
-from graphwright.testing import GRAPHS, corpus_index
 
 pytest.importorskip("igraph")
 

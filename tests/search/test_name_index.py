@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Graph
 from graphwright.graph.columns import TextColumn
 from graphwright.search.name_index import NameIndex, name_index_of
-from graphwright.testing import GRAPHS, corpus_index
 from graphwright.text.names import normal_form
 
 FORMS = st.lists(st.sampled_from(["a", "ab", "b", "é", "東"]), min_size=1, max_size=4).map(" ".join)

@@ -4,11 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError, StoreError
 from graphwright.models import HashEncoder
-from graphwright.testing import GRAPHS
 
 
 def test_vector_index_scores_by_dot_product() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason='needs the extra "serve"')
 httpx = pytest.importorskip("httpx")
+from tests.shared import Running, wait_until  # noqa: E402, F401
+from tests.shared import serving as testing_serving  # noqa: E402
+
 from graphwright import Index  # noqa: E402
 from graphwright.models.fake import HashEncoder  # noqa: E402
-from graphwright.testing import Running, wait_until  # noqa: E402, F401
-from graphwright.testing import serving as testing_serving  # noqa: E402
 
 if TYPE_CHECKING:
     from tests.serve.security.guarded import Guarded
@@ -69,5 +70,5 @@ def guarded(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     from tests.serve.security.guarded import guarding
 
     folder = tmp_path_factory.mktemp("guarded") / "data"
-    with guarding(cities, folder, failures_per_minute=100_000, slow_body=1.0, max_body=20_000) as running:
+    with guarding(cities, folder, failures_per_minute=100_000, max_body=20_000) as running:
         yield running

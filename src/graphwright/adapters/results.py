@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,6 @@ def opened(index: Index | str | Path) -> Index:
 def passages_of(state: State) -> list[Passage]:
     """Return the passages of a state, best first."""
     return [] if state.passages is None else list(state.passages)
-
-
-def columns_of(rows: list[dict[str, Any]], always: Sequence[str] = ()) -> dict[str, list[Any]]:
-    """Return rows as columns: those of `always`, then all others; None for a value that a row lacks."""
-    names = dict.fromkeys((*always, *(name for row in rows for name in row)))
-    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def metadata_of(index: Index, state: State) -> dict[str, dict[str, Any]]:

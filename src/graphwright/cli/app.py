@@ -263,7 +263,7 @@ def export(
         str | None,
         typer.Option(
             "--format",
-            help="graphml, json (node-link), jsonl (Neo4j), csv, nt, ttl or jsonld (default: by the file's name).",
+            help="graphml, json (node-link), jsonl (Neo4j), csv, nt or ttl (default: by the file's name).",
         ),
     ] = None,
     question: Annotated[

@@ -26,7 +26,6 @@ class ExperimentOptions:
     method_file: Annotated[
         list[Path] | None, "Python file with a function method(ix), compared under the file's name. Repeatable."
     ] = None
-    sweep: Annotated[list[str] | None, "Values of an option to compare, such as restart=0.15,0.5. Repeatable."] = None
     questions: Annotated[str | None, "Question set of the data (2hop_dev), or a file of questions."] = None
     index: Annotated[Path | None, "Existing index of the same corpus or graph, to reuse."] = None
     extraction: Annotated[str | None, "Source of entities: mentions, rules, or openie (a file of the folder)."] = None
@@ -48,7 +47,6 @@ class ExperimentOptions:
 
         parse: dict[str, Callable[[Any], Any]] = {
             "methods": split_list,
-            "sweep": _grid,
             "embed": names_in,
             "metrics": names_in,
         }
@@ -73,7 +71,7 @@ def evaluate(
     ] = None,
     options: ExperimentOptions,
     model: ModelOptions,
-    judge: Annotated[str | None, "Judge of answers: a model on the same server, or overlap (no model)."] = None,
+    judge: Annotated[str | None, "Judge of answers: a model on the same server."] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare methods on a set of questions.
@@ -82,7 +80,6 @@ def evaluate(
     """
     from graphwright.cli.progress import note_compilation, progress
     from graphwright.cli.terminal import note, print_json
-    from graphwright.evaluate import OverlapJudge
     from graphwright.evaluate.run import run
 
     experiment = options.experiment(plan)
@@ -91,10 +88,10 @@ def evaluate(
         settings = replace(model, llm=name).settings(out)
         return None if settings is None else model.client(settings, out)
 
-    if model.base_url and model.llm is None and judge in (None, "overlap"):
+    if model.base_url and model.llm is None and judge is None:
         raise OptionError(f"--base-url {model.base_url} names a server but no model; add --llm or --judge MODEL.")
     llm = None if model.llm is None else client(model.llm)
-    judging = None if judge is None else OverlapJudge() if judge == "overlap" else client(judge)
+    judging = None if judge is None else client(judge)
     note_compilation()
     with progress() as show:
         summary = run(experiment, out, llm=llm, judge=judging, progress=show)
@@ -103,23 +100,10 @@ def evaluate(
         print_json(summary)
     else:
         _show_table(summary)
-    note(f"report: {out / 'report.html'}")
+    note(f"report: {out / 'report.md'}")
     models = {"--llm": model.llm, "--base-url": model.base_url, "--judge": judge}
     more = "".join(f" {option} {value}" for option, value in models.items() if value)
     note(f"repeat with: graphwright evaluate {out / 'experiment.toml'} --out NEW{more}")
-
-
-def _grid(sweep: list[str]) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each option in --sweep."""
-    from graphwright.evaluate.entries import values
-
-    grid: dict[str, tuple[Any, ...]] = {}
-    for item in sweep:
-        option, equals, listed = item.partition("=")
-        if not equals:
-            raise OptionError(f"--sweep is {item!r}; give an option and its values, such as restart=0.15,0.5")
-        grid[option.strip()] = (*grid.get(option.strip(), ()), *values(listed))
-    return grid
 
 
 def _show_notes(data: dict[str, Any]) -> None:

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Search": ("vector", "bm25", "hybrid"),
-    "Of this package": ("multihop", "ppr", "multihop-rerank", "rerank", "graph", "agent"),
+    "Of this package": ("multihop", "ppr", "multihop-rerank", "rerank", "graph"),
     "Published, over documents": (
         *("bubblerag", "fastinsight", "fastinsight-entities", "pathrag", "pathrag-lt", "hipporag", "hipporag2"),
         *("proprag", "linearrag", "clue-rag", "lightrag-local", "lightrag-global", "lightrag-hybrid", "graphrag-local"),
         *("graphrag-global", "raptor", "g-retriever", "gar", "hyde", "ircot"),
     ),
     "Published, over knowledge graphs": (
-        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", "gcr", "dog", "structgpt"),
+        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", "gcr"),
         *(name for name in METHODS if name.startswith("lego-")),
     ),
     "A language model alone": ("vanilla", "cot"),

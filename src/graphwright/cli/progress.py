@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from graphwright.cli.terminal import console, note, tokens_and_cost
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from graphwright.models import Usage
 
 Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines
-_WINDOW = 30.0  # seconds; the rate is that of the last one or two such periods
+_WINDOW = 30.0  # seconds that the rate is taken of
 
 
-def progress_text(work: str, done: int, total: int, seconds: float = 0, before: int = 0) -> str:
-    """Return the progress of some work as text, with its rate and the remaining time, if it began with `before`.
+def progress_text(work: str, done: int, total: int, speed: float | None = None) -> str:
+    """Return the progress of some work as text; with its speed, done per second, also the remaining time.
 
-    `seconds`: since then.
-
-    >>> progress_text("encode passages", 1200, 4800, 60)
+    >>> progress_text("encode passages", 1200, 4800, 20)
     'encode passages: 1,200 of 4,800, 20/s, 0:03:00 left of this step'
-    >>> progress_text("read documents", 500, 500, 1000)
+    >>> progress_text("read documents", 500, 500, 0.5)
     'read documents: 500, 0.5/s'
     >>> progress_text("write the index", 0, 0)
     'write the index'
@@ -37,11 +32,10 @@ def progress_text(work: str, done: int, total: int, seconds: float = 0, before: 
     if done <= 0 and total <= 0:
         return work
     text = f"{work}: {done:,}" + (f" of {total:,}" if total > done else "")
-    if done <= before or seconds <= 0:
+    if not speed:
         return text
-    rate = (done - before) / seconds
-    text += f", {rate:,.0f}/s" if rate >= 9.5 else f", {rate:.1g}/s"
-    return f"{text}, {_clock((total - done) / rate)} left of this step" if total > done else text
+    text += f", {speed:,.0f}/s" if speed >= 9.5 else f", {speed:.1g}/s"
+    return f"{text}, {_clock((total - done) / speed)} left of this step" if total > done else text
 
 
 def _clock(seconds: float) -> str:
@@ -50,82 +44,57 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
-def progress(usage: Usage | None = None) -> Iterator[Show]:
-    """Yield a callback (work, done, total) that shows progress on stderr, with the tokens and cost of `usage`."""
-    with _bars(usage) if console(stderr=True).is_terminal else _Lines(usage).running() as show:
-        yield show
+def progress(usage: Usage | None = None, interval: float = _SECONDS) -> Iterator[Show]:
+    """Yield a callback (work, done, total) that shows progress on stderr, with the tokens and cost of `usage`.
 
-
-@contextmanager
-def _bars(usage: Usage | None) -> Iterator[Show]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    `interval`: seconds between two lines where stderr is no terminal.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
 
     def text(name: str, style: str = "none") -> TextColumn:
         return TextColumn(f"{{task.{name}}}", style=style, markup=False)
 
+    def cost() -> str:
+        return "" if usage is None else tokens_and_cost(usage)
+
+    output, tasks, latest = console(stderr=True), dict[str, Task](), "working"
     columns = (text("description"), BarColumn(), MofNCompleteColumn(), text("fields[rate]"), TimeRemainingColumn())
-    output = console(stderr=True)
-    with Progress(*columns, text("fields[cost]", "cyan"), console=output, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+    options = {"console": output, "transient": True, "disable": not output.is_terminal}
+    bars = Progress(*columns, text("fields[cost]", "cyan"), speed_estimate_period=_WINDOW, **options)
 
-        def show(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total or None, rate="", cost="")
-            speed = next(task.speed for task in bars.tasks if task.id == tasks[name])
-            rate = f"{speed:,.0f}/s" if speed else ""
-            cost = "" if usage is None else tokens_and_cost(usage)
-            bars.update(tasks[name], completed=done, total=total or None, rate=rate, cost=cost)
+    def show(work: str, done: int, total: int) -> None:
+        nonlocal latest
+        if work not in tasks:
+            added = bars.add_task(work, total=None, rate="", cost="")
+            tasks[work] = next(task for task in bars.tasks if task.id == added)
+        task = tasks[work]
+        if done < task.completed:  # it began again, such as with the next documents
+            bars.reset(task.id)
+        rate = f"{task.speed:,.0f}/s" if task.speed else ""
+        bars.update(task.id, completed=done, total=total if total > done else None, rate=rate, cost=cost())
+        latest = progress_text(work, done, total, task.speed)
 
+    with bars if output.is_terminal else _lines(lambda: filter(None, (latest, cost())), interval):
         yield show
 
 
-@dataclass
-class _Lines:
-    """Prints a line to stderr every ten seconds, with the elapsed time, even if the work reports nothing."""
+@contextmanager
+def _lines(parts: Callable[[], Iterable[str]], interval: float) -> Iterator[None]:
+    """Print a line to stderr every `interval` seconds, with the elapsed time, even if the work reports nothing."""
+    end, start = threading.Event(), time.monotonic()
 
-    usage: Usage | None
-    interval: float = _SECONDS
-    _state: tuple[str, int, int] = ("", 0, 0)
-    _marks: dict[str, list[tuple[float, int]]] = field(default_factory=dict)  # times of each work, and what was done
-    _done: dict[str, int] = field(default_factory=dict)  # of each work; they may alternate
-    _start: float = field(default_factory=time.monotonic)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _end: threading.Event = field(default_factory=threading.Event)
+    def run() -> None:
+        while not end.wait(interval):
+            state, *cost = parts()
+            note(", ".join([state, f"{_clock(time.monotonic() - start)} so far", *cost]))
 
-    @contextmanager
-    def running(self) -> Iterator[Show]:
-        """Print lines until the end of the block."""
-        thread = threading.Thread(target=self._run, name="progress", daemon=True)
-        thread.start()
-        try:
-            yield self.show
-        finally:
-            self._end.set()
-            thread.join()
-
-    def show(self, work: str, done: int, total: int) -> None:
-        """Store the progress of the work."""
-        with self._lock:
-            now = time.monotonic()
-            if work not in self._done or done < self._done[work]:
-                self._marks[work] = [(now, done)]
-            elif now - self._marks[work][-1][0] >= _WINDOW:
-                self._marks[work] = [self._marks[work][-1], (now, done)]
-            self._done[work] = done
-            self._state = work, done, total
-
-    def _run(self) -> None:
-        while not self._end.wait(self.interval):
-            note(self.line())
-
-    def line(self) -> str:
-        """Return the state of the work."""
-        with self._lock:
-            (work, done, total), now = self._state, time.monotonic()
-            since, before = self._marks[work][0] if work else (now, 0)
-            line = progress_text(work, done, total, now - since, before) if work else "working"
-        cost = "" if self.usage is None else tokens_and_cost(self.usage)
-        return f"{line}, {_clock(now - self._start)} so far" + (f", {cost}" if cost else "")
+    thread = threading.Thread(target=run, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
 
 
 def note_compilation() -> None:

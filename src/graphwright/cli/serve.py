@@ -72,7 +72,7 @@ def serve(
     start = f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}"
     logging.getLogger("graphwright.serve").info(start) if chosen.log_format == "json" else note(start)
     proxies = list(chosen.trusted_proxies)
-    config = server_config(app, chosen.slow_body, _GRACE, proxy_headers=bool(proxies), forwarded_allow_ips=proxies)
+    config = server_config(app, _GRACE, proxy_headers=bool(proxies), forwarded_allow_ips=proxies)
     with suppress(KeyboardInterrupt):
         DrainingServer(config, app.state.server.workers.end, _GRACE - 2).run(sockets=[listening])
 

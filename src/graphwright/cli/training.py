@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from graphwright.search import Snapshot
 
 train = typer.Typer(
-    help="Train a retriever for --method reg, or encoders on paths.",
+    help="Train a retriever for --method reg.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-LabelsFile = Annotated[Path, typer.Argument(help="File of labels, made by graphwright train labels.")]
-Epochs = Annotated[int, typer.Option(min=1, help="Number of epochs.")]
 Seed = Annotated[int, "Random seed."]
 
 _LEVELS = {
@@ -116,28 +114,6 @@ def labels(
     note(f"labels: {into}")
 
 
-@train.command()
-@expanded
-def combine(
-    first: Annotated[Path, typer.Argument(help="File of labels.")],
-    second: Annotated[Path, typer.Argument(help="Another file of labels over the same graph.")],
-    index: IndexFolder,
-    into: Annotated[Path, "File of the combined labels."],
-    how: Annotated[str, "union or intersection."] = "intersection",
-    as_json: AsJson = False,
-) -> None:
-    """Combine two files of labels: their union or intersection."""
-    from graphwright.learn import intersection, read_labels, union, write_labels
-
-    combinations = {"union": union, "intersection": intersection}
-    if how not in combinations:
-        raise OptionError(f"--how is {how!r}; give union or intersection.")
-    graph = _snapshot(index).graph
-    combined = combinations[how](read_labels(first, graph), read_labels(second, graph))
-    write_labels(into, graph, combined)
-    _report(combined, as_json)
-
-
 def _add_command(level: str, about: str) -> None:
     """Add the command that trains retrievers of a level."""
 
@@ -190,45 +166,6 @@ def _add_command(level: str, about: str) -> None:
 
 for _level, _about in _LEVELS.items():
     _add_command(_level, _about)
-
-
-_BASES = {
-    "encoder": "sentence-transformers/all-MiniLM-L6-v2",
-    "cross-encoder": "cross-encoder/ms-marco-MiniLM-L6-v2",
-}
-
-
-def _add_tuning(kind: str) -> None:
-    """Add the command that fine-tunes models of a kind."""
-
-    @expanded
-    def run(
-        *,
-        labels: LabelsFile,
-        index: IndexFolder,
-        into: Annotated[Path, "Folder of the model, for use as sbert:FOLDER."],
-        base: Annotated[str, "Model to fine-tune: its name on Hugging Face, or a folder."] = _BASES[kind],
-        epochs: Epochs = 1,
-        negatives: Annotated[
-            int, typer.Option(min=1, help="Negative texts for each text that explains an answer.")
-        ] = 7,
-        seed: Seed = 0,
-        as_json: AsJson = False,
-    ) -> None:
-        from graphwright.learn import TuneSchedule, read_labels, tune
-
-        graph = _snapshot(index).graph
-        learned, schedule = read_labels(labels, graph), TuneSchedule(epochs=epochs, negatives=negatives, seed=seed)
-        with progress() as show:
-            about = tune(graph, learned, kind, base, into, schedule, show)
-        before, *_, after = about["accuracy"]
-        _report(learned, as_json, model=into, accuracy_before=before, accuracy_after=after)
-
-    train.command(kind, help=f"Fine-tune a{'n' if kind[0] == 'e' else ''} {kind} on labelled paths (extra sbert).")(run)
-
-
-for _kind in _BASES:
-    _add_tuning(_kind)
 
 
 def _snapshot(index: Path) -> Snapshot:

@@ -6,7 +6,6 @@ from .experiment import write_plan as write_plan
 from .judge import judge_run as judge_run
 from .judges import Judge as Judge
 from .judges import ModelJudge as ModelJudge
-from .judges import OverlapJudge as OverlapJudge
 from .measures import MEASURES as MEASURES
 from .measures import Measure as Measure
 from .measures import Quality as Quality

@@ -290,24 +290,10 @@ class _Stored(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class _StoredItem(_Stored):
-    text: str
-    score: float | None
-
-
-class _StoredCitation(_Stored):
-    document: str
-    start: Count
-    end: Count
-    text: str
-    path: list[str]
-
-
 class _StoredAnswer(_Stored):
     text: str
     short: list[str]
     found: bool
-    citations: list[_StoredCitation]
 
 
 class _StoredStep(_Stored):
@@ -328,7 +314,6 @@ class StoredRow(_Stored):
     entities: Count
     gold: list[str]
     documents: list[tuple[str, float]]
-    evidence: list[_StoredItem]
     answer: _StoredAnswer | None
     metrics: dict[str, FiniteFloat]
     ratios: dict[str, tuple[FiniteFloat, FiniteFloat]] = {}

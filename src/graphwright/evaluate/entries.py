@@ -1,16 +1,13 @@
-"""Methods to compare: names with options, functions, and grids of options."""
+"""Methods to compare: names with options, and functions."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
-
-import numpy as np
 
 from graphwright.errors import GraphwrightError, OptionError, cut
 from graphwright.methods.method import Builder, Method
@@ -33,15 +30,13 @@ class ComparedMethod:
     """One method of a comparison, under its name.
 
     `method`: a name of the registry, or a function from a snapshot to an operator or a Method; `options`: those of a
-    registered method; `of`: the entry before a grid varied it; `swept`: the options of the grid; `model`: use of the
-    run's language model: "llm" requires it, "offline" ignores it, "" uses it if there is one.
+    registered method; `model`: use of the run's language model: "llm" requires it, "offline" ignores it, "" uses it if
+    there is one.
     """
 
     name: str
     method: str | Builder
     options: Mapping[str, Any] = field(default_factory=dict)
-    of: str = ""
-    swept: tuple[str, ...] = ()
     model: str = ""
 
     @property
@@ -91,37 +86,26 @@ class ComparedMethod:
             raise OptionError(f"{call} cannot be built: {error}. Check the values of its options.") from error
 
 
-def entries(
-    methods: Sequence[str | Builder | ComparedMethod], sweep: Mapping[str, Sequence[Any]] | None = None
-) -> tuple[ComparedMethod, ...]:
+def entries(methods: Sequence[str | Builder | ComparedMethod]) -> tuple[ComparedMethod, ...]:
     """Return the methods to compare, each under its own name.
 
     `methods`: entries, functions under their own name, and names of the registry: `ppr`, `ppr(restart=0.5)` with
     options, `wide = ppr(top_k=40)` with a label, and `ppr@llm` or `ppr@offline` to require or ignore the run's language
-    model. `sweep`: values of options, named alone or with their method, `ppr.restart`: a method with such options
-    becomes one entry for every combination of values.
+    model. Raises OptionError for anything else, and for a name used twice.
 
-    Raises OptionError for anything else, for a name used twice, and for an option that no method has.
-
-    >>> [entry.name for entry in entries(["vector", "ppr"], {"restart": (0.15, 0.5)})]
-    ['vector', 'ppr(restart=0.15)', 'ppr(restart=0.5)']
+    >>> [entry.name for entry in entries(["vector", "wide = ppr(top_k=40)", "ppr( restart = 0.5 )"])]
+    ['vector', 'wide', 'ppr(restart=0.5)']
     """
     if isinstance(methods, str):
         raise OptionError(f"methods is {methods!r}; give a list of methods, as [{methods!r}].")
-    listed = [entry_of(method) for method in methods]
+    listed = tuple(map(entry_of, methods))
     if not listed:
         raise OptionError("There are no methods to compare; give one or more, such as vector and ppr.")
-    grid = checked_grid(sweep or {})
-    for option in grid:
-        if not any(option in _swept(entry, grid).values() for entry in listed):
-            known = "; ".join(f"{entry.name}: {', '.join(entry.takes)}" for entry in listed if entry.takes is not None)
-            raise OptionError(f"sweep of {option!r}: no method here has this option ({known or 'none has options'}).")
-    variants = [variant for entry in listed for variant in _variants(entry, grid)]
-    names = [entry.name for entry in variants]
+    names = [entry.name for entry in listed]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise OptionError(f"Two methods have the name {twice[0]!r}; put a name before one of them: mine = ppr(...).")
-    return tuple(variants)
+    return listed
 
 
 def split_list(text: str) -> tuple[str, ...]:
@@ -145,23 +129,6 @@ def split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def values(text: str) -> tuple[Any, ...]:
-    """Return the values of a sweep on the command line: numbers, True, False, None, tuples, and texts.
-
-    >>> values("0.15,0.5,None,fast")
-    (0.15, 0.5, None, 'fast')
-    """
-    return tuple(value_of(part) for part in split_list(text))
-
-
-def value_of(text: str) -> Any:
-    """Return the Python literal in a text, or the text itself if it is no literal."""
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return text
-
-
 def options_in(arguments: str) -> dict[str, Any]:
     """Parse the options between the brackets of a method. Raises OptionError for any other text.
 
@@ -181,17 +148,6 @@ def options_in(arguments: str) -> dict[str, Any]:
             f"quoted texts, True, False, None or tuples: ppr(restart=0.5, top_k=40). Give other values in Python."
         ) from None
     return options
-
-
-def checked_grid(sweep: Mapping[str, Collection[Any]]) -> dict[str, list[Any]]:
-    """Return the values of a grid as lists, NumPy numbers as Python numbers. Raises OptionError for an empty one."""
-    for option, grid_values in sweep.items():
-        if isinstance(grid_values, str) or not isinstance(grid_values, Collection) or not len(grid_values):
-            raise OptionError(f"sweep of {option} is {grid_values!r}; give the values to try, one or more.")
-    return {
-        option: [value.item() if isinstance(value, np.generic) else value for value in grid_values]
-        for option, grid_values in sweep.items()
-    }
 
 
 def plain(value: object) -> bool:
@@ -240,42 +196,6 @@ def _checked(entry: ComparedMethod) -> ComparedMethod:
         if unknown:
             raise OptionError(f"{method} has no option {unknown[0]!r}; it takes {', '.join(known) or 'none'}.")
     return entry
-
-
-def _takes(entry: ComparedMethod, option: str) -> bool:
-    """Return whether a grid of the option varies the entry."""
-    method, _, name = option.rpartition(".")
-    if method and method not in (entry.name, entry.method):
-        return False
-    return name in (entry.takes or ()) and name not in entry.options
-
-
-def _swept(entry: ComparedMethod, grid: Mapping[str, Sequence[Any]]) -> dict[str, str]:
-    """Return the keys of a grid that vary the entry, by option; a key with its name precedes one for all methods."""
-    keys: dict[str, list[str]] = {}
-    for key in grid:
-        if _takes(entry, key):
-            keys.setdefault(key.rpartition(".")[2], []).append(key)
-
-    def specificity(key: str) -> tuple[bool, bool]:
-        method = key.rpartition(".")[0]
-        return bool(method), method == entry.name
-
-    return {name: max(candidates, key=specificity) for name, candidates in keys.items()}
-
-
-def _variants(entry: ComparedMethod, grid: Mapping[str, Sequence[Any]]) -> Iterator[ComparedMethod]:
-    """Yield one entry for every combination of the values that vary it; without such values the entry itself."""
-    swept = {name: grid[key] for name, key in _swept(entry, grid).items()}
-    if not swept:
-        yield entry
-        return
-    for combination in product(*swept.values()):
-        varied = dict(zip(swept, combination, strict=True))
-        options = {**entry.options, **varied}
-        unlabelled = entry.name == entry.call(entry.options)
-        name = entry.call(options) if unlabelled else _call(entry.name, varied)
-        yield replace(entry, name=name, options=options, of=entry.name, swept=tuple(swept))
 
 
 def _call(name: str, options: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ import random
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,14 +17,12 @@ from graphwright.data import Dataset, Document, QuestionRecord, Skipped, read_da
 from graphwright.data.decoding import existing
 from graphwright.data.question_sets.questions import Source, Triple
 from graphwright.errors import DataError, OptionError
-from graphwright.evaluate.entries import ComparedMethod, checked_grid, entries, entry_of, plain, value_of
+from graphwright.evaluate.entries import ComparedMethod, entries, entry_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
 from graphwright.extract import EXTRACTORS, Extractor, MentionExtractor, Precomputed, extractor_of
 from graphwright.files import write_text
 from graphwright.methods.method import Builder
 from graphwright.store import SPACES, IndexLayout, Store
-
-_NONE = "None"  # TOML has no null
 
 
 @dataclass(frozen=True)
@@ -61,16 +59,16 @@ class Experiment(Checked):
     """Methods to compare, and the data and settings of the comparison.
 
     `data`: a folder or file with a corpus or a graph and questions, or with questions alone (see `read_dataset`).
-    `methods`: names of the registry, or functions from a snapshot to an operator or a Method, and `sweep` values of
-    their options (see `entries`). `extraction`: the source of entities and triples: mentions, rules, or openie
-    (openie.jsonl of the data). `titles=False` drops the documents' titles. `embed`: texts that get a vector; by
-    default those of `Settings`, over a graph those of `Index.from_graph`. `limit`: number of questions to draw with
-    `seed`, which also seeds the resampling. `baseline`: the method that others are tested against (default: the
-    first). `questions`: name or path of the question file, where there are several. `metrics`: names of `MEASURES`
-    (default: all that the data supports). `answered`: whether methods answer (default: where only answers can be
-    measured). `linked`: link entities instead of using the gold ones. `index`: an existing index of the same corpus
-    or graph, or the one to ask if `data` has questions only; without it a run builds its own. `confidence`: the least
-    probability of a short or computed answer without a language model (default: 0.5).
+    `methods`: names of the registry, or functions from a snapshot to an operator or a Method (see `entries`).
+    `extraction`: the source of entities and triples: mentions, rules, or openie (openie.jsonl of the data).
+    `titles=False` drops the documents' titles. `embed`: texts that get a vector; by default those of `Settings`, over a
+    graph those of `Index.from_graph`. `limit`: number of questions to draw with `seed`, which also seeds the
+    resampling. `baseline`: the method that others are tested against (default: the first). `questions`: name or path of
+    the question file, where there are several. `metrics`: names of `MEASURES` (default: all that the data supports).
+    `answered`: whether methods answer (default: where only answers can be measured). `linked`: link entities instead of
+    using the gold ones. `index`: an existing index of the same corpus or graph, or the one to ask if `data` has
+    questions only; without it a run builds its own. `confidence`: the least probability of a short or computed answer
+    without a language model (default: 0.5).
 
     Raises OptionError for a name or a value that cannot be used.
     """
@@ -87,7 +85,6 @@ class Experiment(Checked):
     metrics: Sequence[str] = ()
     answered: Annotated[bool | None, OneOf(True, False)] = None
     linked: Annotated[bool, OneOf(True, False)] = False
-    sweep: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     index: str | Path | None = None
     confidence: Annotated[float | None, Between(0, 1)] = None
 
@@ -105,8 +102,8 @@ class Experiment(Checked):
         select_measures(self.metrics)
 
     def entries(self) -> tuple[ComparedMethod, ...]:
-        """Return the methods to compare, grids expanded, with the confidence of those that name none."""
-        listed, common = entries(self.methods, self.sweep), {"confidence": self.confidence}
+        """Return the methods to compare, with the confidence of those that name none."""
+        listed, common = entries(self.methods), {"confidence": self.confidence}
         if self.confidence is None:
             return listed
         return tuple(
@@ -215,9 +212,8 @@ def read_plan(path: Path | str, **overrides: Any) -> Experiment:
     """Return the experiment that a TOML file describes.
 
     Keys are the arguments of Experiment; `data`, `index`, and a path in `questions` are relative to the file. `methods`
-    is a list, or a table of labels with methods: a name, or a call with options. `sweep` is a table of options with
-    lists of values. `overrides` replace keys of the file. Raises DataError for a file that cannot be read,
-    and OptionError as Experiment does.
+    is a list, or a table of labels with methods: a name, or a call with options. `overrides` replace keys of the file.
+    Raises DataError for a file that cannot be read, and OptionError as Experiment does.
     """
     path = existing(path)
     try:
@@ -247,9 +243,6 @@ def _argument(path: Path, name: str, value: Any) -> Any:
         return path.parent / value
     if name == "questions" and isinstance(value, str) and len(Path(value).parts) > 1:
         return str(path.parent / value)
-    if name == "sweep" and isinstance(value, Mapping):
-        parsed = lambda item: value_of(item) if isinstance(item, str) else item  # noqa: E731
-        return {name: list(map(parsed, of)) if isinstance(of, list) else of for name, of in value.items()}
     if name == "methods" and isinstance(value, Mapping):
         return [entry_of(method, label) for label, method in value.items()]
     return value
@@ -260,24 +253,17 @@ def write_plan(path: Path, experiment: Experiment) -> None:
 
     Functions and options that are objects are left out, with a comment.
     """
-    separate = ("data", "methods", "sweep", "index")
+    separate = ("data", "methods", "index")
     values: dict[str, object] = {"data": str(Path(experiment.data).resolve())}
     values["index"] = None if experiment.index is None else str(Path(experiment.index).resolve())
     values |= {f.name: getattr(experiment, f.name) for f in fields(Experiment) if f.name not in separate}
     values |= {"metrics": experiment.metrics or None, "questions": _questions_path(experiment)}
     lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value not in (None, "")]
-    methods, grid = entries(experiment.methods), checked_grid(experiment.sweep)
-    for entry in methods:
+    for entry in (methods := entries(experiment.methods)):
         if not entry.source:
             kind = "is made with objects" if isinstance(entry.method, str) else "is a function"
             lines.append(f"# {_toml(entry.name)[1:-1]} {kind}, and not written here")
-    lines += [f"# sweep.{option} has objects, and is not written here" for option in grid if not plain(grid[option])]
-    tables: dict[str, Mapping[str, object]] = {
-        "methods": {entry.name: entry.source for entry in methods if entry.source}
-    }
-    tables |= {"sweep": {option: values for option, values in grid.items() if plain(values)}} if grid else {}
-    for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{_toml(key)} = {_toml(item)}" for key, item in table.items())]
+    lines += ["", "[methods]", *(f"{_toml(e.name)} = {_toml(e.source)}" for e in methods if e.source)]
     write_text(path, "\n".join(lines) + "\n")
 
 
@@ -291,14 +277,10 @@ def _questions_path(experiment: Experiment) -> str:
 def _toml(value: object) -> str:
     """Return a value as TOML. Raises OptionError for one without a TOML form."""
     match value:
-        case None:
-            return json.dumps(_NONE)
         case bool() | int() | float():
             return json.dumps(value)
         case str():
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        case Mapping():
-            return "{" + ", ".join(f"{_toml(key)} = {_toml(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
             return "[" + ", ".join(map(_toml, value)) + "]"
     raise OptionError(f"{value!r} cannot be written to an experiment's file; give texts, numbers and lists of these.")

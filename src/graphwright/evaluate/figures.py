@@ -1,4 +1,4 @@
-"""Format figures for people, order the methods of a report, and summarise a run in sentences."""
+"""Format figures for people, order the methods of a report, and name what failed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from typing import Any
 
 from graphwright.errors import counted, cut
 
-LEVEL = 0.05
-"""Significance level of the corrected p values."""
-
 Summary = Mapping[str, Any]
 
 _MAX_NAMED = 3  # failed methods in a sentence
-_MAX_JUDGED = 6  # methods in the sentence of the judge
 _MAX_ERROR = 160  # characters of an error
 # Code points that neither XML nor UTF-8 can hold, and those that reverse the text after them.
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
@@ -109,15 +105,6 @@ def amount(value: float) -> str:
     return f"{value:.2g}" if value < 1 else f"{value:.1f}"
 
 
-def number(value: float) -> str:
-    """Return a coordinate with at most two decimals.
-
-    >>> number(3.0), number(0.126), number(-0.001)
-    ('3', '0.13', '0')
-    """
-    return "0" if abs(value) < 0.005 else f"{value:.2f}".rstrip("0").rstrip(".")
-
-
 def llm_tokens(method: Mapping[str, Any]) -> float:
     """Return the tokens of language models per question, those of prompts and of replies."""
     return float(method["prompt_tokens"] + method["completion_tokens"])
@@ -150,81 +137,9 @@ def heading(summary: Summary) -> str:
     return f"{compared} on {counted(data['questions'], 'question')} {place}."
 
 
-def reading(summary: Summary) -> list[str]:
-    """Return sentences on the primary metric: the best method, those that differ from the baseline, the fastest one,
-    and failures."""
-    methods, primary = summary["methods"], summary["primary"]
-    order = [
-        name for name in ranked(summary) if primary in methods[name]["metrics"] and not failed_wholly(methods[name])
-    ]
-    sentences = [] if not order else [_best(summary, order), *_others(summary, order)]
-    missing = [] if summary["statistics"] else [_NO_STATISTICS]
-    return [*sentences, *_failures(methods), *missing]
-
-
-def judge_sentence(summary: Summary) -> str:
-    """Return the share of right answers of each method, best first; "" without a judge."""
-    judge = summary.get("judge") or {}
-    right = {name: accuracy["mean"] for name, accuracy in judge.get("accuracy", {}).items()}
-    order = sorted(right, key=lambda name: -right[name])
-    shares = ", ".join(f"{name} {100 * right[name]:.1f} %" for name in order[:_MAX_JUDGED])
-    more = f", and {len(order) - _MAX_JUDGED} more" if len(order) > _MAX_JUDGED else ""
-    return f"Answers found right by {judge['model']}: {shares}{more}." if right else ""
-
-
-def _best(summary: Summary, order: list[str]) -> str:
-    """Return the score of the best method, its lead over the baseline, and their times."""
-    best, baseline, primary = order[0], summary["baseline"], summary["primary"]
-    recall = re.fullmatch(r"recall@(\d+)", primary)
-    value = _value(summary, best)
-    claim = (
-        f"finds {value} of the gold documents in its first {recall[1]}" if recall else f"reaches {value} in {primary}"
-    )
-    time = f"{_time(summary, best)} a question"
-    if len(order) == 1:
-        metric, percent = summary["methods"][best]["metrics"][primary], is_share(summary, primary)
-        ends = [score(metric[end], percent) for end in ("low", "high") if end in metric]
-        return f"{best} {claim}{f' (95 % interval {ends[0]} to {ends[1]})' if ends else ''}, in {time}."
-    against = (summary["methods"][best]["against_baseline"] or {}).get(primary)
-    if against is None or baseline not in order:
-        return f"{best}{', the baseline,' if best == baseline else ''} {claim}, in {time}."
-    lead = _difference(summary, against, baseline)
-    return f"{best} {claim}, {lead}. It takes {time}, and {baseline} {_time(summary, baseline)}."
-
-
-def _others(summary: Summary, order: list[str]) -> Iterator[str]:
-    """Yield the second best method, the number of methods that differ from the baseline, and the fastest method."""
-    methods, primary, baseline = summary["methods"], summary["primary"], summary["baseline"]
-    if len(order) > 1:
-        yield f"Next is {order[1]} with {_value(summary, order[1])}."
-    tests = [(methods[name]["against_baseline"] or {}).get(primary, {}) for name in order]
-    values = [(test["difference"], test["corrected"] < LEVEL) for test in tests if "corrected" in test]
-    if len(values) > 1 and baseline in order:
-        better = sum(significant and difference > 0 for difference, significant in values)
-        worse = sum(significant and difference < 0 for difference, significant in values)
-        yield (
-            f"Compared with {baseline}, {better} of {len(values)} methods are better, {worse} worse and "
-            f"{len(values) - better - worse} not significantly different (p < {LEVEL}, corrected for many comparisons)."
-        )
-    fastest = min(order, key=lambda name: methods[name]["milliseconds"]["p50"])
-    if fastest != order[0]:
-        yield f"Fastest is {fastest} with {_value(summary, fastest)}, in {_time(summary, fastest)}."
-
-
-def _difference(summary: Summary, against: Mapping[str, float], baseline: str) -> str:
-    """Return a difference to the baseline, and whether it may be chance."""
-    difference, p = against["difference"], against.get("corrected")
-    percent = is_share(summary, summary["primary"])
-    size = score(abs(difference), percent)
-    if not float(size):
-        return f"as much as {baseline}"
-    lead = f"{size}{' points' if percent else ''} {'more' if difference > 0 else 'less'} than {baseline}"
-    if p is None:
-        return lead
-    if p < LEVEL:
-        return f"{lead} ({p_value(p)})"
-    alone = f" corrected for many comparisons, {p_value(against['p'])} alone" if against["p"] < LEVEL else ""
-    return f"{lead}, which may well be chance ({p_value(p)}{alone})"
+def remarks(summary: Summary) -> list[str]:
+    """Return sentences on failures, and on intervals and tests if they are missing."""
+    return [*_failures(summary["methods"]), *([] if summary["statistics"] else [_NO_STATISTICS])]
 
 
 def _failures(methods: Mapping[str, Any]) -> Iterator[str]:
@@ -239,13 +154,3 @@ def _failures(methods: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} failed on {counted(method['failed'], 'question')}, counted as 0{most}: {error}."
     if len(failed) > _MAX_NAMED:
         yield f"{len(failed) - _MAX_NAMED} more failed on some or all questions."
-
-
-def _value(summary: Summary, name: str) -> str:
-    percent = is_share(summary, summary["primary"])
-    text = score(summary["methods"][name]["metrics"][summary["primary"]]["mean"], percent)
-    return f"{text} %" if percent else text
-
-
-def _time(summary: Summary, name: str) -> str:
-    return f"{milliseconds(summary['methods'][name]['milliseconds']['p50'])} ms"

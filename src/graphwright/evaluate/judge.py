@@ -145,7 +145,7 @@ def judge_run(
     """Judge the answers of a run against the accepted ones, and return the figures as JSON values.
 
     `rows`: the run's results; methods without any answer are skipped, and a missing answer or an abstention counts as
-    an empty answer. `llm`: a language model, or a Judge such as OverlapJudge(). `against`: the baseline that all other
+    an empty answer. `llm`: a language model, or a Judge. `against`: the baseline that all other
     methods are compared with on `dimensions`: names with descriptions. `threads`: calls at a time.
 
     Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted call resumes;
@@ -172,19 +172,9 @@ def judge_run(
     return {"model": judge.id, **figures, "unreadable": unreadable, "usage": usage}
 
 
-def verdicts(
-    rows: Iterable[Mapping[str, Any]], questions: Iterable[QuestionRecord], llm: LLM | Judge, out: str | Path
-) -> dict[tuple[str, str], Verdict]:
-    """Return the verdict on each answer by method and question, from a folder where `judge_run` judged them."""
-    log = Log(Path(out) / "judgements.jsonl", _judge_of(llm).id, {})
-    tasks = _tasks(_answers(rows, None), {question.id: question for question in questions}, None)
-    judgements = {(task.methods[0], task.question.id): log[task] for task in tasks if task in log}
-    return {key: judgement.verdicts[ACCURACY] for key, judgement in judgements.items() if judgement.verdicts}
-
-
 def _judge_of(llm: LLM | Judge) -> Judge:
     if isinstance(llm, type) or not isinstance(llm, LLM | Judge):
-        raise OptionError(f"{llm!r} cannot judge: give a language model, or a judge such as OverlapJudge().")
+        raise OptionError(f"{llm!r} cannot judge: give a language model, or an object with the methods of Judge.")
     return ModelJudge(llm) if isinstance(llm, LLM) else llm
 
 

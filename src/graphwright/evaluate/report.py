@@ -1,175 +1,121 @@
-"""Write the report of a run: a self-contained page, Markdown, CSV and TREC runs."""
+"""Write the report of a run: Markdown, CSV and TREC runs."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
-from markupsafe import Markup, escape
-
 from graphwright.errors import cut
-from graphwright.evaluate.figures import (
-    LEVEL,
-    clean,
-    heading,
-    is_share,
-    metric_names,
-    milliseconds,
-    number,
-    p_value,
-    ranked,
-    reading,
-    score,
-)
-from graphwright.evaluate.results import question_data, write_csv, write_runs
-from graphwright.evaluate.tables import Column, group_means, groupings, leaderboard, markdown
+from graphwright.evaluate.figures import is_share, metric_names, milliseconds, p_value, ranked, score
+from graphwright.evaluate.results import write_csv, write_runs
+from graphwright.evaluate.tables import NONE, Table, escaped, group_means, groupings, markdown, markdown_table
 from graphwright.files import write_text
 
 Summary = Mapping[str, Any]
-
-_BREAKS = re.compile(r"(?<=[^\s(])(?=\()|(?<=[,/|_])(?=[^\s,/|_])|(?<=[a-z])(?=[A-Z])")
-_ELSEWHERE = {"methods", "metrics", "sweeps", "judge", "statistics"}  # parts that other sections show
+Section = tuple[str, str, Table]
+"""A heading, a sentence, and a table."""
+_ELSEWHERE = {"methods", "metrics", "judge", "statistics"}  # parts that other sections show
 _MAX_FAILURES = 20  # rows of the table of failures
-_GROUPINGS = {
-    "type": "By type of question",
-    "hops": "By number of hops",
-    "answers": "By number of accepted answers",
-    "entities": "By number of given entities",
-}
+_HELD = "Recall is the share of gold documents or accepted answers in the step's result, mean over questions."
+_REPEAT = "Repeat the run with: graphwright evaluate experiment.toml --out AGAIN"
 
 
-def write_report(
-    out: str | Path,
-    summary: Mapping[str, Any],
-    rows: Iterable[Mapping[str, Any]],
-    questions: Mapping[str, Mapping[str, Any]],
-) -> None:
-    """Write `report.html`, `report.md`, `results.csv` and `runs/*.trec` into a run's folder.
+def write_report(out: str | Path, summary: Summary, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write `report.md`, `results.csv` and `runs/*.trec` into a run's folder.
 
-    `summary`: the contents of `summary.json`. `rows`: the results of the run; a row may have, as "judged", the
-    Verdict of a judge on its answer. `questions`: "text", "answers" and "gold" of each
-    question by its id. Each file is written atomically, the page last, and replaces an earlier one.
+    `summary`: the contents of `summary.json`; `rows`: the results of the run. Each file is written atomically, the
+    report last, and replaces an earlier one.
     """
     out, rows = Path(out), list(rows)
     out.mkdir(parents=True, exist_ok=True)
-    runs = write_runs(out / "runs", rows)
+    write_runs(out / "runs", rows)
     write_csv(out / "results.csv", rows, metric_names(summary))
-    write_text(out / "report.md", markdown(summary))
-    write_text(out / "report.html", page(summary, rows, questions, runs))
+    write_text(out / "report.md", report(summary, rows))
 
 
-def page(
-    summary: Summary,
-    rows: Sequence[Mapping[str, Any]],
-    questions: Mapping[str, Mapping[str, Any]],
-    runs: Mapping[str, str],
-) -> str:
-    """Return the page. `rows` and `questions` as in `write_report`; `runs`: the TREC run of each ranking method."""
-    metrics = metric_names(summary)
-    columns = leaderboard(summary)
-    failures = [(row["method"], questions[row["question"]]["text"], row["error"]) for row in rows if "error" in row]
-    context = {
-        "summary": summary,
-        "names": ranked(summary),
-        "metrics": metrics,
-        "style": Markup(_asset("page.css")),
-        "script": Markup(_asset("page.js")),
-        "policy": _policy(),
-        "heading": heading(summary).rstrip("."),
-        "reading": reading(summary),
-        "columns": columns,
-        "winners": [column.winners() for column in columns],
-        "intervals": [_interval_styles(column) for column in columns],
-        "column_groups": [(name, len(list(group))) for name, group in groupby(columns, lambda column: column.group)],
-        "steps": any(method["steps"] for method in summary["methods"].values()),
-        "breakdowns": {m: [_breakdown(summary, m, *item) for item in groupings(summary).items()] for m in metrics},
-        "judge": summary.get("judge"),
-        "questions": question_data(summary, rows, questions),
-        "failures": failures[:_MAX_FAILURES],
-        "more_failures": max(len(failures) - _MAX_FAILURES, 0),
-        "facts": list(_facts(summary)),
-        "runs": runs,
-        "percent": {name: is_share(summary, name) for name in metrics},
-        "level": LEVEL,
-    }
-    return environment().get_template("page.html.j2").render(context)
+def report(summary: Summary, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the report as Markdown: the leaderboard, and a section for everything else that was measured."""
+    sections = [*_steps(summary), *_groups(summary), *_judged(summary), *_failures(rows)]
+    expressions = [
+        ["method", "expression"],
+        *([name, summary["methods"][name]["expression"]] for name in ranked(summary)),
+    ]
+    facts = [["fact", "value"], *map(list, _facts(summary))]
+    sections += [("Methods", "", expressions), ("The run", _REPEAT, facts)]
+    parts = [
+        "\n\n".join(filter(None, (f"## {escaped(title)}", escaped(about), markdown_table(table))))
+        for title, about, table in sections
+    ]
+    return "\n".join([markdown(summary), "\n\n".join(parts), ""])
 
 
-@cache
-def environment() -> Environment:
-    """Return the environment of the templates: every text is escaped and cleaned."""
-    loader = PackageLoader(__package__)
-    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_finalized)
-    environment.filters |= {function.__name__: function for function in (milliseconds, number, p_value, score, cut)}
-    environment.filters |= {"thousands": lambda count: f"{count:,}", "named": _named}
-    return environment
+def _steps(summary: Summary) -> Iterator[Section]:
+    """Yield the time of each method's steps, and the recall after each."""
+    for name in ranked(summary):
+        if steps := summary["methods"][name]["steps"]:
+            table = [["step", "p50 ms", "p95 ms", "mean ms", "recall, %"]]
+            for step in steps:
+                times = [milliseconds(step[time]) for time in ("p50", "p95", "mean")]
+                table.append(
+                    [cut(step["operator"]), *times, NONE if step["held"] is None else score(step["held"], True)]
+                )
+            yield f"Steps of {name}", _HELD, table
 
 
-def _finalized(value: Any) -> Any:
-    """Return a value as a template prints it."""
-    if value is None:
-        return ""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return clean(value)
-    return number(value) if isinstance(value, float) else value
+def _groups(summary: Summary) -> Iterator[Section]:
+    """Yield the means of each metric by groups of questions."""
+    for grouping, sizes in groupings(summary).items():
+        for metric in metric_names(summary):
+            means, same = group_means(summary, metric, grouping), [metric] * len(sizes)
+            rows = [[method, *_figures(summary, same, values)] for method, values in means.items()]
+            header = [_headers(summary, [metric])[0], *(f"{group} ({count:,})" for group, count in sizes.items())]
+            yield f"{metric} by {grouping}", "In small groups differences are uncertain.", [header, *rows]
 
 
-def _named(name: str) -> Markup:
-    """Return a name isolated from the text around it, with places for line breaks.
-
-    >>> _named("ppr(restart=0.5)")
-    Markup('<bdi>ppr<wbr>(restart=0.5)</bdi>')
-    """
-    parts = Markup("<wbr>").join(escape(clean(part)) for part in _BREAKS.split(name))
-    return Markup("<bdi>{}</bdi>").format(parts)
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8").strip()
-
-
-def _policy() -> str:
-    """Return the content security policy: the page loads nothing, and runs its own script only."""
-    digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
-    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+def _judged(summary: Summary) -> Iterator[Section]:
+    """Yield the shares of right answers, and the win rates against the baseline on each dimension."""
+    judge = summary.get("judge") or {"accuracy": {}, "wins": {}}
+    right = sorted(judge["accuracy"].items(), key=lambda item: -item[1]["mean"])
+    if right:
+        rows = [[name, score(rate["mean"], True), f"{rate['questions']:,}"] for name, rate in right]
+        unread = f" {judge['unreadable']:,} replies could not be read." if judge["unreadable"] else ""
+        yield "Right answers", f"Judge: {judge['model']}.{unread}", [["method", "right, %", "questions"], *rows]
+    if wins := {name: rates for name, rates in judge["wins"].items() if rates}:
+        dimensions = list(dict.fromkeys(name for rates in wins.values() for name in rates))
+        rows = [[name, *(_win(rates.get(dimension)) for dimension in dimensions)] for name, rates in wins.items()]
+        bias = judge["position bias"]
+        about = "Each pair is judged in both orders; where these disagree it is a tie, half a win for either."
+        about += "" if bias is None else f" The orders disagreed in {100 * bias:.1f} % of the verdicts."
+        yield f"Win rates against {judge['against']}, %", about, [["method", *dimensions], *rows]
 
 
-def _interval_styles(column: Column) -> list[str]:
-    """Return the style of each cell's interval bar, on a scale from the lowest to the highest end in the column."""
-    ends = [end for cell in column.cells for end in (cell.low, cell.high) if end is not None]
-    low, span = min(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
-    styles = []
-    for cell in column.cells:
-        values = {"low": cell.low, "high": cell.high, "mean": cell.value}
-        places = [f"--{name}:{number(100 * (v - low) / span)}%" for name, v in values.items() if v is not None and span]
-        styles.append(";".join(places) if len(places) == 3 else "")
-    return styles
+def _win(rate: Mapping[str, Any] | None) -> str:
+    if rate is None:
+        return NONE
+    tested = f"{p_value(rate['p'])}, " if "p" in rate else ""
+    return f"{score(rate['mean'], True)} ({tested}{100 * rate['ties']:.0f} % ties)"
 
 
-def _breakdown(summary: Summary, metric: str, name: str, groups: Mapping[str, int]) -> dict[str, Any]:
-    """Return the table of a grouping of the questions: a cell for each method and group, the best ones marked."""
-    means = group_means(summary, metric, name)
-    columns = [{mean for mean in column if mean is not None} for column in zip(*means.values(), strict=True)]
-    best = [max(column) if len(column) > 1 else None for column in columns]
-    top = max((max(column) for column in columns if column), default=0.0) or 1.0
-    percent = is_share(summary, metric)
+def _failures(rows: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+    """Yield the first questions with errors."""
+    failed = [[row["method"], row["question"], cut(row["error"])] for row in rows if "error" in row]
+    if failed:
+        more = f" These are the first {_MAX_FAILURES} of {len(failed):,}." if len(failed) > _MAX_FAILURES else ""
+        header = ["method", "question", "error"]
+        yield "Questions with errors", f"Each counts as 0 in every metric.{more}", [header, *failed[:_MAX_FAILURES]]
 
-    def cell(mean: float | None, most: float | None) -> dict[str, Any] | None:
-        if mean is None:
-            return None
-        return {"text": score(mean, percent), "best": mean == most, "level": max(100 * mean / top, 0.0)}
 
-    rows = {method: list(map(cell, row, best)) for method, row in means.items()}
-    return {"name": name, "title": _GROUPINGS[name], "groups": groups, "rows": rows}
+def _headers(summary: Summary, metrics: Sequence[str]) -> list[str]:
+    return [f"{metric}, %" if is_share(summary, metric) else metric for metric in metrics]
+
+
+def _figures(summary: Summary, metrics: Sequence[str], means: Sequence[float | None]) -> list[str]:
+    """Return means as texts, each of its metric."""
+    return [
+        NONE if mean is None else score(mean, is_share(summary, metric))
+        for metric, mean in zip(metrics, means, strict=True)
+    ]
 
 
 def _facts(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ from graphwright.errors import DataError, ModelError, NeedsError, OptionError, c
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
 from graphwright.evaluate.indexing import build_index, check_index, sample_index
-from graphwright.evaluate.judge import judge_run, verdicts
+from graphwright.evaluate.judge import judge_run
 from graphwright.evaluate.judges import Judge
 from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
@@ -83,11 +83,8 @@ def run(
         if judge is not None:
             against = experiment.against() if len(job.entries) > 1 else None
             summary["judge"] = judge_run(rows, subject.questions, judge, out, against=against, progress=progress)
-            judged = verdicts(rows, subject.questions, judge, out)
-            rows = [row | {"judged": judged.get((row["method"], row["question"]))} for row in rows]
         _write_json(job.out / "summary.json", summary)
-        questions = {q.id: {"text": q.text, "answers": q.answers, "gold": q.gold} for q in subject.questions}
-        write_report(out, summary, rows, questions)
+        write_report(out, summary, rows)
     return summary
 
 

@@ -44,7 +44,7 @@ def summarised(
     `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the recall of gold nodes
     or documents after it (`held`), means of tokens, calls and money, and `breakdown` by groups of
     questions. `against_baseline`: for each metric that is a mean the difference and, with scipy, the p value of the
-    paired permutation test, alone and `corrected` for the number of methods (Holm). `sweeps`: the grids. `statistics`:
+    paired permutation test, alone and `corrected` for the number of methods (Holm). `statistics`:
     whether there are intervals and p values.
     """
     seed = int(manifest["settings"]["seed"])
@@ -68,7 +68,6 @@ def summarised(
         "primary": subject.primary if subject.primary in names else names[0],
         "metrics": [{"name": m.name, "about": m.about, "kind": m.kind} for m in measures],
         "methods": methods,
-        "sweeps": _sweeps(entries),
         "statistics": available(),
     }
 
@@ -160,22 +159,6 @@ def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
 def _times(seconds: Sequence[float]) -> dict[str, float]:
     p50, p95 = 1000 * np.percentile(seconds, [50, 95])
     return {"p50": round(float(p50), 3), "p95": round(float(p95), 3), "mean": round(1000 * float(np.mean(seconds)), 3)}
-
-
-def _sweeps(entries: Sequence[ComparedMethod]) -> list[dict[str, Any]]:
-    """Return the points of each option that a grid varies, the other options of the grid being the same."""
-    sweeps: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for entry in entries:
-        for option in entry.swept:
-            rest = tuple((name, repr(entry.options[name])) for name in entry.swept if name != option)
-            value = entry.options[option]
-            point = {"value": value if plain(value) else repr(value), "name": entry.name}
-            sweeps.setdefault((entry.of, option, rest), []).append(point)
-    return [
-        {"method": of, "option": option, "with": dict(rest), "points": points}
-        for (of, option, rest), points in sweeps.items()
-        if len(points) > 1
-    ]
 
 
 def available() -> bool:

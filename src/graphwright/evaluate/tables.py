@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphwright.evaluate.figures import (
     amount,
@@ -13,12 +12,11 @@ from graphwright.evaluate.figures import (
     failed_wholly,
     heading,
     is_share,
-    judge_sentence,
     llm_tokens,
     milliseconds,
     p_value,
     ranked,
-    reading,
+    remarks,
     score,
     signed,
 )
@@ -30,170 +28,119 @@ Table = list[list[str]]
 # Signs that mean something in Markdown; an underscore inside a word, or a # after the beginning, does not.
 _MARKS = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)|^#|<(?=\S)|^>")
 _GAP = 3  # characters between two columns of a terminal
-_NONE = "–"
-_MAIN = "main metric"
+NONE = "–"
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A figure as text, its value, its interval if known, and a note."""
+class Column(NamedTuple):
+    """A column of the leaderboard: the text of each method in the order of `ranked`, and with its interval.
 
-    text: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the leaderboard. `best`: "most", "least", or "" where no value is better than another."""
+    `main`: part of every table, with intervals.
+    """
 
     name: str
-    about: str
-    group: str
-    best: str
-    cells: tuple[Cell, ...]
-
-    def winners(self) -> frozenset[int]:
-        """Return the rows whose written value is the best; none where all are equal."""
-        known = {at: cell for at, cell in enumerate(self.cells) if cell.value is not None}
-        if not self.best or len({cell.text for cell in known.values()}) < 2:
-            return frozenset()
-        best = (max if self.best == "most" else min)(known.values(), key=lambda cell: cell.value or 0.0)
-        return frozenset(at for at, cell in known.items() if cell.text == best.text)
-
-    def texts(self, *, intervals: bool) -> list[str]:
-        """Return the figures as texts, with their intervals if asked for."""
-        percent = self.name.endswith("%")
-        return [
-            f"{cell.text} ({score(cell.low, percent)}–{score(cell.high, percent)})"
-            if intervals and cell.low is not None and cell.high is not None
-            else cell.text
-            for cell in self.cells
-        ]
+    texts: list[str]
+    full: list[str]
+    main: bool = False
 
 
 def leaderboard(summary: Summary) -> list[Column]:
-    """Return the columns of the leaderboard, their cells in the order of `ranked`.
+    """Return the columns of the leaderboard.
 
-    First the primary metric and its difference to the baseline, then costs, then the other metrics. Columns without
-    any value are left out; a method that failed on every question has no values.
+    First the primary metric, its difference to the baseline and the judge's verdicts, then costs, then the other
+    metrics. Columns without any value are left out; a method that failed on every question has no values.
     """
-    metrics = sorted(summary["metrics"], key=lambda metric: metric["name"] != summary["primary"])
-    primary, *others = (_metric(summary, metric) for metric in metrics)
-    failed = [failed_wholly(summary["methods"][name]) for name in ranked(summary)]
-    columns = [
-        replace(
-            column, cells=tuple(Cell(_NONE) if bad else cell for cell, bad in zip(column.cells, failed, strict=True))
-        )
-        for column in (primary, _difference(summary), *_costs(summary), *others)
-    ]
-    return [column for column in columns if any(cell.value is not None for cell in column.cells)]
+    methods, primary = summary["methods"], summary["primary"]
+    metrics = {
+        name: _rates(summary, name, {m: of["metrics"][name] for m, of in methods.items() if name in of["metrics"]})
+        for name in (metric["name"] for metric in summary["metrics"])
+    }
+    main = [metrics.pop(primary), _difference(summary)]
+    if judge := summary.get("judge"):
+        main.append(_rates(summary, "right", judge["accuracy"]))
+    columns = [*(column._replace(main=True) for column in main), *_costs(summary), *metrics.values()]
+    return [column for column in columns if any(text not in ("", NONE) for text in column.texts)]
 
 
-def _metric(summary: Summary, metric: Mapping[str, str]) -> Column:
-    name = metric["name"]
-    percent = is_share(summary, name)
-    cells = tuple(_metric_cell(summary, summary["methods"][method], name, percent) for method in ranked(summary))
-    group = _MAIN if name == summary["primary"] else metric["kind"]
-    return Column(name + (", %" if percent else ""), metric["about"], group, "most", cells)
+def _column(summary: Summary, name: str, texts: Mapping[str, str], full: Mapping[str, str] | None = None) -> Column:
+    """Return the texts of the methods; NONE for those that failed on every question."""
+    failed = {method: failed_wholly(summary["methods"][method]) for method in ranked(summary)}
+    shown, whole = ([NONE if failed[m] else of[m] for m in failed] for of in (texts, full or texts))
+    return Column(name, shown, whole)
 
 
-def _metric_cell(summary: Summary, method: Mapping[str, Any], name: str, percent: bool) -> Cell:
-    metric = method["metrics"].get(name)
-    if metric is None:
-        return Cell(_NONE)
-    low, high = metric.get("low"), metric.get("high")
-    notes = [] if low is None else [f"95 % interval {score(low, percent)}–{score(high, percent)}"]
-    against = (method["against_baseline"] or {}).get(name)
-    if against is not None:
-        difference = f"{signed(against['difference'], percent)} against {summary['baseline']}"
-        notes.append(f"{difference}, {p_value(against['corrected'])}" if "corrected" in against else difference)
-    return Cell(score(metric["mean"], percent), metric["mean"], low, high, "; ".join(notes))
+def _rates(summary: Summary, name: str, means: Mapping[str, Mapping[str, float]]) -> Column:
+    """Return the means of methods, those of the others being NONE; in percent where all lie between 0 and 1."""
+    percent = all(0 <= mean["mean"] <= 1 for mean in means.values())
+    texts = dict.fromkeys(summary["methods"], NONE)
+    texts |= {method: score(mean["mean"], percent) for method, mean in means.items()}
+    ends = {m: [score(mean[end], percent) for end in ("low", "high")] for m, mean in means.items() if "low" in mean}
+    full = texts | {method: f"{texts[method]} ({'–'.join(interval)})" for method, interval in ends.items()}
+    return _column(summary, name + (", %" if percent else ""), texts, full)
 
 
 def _difference(summary: Summary) -> Column:
-    primary, baseline = summary["primary"], summary["baseline"]
-    percent, no_baseline = is_share(summary, primary), failed_wholly(summary["methods"][baseline])
-    cells = []
-    for method in ranked(summary):
-        against = (summary["methods"][method]["against_baseline"] or {}).get(primary)
-        if against is None or no_baseline:
-            cells.append(Cell("" if method == baseline else _NONE))
-            continue
-        text, note = signed(against["difference"], percent), ""
-        if "corrected" in against:
-            text += f" ({p_value(against['corrected'])})"
-            note = f"{p_value(against['p'])} before the correction"
-        cells.append(Cell(text, against["difference"], note=note))
-    about = f"Difference in {primary} to {baseline}; p of the paired permutation test, corrected for many comparisons."
-    return Column(f"against {baseline}", about, _MAIN, "", tuple(cells))
+    methods, primary, baseline = summary["methods"], summary["primary"], summary["baseline"]
+    texts = dict.fromkeys(methods, NONE) | {baseline: ""}
+    for name, method in methods.items():
+        against = (method["against_baseline"] or {}).get(primary)
+        if against is not None and not failed_wholly(methods[baseline]):
+            tested = f" ({p_value(against['corrected'])})" if "corrected" in against else ""
+            texts[name] = signed(against["difference"], is_share(summary, primary)) + tested
+    return _column(summary, f"against {baseline}", texts)
 
 
-_COSTS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], float], Callable[[float], str]], ...] = (
-    ("p50 ms", "Half of the questions took no longer.", lambda of: of["milliseconds"]["p50"], milliseconds),
-    ("p95 ms", "19 of 20 questions took no longer.", lambda of: of["milliseconds"]["p95"], milliseconds),
-    (
-        "encoder tokens",
-        "Mean tokens per question that encoders, cross-encoders and readers process.",
-        lambda of: of["tokens"],
-        amount,
-    ),
-    ("LLM tokens", "Mean tokens of language models per question, prompts and replies.", llm_tokens, amount),
-    ("money", "Mean cost per question, in the currency of the prices given.", lambda of: of["cost"], amount),
-    (
-        "calls of models",
-        "Mean calls of any model per question, encoders and readers included.",
-        lambda of: of["calls"],
-        amount,
-    ),
+_COSTS: tuple[tuple[str, Callable[[Mapping[str, Any]], float], Callable[[float], str]], ...] = (
+    ("p50 ms", lambda of: of["milliseconds"]["p50"], milliseconds),
+    ("p95 ms", lambda of: of["milliseconds"]["p95"], milliseconds),
+    ("encoder tokens", lambda of: of["tokens"], amount),
+    ("LLM tokens", llm_tokens, amount),
+    ("money", lambda of: of["cost"], amount),
+    ("calls of models", lambda of: of["calls"], amount),
 )
 
 
 def _costs(summary: Summary) -> Iterator[Column]:
     """Yield the columns of costs; those of language models only where there are any."""
-    methods = [summary["methods"][name] for name in ranked(summary)]
-    for name, about, value, write in _COSTS:
-        values = [value(method) for method in methods]
-        if any(values) or name not in ("LLM tokens", "money"):
-            yield Column(name, about, "cost", "least", tuple(Cell(write(cost), float(cost)) for cost in values))
+    methods = summary["methods"]
+    for name, value, write in _COSTS:
+        texts = {method: write(value(figures)) for method, figures in methods.items()}
+        if name not in ("LLM tokens", "money") or any(map(value, methods.values())):
+            yield _column(summary, name, texts)
 
 
 def terminal(summary: Summary, width: int = 120) -> tuple[str, Table]:
-    """Return a heading with sentences on the result, and a table of the main columns and as many others as fit."""
+    """Return a heading with remarks, and a table of the main columns and as many others as fit."""
     columns = leaderboard(summary)
-    shown = [column for column in columns if column.group == _MAIN or column.name == "p50 ms"]
+    shown = [column for column in columns if column.main or column.name == "p50 ms"]
     for column in columns:
         table = _board(summary, [*shown, column])
         if column not in shown and sum(_GAP + max(map(len, cells)) for cells in zip(*table, strict=True)) <= width:
             shown.append(column)
     rest = len(columns) - len(shown)
-    more = f"The report has {rest} more column{'' if rest == 1 else 's'}." if rest else ""
-    sentences = [heading(summary), *reading(summary), judge_sentence(summary), more]
-    return " ".join(filter(None, sentences)), _board(summary, shown)
+    more = [f"The report has {rest} more column{'' if rest == 1 else 's'}."] if rest else []
+    return " ".join([heading(summary), *remarks(summary), *more]), _board(summary, shown)
 
 
 def _board(summary: Summary, columns: list[Column], *, intervals: bool = False) -> Table:
-    """Return the table of some columns; `intervals`: those of all metrics, not only of the primary one."""
+    """Return the table of some columns; `intervals`: those of all metrics, not only of the main ones."""
     names = []
     for name in ranked(summary):
         failed = summary["methods"][name]["failed"]
         names.append(f"{name} ({failed:,} failed)" if failed else name)
-    texts = [column.texts(intervals=intervals or column.group == _MAIN) for column in columns]
+    texts = [column.full if intervals or column.main else column.texts for column in columns]
     return [["method", *(column.name for column in columns)], *map(list, zip(names, *texts, strict=True))]
 
 
 def markdown(summary: Summary) -> str:
-    """Return the report as Markdown: a heading, sentences on the result, and the leaderboard."""
+    """Return the leaderboard as Markdown, after a heading and remarks."""
     tests = ", with 95 % intervals; p of paired permutation tests, corrected for many comparisons"
     parts = [
-        f"# {_escaped(heading(summary))}",
-        _escaped(" ".join(filter(None, [*reading(summary), judge_sentence(summary)]))),
-        _markdown(_board(summary, leaderboard(summary), intervals=True)),
+        f"# {escaped(heading(summary))}",
+        escaped(" ".join(remarks(summary))),
+        markdown_table(_board(summary, leaderboard(summary), intervals=True)),
         f"Means over questions{tests if summary['statistics'] else ''}; times of one question in milliseconds.",
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def groupings(summary: Summary) -> dict[str, dict[str, int]]:
@@ -223,12 +170,13 @@ def _natural(text: str) -> list[tuple[float, str]]:
     return [(int(part), "") if part.isdecimal() else (float("inf"), part) for part in parts if part]
 
 
-def _markdown(rows: Table) -> str:
-    header, *body = [[_escaped(cell) for cell in cells] for cells in rows]
+def markdown_table(rows: Table) -> str:
+    """Return a table as Markdown, its texts escaped."""
+    header, *body = [[escaped(cell) for cell in cells] for cells in rows]
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *body]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Escape a text for Markdown, also for a table."""
     return _MARKS.sub(r"\\\g<0>", " ".join(clean(text).split()))

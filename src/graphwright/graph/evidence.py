@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import chain, pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from graphwright.kernels.ranking import rank_items
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
 
-_SHOWN = 10  # rows of a table in a notebook
 
 Scores = NDArray[np.float64]
 Piece = tuple[Ints, Ints]
@@ -262,23 +260,6 @@ class Evidence:
         kind = "nodes" if self.only_nodes else "triples" if only_edges else "items"
         best = "" if self.scores is None or not len(self) else f", best {self.scores[0]:.4g}"
         return f"Evidence({len(self)} {kind}{best})"
-
-    def _repr_html_(self) -> str:
-        rows = [
-            (nodes.tolist(), edges.tolist(), "" if self.scores is None else f"{self.scores[i]:.4g}")
-            for i, (nodes, edges) in enumerate(self.top(_SHOWN))
-        ]
-        return html_table(repr(self), ("nodes", "edges", "score"), rows)
-
-
-def html_table(caption: str, header: Sequence[str] = (), rows: Iterable[Sequence[object]] = ()) -> str:
-    """Return an HTML table for notebooks, its texts escaped and cut to 200 characters."""
-
-    def row(tag: str, cells: Iterable[object]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(str(cell)[:200])}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(row("td", cells) for cells in rows)
-    return f"<table><caption>{escape(caption)}</caption>{row('th', header)}{body}</table>"
 
 
 def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:

@@ -20,7 +20,6 @@ networkx reads them back, parallel edges kept:
 | `csv` | head, relation, tail and text of each edge; names only, so nodes of one name become one |
 | `jsonl` | nodes and relationships as JSON lines, as APOC of Neo4j writes and reads them |
 | `nt`, `ttl` | RDF: each node an IRI with its name as label, each edge a statement, repeated ones once |
-| `jsonld` | the same as JSON-LD |
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 from urllib.parse import quote
@@ -62,7 +61,7 @@ class Exported(NamedTuple):
 def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Evidence | None = None) -> Exported:
     """Write a graph to a file. The file is replaced atomically: after an error it is unchanged.
 
-    `form`: graphml, json, jsonl, csv, nt, ttl or jsonld (default: by the file's extension). `evidence`: write only the
+    `form`: graphml, json, jsonl, csv, nt or ttl (default: by the file's extension). `evidence`: write only the
     nodes and edges of its items, and the ends of those edges. If no item has an edge, the entities that its passages
     mention and the edges of `graph` between all these nodes are written too, without rank and score. Memory does not
     grow with the graph in GraphML, JSON and CSV.
@@ -215,43 +214,6 @@ def write_ntriples(graph: Graph, file: TextIO, evidence: Evidence | None = None)
     return Exported(len(part.nodes), edges)
 
 
-def write_jsonld(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
-    """Write the statements of `write_ntriples` as JSON-LD, one line for each node.
-
-    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
-    >>> write_jsonld(graph, sys.stdout)
-    {"@context": {"name": "http://www.w3.org/2000/01/rdf-schema#label"}, "@graph": [
-    {"@id": "urn:graphwright:relation:flows%20through", "name": "flows through"},
-    {"@id": "urn:graphwright:node:0", "name": "Mur", "urn:graphwright:attribute:kind": "entity",
-     "urn:graphwright:relation:flows%20through": [{"@id": "urn:graphwright:node:1"}]},
-    {"@id": "urn:graphwright:node:1", "name": "Graz", "urn:graphwright:attribute:kind": "entity"}
-    ]}
-    Exported(nodes=2, edges=1)
-    """
-    part = Part(graph, evidence)
-    links: dict[int, dict[str, dict[int, None]]] = {}
-    relations: dict[str, str] = {}
-    for _, head, tail, attributes in part.described_edges():
-        iri = f"{_RELATION_IRI}{_iri_part(attributes['relation'])}"
-        relations[iri] = attributes["relation"]
-        links.setdefault(head, {}).setdefault(iri, {})[tail] = None
-
-    def objects() -> Iterator[Attributes]:
-        for iri, name in relations.items():
-            yield {"@id": iri, "name": name}
-        for node, attributes in part.described_nodes():
-            row: Attributes = {"@id": f"{_NODE_IRI}{node}", "name": attributes.pop("name")}
-            row |= {f"{_ATTRIBUTE_IRI}{name}": value for name, value in attributes.items()}
-            for iri, tails in links.get(node, {}).items():
-                row[iri] = [{"@id": f"{_NODE_IRI}{tail}"} for tail in tails]
-            yield row
-
-    file.write(f'{{"@context": {{"name": "{_LABEL}"}}, "@graph": [')
-    _write_lines(file, objects())
-    file.write("]}\n")
-    return Exported(len(part.nodes), sum(len(tails) for node_links in links.values() for tails in node_links.values()))
-
-
 FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
     "graphml": write_graphml,
     "json": write_json,
@@ -259,7 +221,6 @@ FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
     "csv": write_csv,
     "nt": write_ntriples,
     "ttl": write_ntriples,
-    "jsonld": write_jsonld,
 }
 
 

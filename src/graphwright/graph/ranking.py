@@ -11,13 +11,11 @@ from numpy.typing import ArrayLike
 
 from graphwright.errors import OptionError
 from graphwright.graph.columns import Passage
-from graphwright.graph.evidence import Evidence, Ints, Scores, html_table, in_order
+from graphwright.graph.evidence import Evidence, Ints, Scores, in_order
 from graphwright.graph.items import Step, walk_to_passage
 
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
-
-_SHOWN = 10  # rows of a table in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,9 +87,3 @@ class Ranking:
     def __repr__(self) -> str:
         best = f", best {self.scores[0]:.4g}" if len(self) else ""
         return f"Ranking({len(self)} passages{best})"
-
-    def _repr_html_(self) -> str:
-        if self.graph is None:
-            return html_table(repr(self))
-        rows = [(p.document, f"{p.start}–{p.end}", p.text, f"{p.score:.4g}") for p in self.top(_SHOWN)]
-        return html_table(repr(self), ("document", "characters", "text", "score"), rows)

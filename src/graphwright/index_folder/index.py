@@ -12,7 +12,6 @@ from graphwright.build.operation import Batch
 from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Extractor
 from graphwright.extract.extractors import extractor_of
-from graphwright.graph.evidence import html_table
 from graphwright.index_folder.asking import IndexAsking
 from graphwright.index_folder.snapshot_reader import SnapshotReader
 from graphwright.index_folder.writing import IndexWriting, checked_path
@@ -191,6 +190,3 @@ class Index(IndexWriting, IndexAsking):
             return f"Index({str(self.path)!r}, graph of {nodes:,} nodes and {edges:,} edges)"
         documents, chunks = self._store.counts()
         return f"Index({str(self.path)!r}, {documents:,} documents, {chunks:,} chunks)"
-
-    def _repr_html_(self) -> str:
-        return html_table(repr(self), (), [] if self._closed else list(self.info().items()))

@@ -5,8 +5,6 @@ from .candidates import candidate_pool as candidate_pool
 from .candidates import read_examples as read_examples
 from .confidence import ConfidentPaths as ConfidentPaths
 from .confidence import confidence as confidence
-from .fine_tuning import TuneSchedule as TuneSchedule
-from .fine_tuning import tune as tune
 from .graph_retrievers import EntityRetriever as EntityRetriever
 from .graph_retrievers import TripleRetriever as TripleRetriever
 from .labels import Label as Label

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -218,25 +218,6 @@ class Training:
             if epoch - int(np.argmax(measures)) >= patience:
                 break
         return best, measures
-
-
-def epoch_losses(
-    module: Any, examples: Sequence[Example], loss: Callable[[list[Example]], Any], plan: Any
-) -> Iterator[float]:
-    """Train a module by AdamW; yield the mean loss of each epoch. `loss`: of some examples; `plan`: a schedule."""
-    optimizer = import_torch().optim.AdamW([p for p in module.parameters() if p.requires_grad], plan.rate)
-    rng = np.random.default_rng(plan.seed)
-    for _ in range(plan.epochs):
-        module.train()
-        order, total = rng.permutation(len(examples)).tolist(), 0.0
-        for begin in range(0, len(order), plan.batch):
-            part = [examples[at] for at in order[begin : begin + plan.batch]]
-            value = loss(part)
-            optimizer.zero_grad()
-            value.backward()
-            optimizer.step()
-            total += value.item() * len(part)
-        yield total / len(examples)
 
 
 def recall(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:

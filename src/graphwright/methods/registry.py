@@ -10,7 +10,6 @@ from numbers import Integral, Real
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from graphwright.errors import NeedsError, OptionError, meant
-from graphwright.methods.agent import agent
 from graphwright.methods.answering import method_with_search
 from graphwright.methods.graph import graph
 from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
@@ -18,9 +17,9 @@ from graphwright.methods.method import Builder, Method
 from graphwright.methods.options import LIMITS_HELP, Help
 from graphwright.methods.papers.bubblerag import bubblerag
 from graphwright.methods.papers.cluerag import clue_rag
-from graphwright.methods.papers.constrained import dog, gcr, structgpt
 from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
 from graphwright.methods.papers.gar import gar
+from graphwright.methods.papers.gcr import gcr
 from graphwright.methods.papers.graphrag import graphrag_global, graphrag_local
 from graphwright.methods.papers.gretriever import g_retriever
 from graphwright.methods.papers.hipporag import hipporag, hipporag2
@@ -151,8 +150,8 @@ class NamedMethod:
 _BUILDERS: tuple[Callable[..., Method], ...] = (
     vanilla, cot, vector, bm25, hybrid, multihop, ppr, hyde, ircot, hipporag, hipporag2, proprag, linearrag, clue_rag,
     lightrag_local, lightrag_global, lightrag_hybrid, graphrag_local, graphrag_global, raptor, g_retriever, rerank,
-    multihop_rerank, agent, graph, gar, fastinsight, fastinsight_entities, bubblerag, pathrag, pathrag_lt, reg,
-    *map(instance, INSTANCES), rog, gsr, kelp, tog, grag_m, gcr, dog, structgpt,
+    multihop_rerank, graph, gar, fastinsight, fastinsight_entities, bubblerag, pathrag, pathrag_lt, reg,
+    *map(instance, INSTANCES), rog, gsr, kelp, tog, grag_m, gcr,
 )  # fmt: skip
 
 METHODS = {name: NamedMethod(name, build) for build in _BUILDERS for name in [build.__name__.replace("_", "-")]}

@@ -47,8 +47,6 @@ from .paths.flow_paths import WithEdges as WithEdges
 from .paths.path_order import HopFirst as HopFirst
 from .paths.path_order import Shuffled as Shuffled
 from .paths.propositions import PropositionPaths as PropositionPaths
-from .paths.read_relations import RankRelations as RankRelations
-from .paths.read_relations import ReadRelations as ReadRelations
 from .paths.relation_paths import EdgesBy as EdgesBy
 from .paths.relation_paths import Instances as Instances
 from .paths.relation_paths import Plan as Plan
@@ -57,7 +55,6 @@ from .paths.relation_paths import Relations as Relations
 from .paths.shortest_paths import EnumeratedPaths as EnumeratedPaths
 from .paths.shortest_paths import ShortestPaths as ShortestPaths
 from .paths.unit_paths import UnitPaths as UnitPaths
-from .paths.well_formed import WellFormedChains as WellFormedChains
 from .query.asked import AskedQuery as AskedQuery
 from .query.llm_parser import LLMQueryParser as LLMQueryParser
 from .query.notation import notation as notation
@@ -81,7 +78,6 @@ from .rerank.mask import MaskEntities as MaskEntities
 from .rerank.mask import Patterns as Patterns
 from .rerank.multi_hop_rerank import MultiHopRerank as MultiHopRerank
 from .rerank.passage_features import PassageFeatures as PassageFeatures
-from .rerank.rerank import AboveThreshold as AboveThreshold
 from .rerank.rerank import GRanker as GRanker
 from .rerank.rerank import Rerank as Rerank
 from .rerank.scorer import BM25 as BM25
@@ -89,13 +85,9 @@ from .rerank.scorer import Composed as Composed
 from .rerank.scorer import ScoreFunction as ScoreFunction
 from .rerank.scorer import Scorer as Scorer
 from .rerank.scorer import Steps as Steps
-from .rerank.statistical import LDA as LDA
-from .rerank.statistical import LSA as LSA
 from .run import ModelMemory as ModelMemory
 from .run import Run as Run
 from .run import SharedSteps as SharedSteps
-from .search.agent import Agent as Agent
-from .search.agent import Tool as Tool
 from .search.bridge import Bridge as Bridge
 from .search.feedback import Feedback as Feedback
 from .search.feedback import FollowUp as FollowUp

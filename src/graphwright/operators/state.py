@@ -10,7 +10,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError, cut
-from graphwright.graph.evidence import Evidence, Ints, html_table
+from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.walks import shown_path
@@ -138,10 +138,6 @@ class Answer:
         short = f", short={list(self.short)}" if self.short else ""
         state = f"found={self.found}, verified={self.verified}"
         return f"Answer({_brief(self.text)!r}{short}, citations={len(self.citations)}, {state})"
-
-    def _repr_html_(self) -> str:
-        cited = [(f"[{i}]", c.document, f"{c.start}–{c.end}", c.text) for i, c in enumerate(self.citations, 1)]
-        return html_table(self.text, ("", "document", "characters", "text"), cited)
 
 
 @dataclass(frozen=True)
@@ -273,12 +269,6 @@ class State:
         parts += [f"{len(self.trace)} steps"] if self.trace else []
         answer = "" if self.answer is None else f", answer={_brief(self.answer.text)!r}"
         return f"State({_brief(self.question.text)!r}: {', '.join(parts)}{answer})"
-
-    def _repr_html_(self) -> str:
-        names = list(self.sizes())
-        rows = [(s.operator, f"{s.seconds:.3f}", *(s.sizes.get(name, "") for name in names)) for s in self.trace]
-        answer = "" if self.answer is None else self.answer._repr_html_()
-        return html_table(self.question.text, ("step", "seconds", *names), rows) + answer
 
 
 _USAGE = ("calls", "texts", "tokens", "llm_calls", "prompt_tokens", "completion_tokens", "cost")

@@ -176,12 +176,6 @@ class GrowReply(BaseModel):
     enough: bool
 
 
-class EnoughReply(BaseModel):
-    """Whether the facts read so far answer the question (`structgpt`)."""
-
-    enough: bool
-
-
 class ChoiceReply(BaseModel):
     """Numbers of the chosen candidates, best first (`choose`, `choose_again`)."""
 
@@ -239,18 +233,7 @@ class CondenseReply(BaseModel):
     question: Paragraph
 
 
-class AgentReply(BaseModel):
-    """The passages that an agent keeps, and its next call, or that it has enough (`agent`)."""
-
-    thought: Sentence = ""
-    keep: Annotated[list[Number], AtMost(30)]
-    enough: bool
-    tool: Name = ""
-    arguments: Annotated[list[Name], AtMost(3)] = []
-
-
 REPLIES: dict[str, type[BaseModel]] = {
-    "agent": AgentReply,
     "answer": WrittenAnswer,
     "bubblerag_constraints": ConstraintsReply,
     "bubblerag_groups": GroupsReply,
@@ -276,7 +259,6 @@ REPLIES: dict[str, type[BaseModel]] = {
     "references": ReferencesReply,
     "refine": RefineReply,
     "same_entity": SameEntityReply,
-    "structgpt": EnoughReply,
     "vanilla": PlainAnswer,
 }
 """The reply of each prompt that asks for JSON, by the prompt's name."""

@@ -93,7 +93,7 @@ def _guards(server: Server) -> list[Middleware]:
     return [
         Middleware(Observation, telemetry=server.telemetry),
         Middleware(HostGuard, hosts=hosts),
-        Middleware(BodyLimits, max_body=settings.max_body, max_upload=settings.max_upload, patience=settings.slow_body),
+        Middleware(BodyLimits, max_body=settings.max_body, max_upload=settings.max_upload),
         Middleware(Authentication, keys=server.keys, limits=server.limits),
     ]
 

@@ -1,8 +1,4 @@
-"""uvicorn with a timeout for request headers, and with a reply to every request at shutdown.
-
-uvicorn limits the idle time of a connection, but not the time of a request's headers: a client that sends a byte a
-minute keeps a connection open for ever. At shutdown it cuts off running requests after some seconds.
-"""
+"""uvicorn with a reply to every request at shutdown, where it cuts off running requests after some seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 
 class DrainingServer(uvicorn.Server):
@@ -32,11 +27,10 @@ class DrainingServer(uvicorn.Server):
             timer.cancel()
 
 
-def server_config(app: Any, slow_body: float, seconds: int, **options: Any) -> uvicorn.Config:
+def server_config(app: Any, seconds: int, **options: Any) -> uvicorn.Config:
     """Return uvicorn's configuration for the application. `seconds`: for running requests at shutdown."""
     return uvicorn.Config(
         app,
-        http=timed_protocol(slow_body),
         ws="none",
         log_config=None,
         access_log=False,
@@ -45,38 +39,3 @@ def server_config(app: Any, slow_body: float, seconds: int, **options: Any) -> u
         timeout_graceful_shutdown=seconds,
         **options,
     )
-
-
-def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol, which closes a connection when the headers of a request take longer than this."""
-    base: Any = AutoHTTPProtocol
-
-    class TimedProtocol(base):  # type: ignore[misc]
-        _head_timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._await_head()
-
-        def data_received(self, data: bytes) -> None:
-            cycle = self.cycle
-            if cycle is None or cycle.response_complete:
-                self._await_head()
-            super().data_received(data)
-            if self.cycle is not None and self.cycle is not cycle:
-                self._end_wait()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._end_wait()
-            super().connection_lost(exc)
-
-        def _await_head(self) -> None:
-            if self._head_timer is None:
-                self._head_timer = self.loop.call_later(seconds, self.transport.close)
-
-        def _end_wait(self) -> None:
-            if self._head_timer is not None:
-                self._head_timer.cancel()
-                self._head_timer = None
-
-    return TimedProtocol

@@ -61,7 +61,6 @@ class ServeSettings(Checked):
     trusted_proxies: tuple[str, ...] = ()
     requests_per_minute: Annotated[int | None, AtLeast(1)] = None
     failures_per_minute: Annotated[int, AtLeast(1)] = 30
-    slow_body: Annotated[float, Between(0.1, 3_600)] = 20.0
     session_hours: Annotated[float, Between(0.01, 8_760)] = 12.0
     allow_write: bool = False
     footer: bool = False

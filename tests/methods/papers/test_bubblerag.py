@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.llm_server import LLMServer
+from tests.shared import GRAPHS, corpus_index, passages_in, prompt_of, vectors_of
 from tests.toys import same
 
 from graphwright import Bubble, Coverage, Evidence, State, VectorIndex, start
@@ -19,7 +20,6 @@ from graphwright.models import HashEncoder, OpenAILLM, ScriptedLLM
 from graphwright.operators import GroupAnchors, Grow, NamesAndPhrases, OnGraph, Operator, StatementGraph
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.snapshot import Snapshot
-from graphwright.testing import GRAPHS, corpus_index, passages_in, prompt_of, vectors_of
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

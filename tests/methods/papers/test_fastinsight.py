@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Graph, VectorIndex, start
 from graphwright.graph import Kind
@@ -13,7 +14,6 @@ from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, MiniLMCrossEncoder, OverlapCrossEncoder
 from graphwright.operators.run import Run
 from graphwright.operators.subgraph.views import PassageGraph
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

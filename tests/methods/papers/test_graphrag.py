@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.shared import CORPUS, corpus_index, passages_in, prompt_of
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, ScriptedLLM
-from graphwright.testing import CORPUS, corpus_index, passages_in, prompt_of
 
 pytest.importorskip("igraph")
 

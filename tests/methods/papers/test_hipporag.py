@@ -6,12 +6,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.shared import corpus_index, passages_in
 
 from graphwright import start
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators.state import State
-from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

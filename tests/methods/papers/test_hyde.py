@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import corpus_index, passages_in
 
 from graphwright import start
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
-from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which building was burned by rebels?"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+from tests.shared import corpus_index, passages_in
+
 from graphwright import start
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators import HasThoughts, WordSearch
-from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

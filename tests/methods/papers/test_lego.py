@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.shared import corpus_index
 from tests.toys import same
 
 from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, Triples, VectorIndex, start
@@ -16,7 +17,6 @@ from graphwright.methods.papers.lego_models import Beams, BestByChoice, BestBySc
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import BM25, Composed, EdgeSearch, InduceEdges
-from graphwright.testing import corpus_index
 
 E, L = HashEncoder(), OverlapCrossEncoder()
 FILMS = Graph.from_triples(

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.shared import corpus_index, prompt_of
 
 from graphwright import Graph, ShortestPaths, State, start
 from graphwright.generate import TargetAnswer
@@ -13,7 +14,6 @@ from graphwright.methods.papers.lego_systems import planned, selected
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import InduceEdges, Instances
-from graphwright.testing import corpus_index, prompt_of
 
 E = HashEncoder()
 FILMS = Graph.from_triples(

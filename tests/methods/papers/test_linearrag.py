@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.shared import FAMILY, corpus_index
 from tests.toys import knowledge
 
 from graphwright import Graph, VectorSearch, start
@@ -9,7 +10,6 @@ from graphwright.graph.graph import Kind
 from graphwright.methods.registry import make_method
 from graphwright.operators import MentionGraph
 from graphwright.operators.state import State
-from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 

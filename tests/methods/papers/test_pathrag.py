@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.shared import corpus_index, passages_in, prompt_of
 
 from graphwright import Evidence, ToPassages, start
 from graphwright.generate import FlatContext, GlobalEdges, PathContext
@@ -13,7 +14,6 @@ from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import ScriptedLLM
 from graphwright.operators import HopFirst, Operator, Run, Shuffled
 from graphwright.operators.paths.flow_paths import WithEdges
-from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

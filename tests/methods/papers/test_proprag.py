@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.shared import FAMILY, corpus_index
 from tests.toys import knowledge
 
 from graphwright import Graph, start
@@ -11,7 +12,6 @@ from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
-from graphwright.testing import FAMILY, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+from tests.shared import corpus_index, passages_in, prompt_of
+
 from graphwright import start
 from graphwright.methods.registry import make_method
 from graphwright.models import ScriptedLLM
-from graphwright.testing import corpus_index, passages_in, prompt_of
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

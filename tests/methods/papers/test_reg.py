@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from tests.shared import corpus_index, passages_in
 from tests.toys import knowledge
 
 from graphwright import Graph, start
@@ -11,7 +12,6 @@ from graphwright.methods.papers.reg import evidence_chains
 from graphwright.methods.registry import make_method
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import EdgeSearch
-from graphwright.testing import corpus_index, passages_in
 
 SNAPSHOT = corpus_index().snapshot
 FILMS = [

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Anchor, start
 from graphwright.operators import AnchorNodes
-from graphwright.testing import GRAPHS
 
 FAMILY = GRAPHS["family"]
 

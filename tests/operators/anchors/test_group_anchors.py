@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import CORPUS, GRAPHS, corpus_index, vectors_of
 
 from graphwright import Anchor, Bubble, Graph, VectorIndex, start
 from graphwright.models import HashEncoder, ScriptedLLM
@@ -16,7 +17,6 @@ from graphwright.operators import Fallback, GroupByModel, NamesAndPhrases, Opera
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.run import NO_VECTORS
 from graphwright.operators.state import State
-from graphwright.testing import CORPUS, GRAPHS, corpus_index, vectors_of
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.shared import GRAPHS, corpus_index
+
 from graphwright import Anchor, ToPassages, VectorSearch, start
 from graphwright.operators import ImpliedNames, Run, State
-from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 SEARCH = VectorSearch(SNAPSHOT.passages) % 4 >> ToPassages()

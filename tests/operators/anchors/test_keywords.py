@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Anchor, Graph, start
 from graphwright.models import ScriptedLLM
 from graphwright.operators import Fallback, Keywords, NamesAndPhrases
 from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, corpus_index
 
 FAMILY = GRAPHS["family"]
 

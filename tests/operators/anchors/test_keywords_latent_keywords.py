@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Anchor, start
 from graphwright.graph import Ranking
@@ -12,7 +13,6 @@ from graphwright.models import ScriptedLLM
 from graphwright.operators.anchors.keywords import LatentKeywords, NamesAndPhrases
 from graphwright.operators.control import Fallback
 from graphwright.operators.state import State
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

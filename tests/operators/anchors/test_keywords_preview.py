@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Graph, start
 from graphwright.graph import Kind, Ranking
 from graphwright.graph.graph import ABOUT, MENTIONS
 from graphwright.operators.anchors.keywords import entities_and_edges, passage_lines, top_passages
-from graphwright.testing import GRAPHS, corpus_index
 
 GRAPH = corpus_index().graph
 CHUNKS = np.flatnonzero(GRAPH.columns.kinds == Kind.CHUNK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Anchor, Graph, start
 from graphwright.models import ScriptedLLM
@@ -12,7 +13,6 @@ from graphwright.operators import NamesAndPhrases
 from graphwright.operators.anchors.keywords import Specialise, SpecialiseInContext, is_definite
 from graphwright.operators.control import Fallback
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, corpus_index
 
 FAMILY = GRAPHS["family"]
 QUESTION = "When did the mother of Lothair II die?"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Anchor, Graph, VectorIndex, start
 from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
 from graphwright.operators.state import State
-from graphwright.testing import corpus_index
 
 NAMES = [
     "Lothair II",

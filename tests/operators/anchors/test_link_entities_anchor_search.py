@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Anchor, AnchorSearch, Graph, VectorIndex, start
 from graphwright.errors import NeedsError
 from graphwright.models import HashEncoder
-from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 FAMILY = GRAPHS["family"]
 NOTE = (

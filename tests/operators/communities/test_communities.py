@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, Graph, Keep, State, VectorIndex, start
 from graphwright.graph import Kind
@@ -13,7 +14,6 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import CommunitySearch, EntitySearch, LocalContext, RateCommunities, Summaries
 from graphwright.operators.communities.communities import communities_of
 from graphwright.search.vector_index import normalised
-from graphwright.testing import GRAPHS, corpus_index
 
 pytest.importorskip("igraph")
 

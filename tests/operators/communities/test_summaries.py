@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shared import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Graph, Index, VectorIndex
 from graphwright.models import HashEncoder, ScriptedLLM
@@ -19,7 +20,6 @@ from graphwright.operators import Summaries, WrittenSummaries
 from graphwright.operators.communities.summaries import Gist, central, most_central
 from graphwright.operators.run import Run
 from graphwright.search.vector_index import normalised
-from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 pytest.importorskip("igraph")
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Graph, VectorIndex, start
 from graphwright.models import HashEncoder, ScriptedLLM
@@ -15,7 +16,6 @@ from graphwright.operators import SummaryTree, TreeSearch, WrittenSummaryTree
 from graphwright.operators.communities.summaries import Tree, central, lead
 from graphwright.operators.run import Run
 from graphwright.search.vector_index import normalised
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 
 from graphwright import Anchor, BeamSearch, Evidence, Graph, Rerank, State, start
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import Choose, Scorer, Steps
 from graphwright.operators.rerank.scorer import ScoreFunction
 from graphwright.operators.run import Run
-from graphwright.testing import GRAPHS
 
 QUESTION = "which a r b s c t d"
 Path = tuple[tuple[int, ...], tuple[int, ...]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index
 from tests.toys import as_networkx, same
 
 from graphwright import Evidence, FlowPaths, Graph, VectorSearch, start
 from graphwright.errors import NeedsError
 from graphwright.operators.paths.path_evidence import path_text
-from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.shared import GRAPHS, LINE, corpus_index
 
 from graphwright import AnchorSearch, Evidence, FlowPaths, Graph, start
 from graphwright.errors import NeedsError
 from graphwright.operators import HopFirst, NamesAndPhrases, Shuffled
 from graphwright.operators.paths.path_evidence import path_text
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, LINE, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 QUESTION = "Which abbey did the mother of Lothair II found?"

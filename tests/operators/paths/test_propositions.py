@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import FixedEncoder, corpus_index
 
 from graphwright import Graph, Induce, KHop, VectorSearch, start
 from graphwright.models import HashEncoder
@@ -11,7 +12,6 @@ from graphwright.operators import PropositionPaths
 from graphwright.operators.paths.propositions import propositions
 from graphwright.operators.state import State
 from graphwright.search.vector_index import VectorIndex
-from graphwright.testing import FixedEncoder, corpus_index
 
 KIN = Graph.from_triples(
     [

@@ -6,13 +6,13 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 from tests.toys import as_networkx
 
 from graphwright import Evidence, Graph, Rerank, start
 from graphwright.generate import TargetAnswer
 from graphwright.models import OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import Choose, EdgesBy, InduceEdges, Instances, RelationPaths, Relations
-from graphwright.testing import GRAPHS
 
 FILMS = Graph.from_triples(
     [

@@ -8,12 +8,12 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, TRIPLES
 from tests.toys import as_networkx
 
 from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, ShortestPaths, State, start
 from graphwright.errors import DataError, OptionError
 from graphwright.models import HashEncoder
-from graphwright.testing import GRAPHS, TRIPLES
 
 # MetaQA in small: who directed, wrote and acted in what.
 FILMS = [

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import FixedEncoder
 
 from graphwright import Evidence, Graph, VectorIndex, start
 from graphwright.models import HashEncoder, OverlapCrossEncoder
 from graphwright.operators import StatingPassages, UnitPaths
-from graphwright.testing import FixedEncoder
 
 MODEL, ENCODER = OverlapCrossEncoder(), HashEncoder(16)
 QUESTION = "whom does b like, who likes c, and rules d of e"

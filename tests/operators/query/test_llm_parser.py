@@ -8,6 +8,7 @@ import pytest
 from tests.faulty_server import silent
 from tests.llm_server import LLMServer
 from tests.operators.query.steps import NOT_COMPUTABLE, query_reply
+from tests.shared import FAMILY
 
 from graphwright import Graph, Keep, State, start
 from graphwright.errors import ReplyCutError
@@ -18,7 +19,6 @@ from graphwright.operators.query.llm_parser import LLMQueryParser
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.shown_facts import shown_facts
 from graphwright.search.facts import Facts
-from graphwright.testing import FAMILY
 
 ROWS = [
     {"number": "1", "state": "open", "owner": "Ida", "opened": "2024-05-01"},

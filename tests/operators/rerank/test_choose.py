@@ -6,11 +6,11 @@ import json
 import re
 
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Rerank, State, start
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Choose
-from graphwright.testing import GRAPHS
 
 GRAPH = GRAPHS["club"]
 

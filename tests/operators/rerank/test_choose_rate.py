@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, State, start
 from graphwright.models import ScriptedLLM
 from graphwright.operators import RateItems
-from graphwright.testing import GRAPHS
 
 GRAPH = GRAPHS["club"]
 

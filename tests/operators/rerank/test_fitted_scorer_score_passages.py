@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index
 from tests.toys import knowledge
 
 from graphwright import Evidence, start
@@ -18,7 +19,6 @@ from graphwright.operators.rerank.fitted_scorer import PassageScorer, fitted_sco
 from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_match import PAIR
 from graphwright.operators.run import Run
-from graphwright.testing import GRAPHS, corpus_index
 
 IX = corpus_index().snapshot
 STATE = start("Which abbey did the mother of Lothair II found?", IX.graph)

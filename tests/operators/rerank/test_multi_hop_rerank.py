@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Evidence, Graph, start
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import MultiHopRerank, Scorer
-from graphwright.testing import GRAPHS, corpus_index
 
 KIN = Graph.from_triples(
     [("Ida", "wife of", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz"), ("Ida", "born in", "Mur")]

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.operators.plain_world import Statement, World, lucene, lucene_idf, worlds
+from tests.shared import GRAPHS, corpus_index, vectors_of
 from tests.toys import knowledge, merged_graph
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
@@ -21,7 +22,6 @@ from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
 from graphwright.operators.rerank.passage_match import PAIR
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 MEMORY = ModelMemory()
 Vector = np.ndarray

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Rerank, start
 from graphwright.errors import ModelError
 from graphwright.models import HashEncoder, OverlapCrossEncoder
-from graphwright.testing import GRAPHS
 
 FAMILY = GRAPHS["family"]
 QUESTION = "Who was the mother of Gisela?"

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 from tests.toys import as_networkx
 
 from graphwright import Evidence, GRanker, Graph, start
 from graphwright.errors import ModelError
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators.run import Run
-from graphwright.testing import GRAPHS
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS
 from tests.toys import same
 
 from graphwright import BeamSearch, EnumeratedPaths, Evidence, Graph, Rerank, start
@@ -16,7 +17,6 @@ from graphwright.models.protocols import Floats
 from graphwright.operators import Patterns, Steps
 from graphwright.operators.rerank.scorer import ranked_by, score_function
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.testing import GRAPHS
 
 FAMILY = GRAPHS["family"]
 QUESTION = "Whose mother is the spouse of Lothair II?"

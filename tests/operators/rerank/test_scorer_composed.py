@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, vectors_of
 
 from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, VectorIndex, start
 from graphwright.models import HashEncoder
 from graphwright.operators import Composed, Patterns
 from graphwright.operators.rerank.mask import mask_names
 from graphwright.operators.run import ModelMemory, Run
-from graphwright.testing import GRAPHS, vectors_of
 
 QUESTION = "which a r b s c t d"
 FAMILY = GRAPHS["family"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import FixedEncoder
 
 from graphwright import Graph, start
 from graphwright.operators import Bridge
 from graphwright.operators.state import Anchor, State
 from graphwright.search.vector_index import VectorIndex
-from graphwright.testing import FixedEncoder
 
 GRAPH = Graph.from_triples(
     [("Ida", "r", "Udo"), ("Ida", "r", "Lyon"), ("Udo", "r", "Graz"), ("Graz", "r", "Mur"), ("Udo", "r", "Ida")]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, FixedEncoder, corpus_index, vectors_of
 
 from graphwright import Evidence, Graph, VectorIndex, VectorSearch, start
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Feedback, HypotheticalPassage
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, FixedEncoder, corpus_index, vectors_of
 
 CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
 SNAPSHOT = corpus_index().snapshot

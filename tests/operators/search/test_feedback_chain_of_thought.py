@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import AnchorSearch, Evidence, VectorSearch, start
 from graphwright.models import HashEncoder, PassageText, ScriptedLLM, Span, reader_of
 from graphwright.operators import FollowUp, HasThoughts, Repeat, SentenceThought, SpanThought, Think, WordSearch
 from graphwright.operators.state import Anchor, State
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

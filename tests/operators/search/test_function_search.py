@@ -1,11 +1,11 @@
 """A function as a search: ids of passages, of documents and of nodes; scores, unknown ids, wrong results."""
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import ToPassages, start
 from graphwright.errors import OptionError
 from graphwright.operators import FunctionSearch
-from graphwright.testing import corpus_index
 
 QUESTION = "Where does the Mur rise?"
 

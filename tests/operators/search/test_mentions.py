@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.operators.plain_world import NAMES, TITLES, World, worlds
+from tests.shared import GRAPHS
 from tests.toys import chunk_columns_of, merged_graph
 
 from graphwright import Graph
@@ -17,7 +18,6 @@ from graphwright.extract.extraction import Extraction, Mention
 from graphwright.graph.graph import positions_in
 from graphwright.kernels.csr import Csr
 from graphwright.operators.search.mentions import frequency, rarity, reach
-from graphwright.testing import GRAPHS
 
 # What nobody writes out, a shorter name of a title, is named by its normal form.
 WRITTEN = {name.lower(): name for name in [*NAMES, *TITLES]}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, corpus_index, vectors_of
 
 from graphwright import Graph, VectorIndex
 from graphwright.models import HashEncoder
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import distinct_edges, edges_near, likeness, nodes_near, overlap
-from graphwright.testing import GRAPHS, corpus_index, vectors_of
 
 FAMILY = GRAPHS["family"]
 SNAPSHOT = corpus_index().snapshot

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Anchor, Evidence, start
 from graphwright.graph import Kind
 from graphwright.models import HashEncoder
 from graphwright.operators import OneHop, TripleSearch
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

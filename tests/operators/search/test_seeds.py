@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Evidence, Graph, VectorSearch, start
 from graphwright.models import HashEncoder
 from graphwright.operators import BridgeSeeds, PathSeeds
 from graphwright.operators.operator import Operator
 from graphwright.search.vector_index import VectorIndex
-from graphwright.testing import corpus_index
 
 IX = corpus_index().snapshot
 LINE = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])

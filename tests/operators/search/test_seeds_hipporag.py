@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from tests.shared import corpus_index
 
 from graphwright import Anchor, Evidence, Graph, VectorIndex, VectorSearch, start
 from graphwright.operators import PhraseSeeds, SharedWords, SpecificSeeds
 from graphwright.operators.state import State
 from graphwright.search import WordIndex
-from graphwright.testing import corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

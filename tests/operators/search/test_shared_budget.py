@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Graph, State, ToPassages, start
 from graphwright.graph.ranking import Ranking
 from graphwright.operators import SharedBudget
-from graphwright.testing import GRAPHS
 
 GRAPH = Graph.from_triples([(f"n{i}", "r", f"n{i + 1}") for i in range(30)])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 from tests.toys import chunk_columns_of
 
 from graphwright import Evidence, GRanker, Graph, Keep, KHop, STeX, ToPassages, VectorIndex, VectorSearch, start
@@ -20,7 +21,6 @@ from graphwright.models import OverlapCrossEncoder
 from graphwright.operators.control import OnGraph
 from graphwright.operators.subgraph import views
 from graphwright.operators.subgraph.views import EntityGraph, entity_vectors
-from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, vectors_of
 from tests.toys import as_networkx
 
 from graphwright import Evidence, Graph, Keep, KHop, PersonalizedPageRank, Rerank, Triples, VectorSearch, start
@@ -13,7 +14,6 @@ from graphwright.errors import NeedsError
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Frontier, LinkEntities, Reached, Repeat, Unseen
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, vectors_of
 
 
 def scored(state: State) -> dict[int, float]:

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, FixedEncoder, vectors_of
 from tests.toys import as_networkx
 
 from graphwright import Evidence, GRanker, Graph, Keep, STeX, VectorIndex, VectorSearch, start
 from graphwright.models import OverlapCrossEncoder
 from graphwright.operators import Reached, Repeat, Run
-from graphwright.testing import GRAPHS, FixedEncoder, vectors_of
 
 EAST = FixedEncoder((1.0, 0.0))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.shared import GRAPHS
+
 from graphwright import Evidence, Induce, KHop, PersonalizedPageRank, Rerank, Triples, start
 from graphwright.models import HashEncoder
 from graphwright.operators import InduceEdges, Nodes
-from graphwright.testing import GRAPHS
 
 
 def test_induce_edges_keeps_evidence_edges_only() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.shared import GRAPHS, vectors_of
+
 from graphwright import Evidence, Graph, Induce, VectorSearch, start
 from graphwright.operators import CommunityOf
 from graphwright.search import communities
-from graphwright.testing import GRAPHS, vectors_of
 
 # Three triangles in a row, and a node that nothing joins with another.
 PAIRS = ["ab", "bc", "ca", "cx", "xy", "yz", "zx", "zp", "pq", "qr", "rp"]

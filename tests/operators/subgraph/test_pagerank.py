@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import networkx as nx
 import numpy as np
 import pytest
+from tests.shared import GRAPHS
 from tests.toys import as_networkx
 
 from graphwright import Anchor, Evidence, Graph, Induce, KHop, PersonalizedPageRank, RandomWalk, start
 from graphwright.operators import Operator, PageRank
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS
 
 
 def scores(op: Operator, state: State) -> dict[int, float]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.shared import CORPUS, GRAPHS, corpus_index
 from tests.toys import chunk_columns_of
 
 from graphwright import Document, Evidence, Graph, Index, Induce, Keep, KHop, ToPassages, start
@@ -21,7 +22,6 @@ from graphwright.models import HashEncoder
 from graphwright.operators.control import OnGraph
 from graphwright.operators.subgraph.views import RELATIONS, PassageGraph
 from graphwright.store import Settings
-from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 GRAPH = corpus_index().snapshot.graph
 

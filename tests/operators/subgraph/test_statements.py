@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from tests.shared import CORPUS, GRAPHS, corpus_index
 from tests.toys import merged_graph
 
 from graphwright import AnchorSearch, FlowPaths, Triples, start
@@ -14,7 +15,6 @@ from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Kind
 from graphwright.operators import NamesAndPhrases, StatementGraph
 from graphwright.operators.control import OnGraph
-from graphwright.testing import CORPUS, GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

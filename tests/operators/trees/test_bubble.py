@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.plain_bubble import plain_bubble
+from tests.shared import GRAPHS, TRIPLES, vectors_of
 from tests.toys import as_networkx
 
 from graphwright import Anchor, Bubble, Coverage, Evidence, Graph, VectorIndex, start
 from graphwright.errors import NeedsError
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, TRIPLES, vectors_of
 
 KIN = GRAPHS["family"]
 

@@ -3,10 +3,10 @@
 import math
 
 import pytest
+from tests.shared import GRAPHS, FixedEncoder
 
 from graphwright import Anchor, Coverage, Evidence, Graph, VectorIndex, start
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, FixedEncoder
 
 # Costs 0, 0.4, 1, 1 (zero vector), 1 clipped from 2... and node 5 has no vector at all.
 LINE = Graph.from_triples([(a, "r", b) for a, b in zip("abcde", "bcdef", strict=True)])

@@ -2,9 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS
 
 from graphwright import Evidence, Unite, start
-from graphwright.testing import GRAPHS
 
 CLUB = GRAPHS["club"]
 PIECE = st.tuples(st.lists(st.integers(0, 33), max_size=4, unique=True), st.lists(st.integers(0, 40), max_size=3))

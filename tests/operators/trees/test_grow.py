@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.shared import GRAPHS, FixedEncoder, corpus_index
 from tests.toys import chunk_columns_of, same
 
 from graphwright import Evidence, Graph, VectorIndex, start
@@ -19,7 +20,6 @@ from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Grow, GrowByModel
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.testing import GRAPHS, FixedEncoder, corpus_index
 
 Piece = tuple[list[int], list[int]]
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, corpus_index
 
 from graphwright import Evidence, Graph, State, ToPassages, VectorIndex, start
 from graphwright.models import HashEncoder
 from graphwright.operators import PrizedItems, Prizes, PrizeTree
 from graphwright.operators.run import Run
-from graphwright.testing import GRAPHS, corpus_index
 
 SNAPSHOT = corpus_index().snapshot
 ENCODER = HashEncoder()

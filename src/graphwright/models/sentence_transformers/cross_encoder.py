@@ -13,7 +13,7 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Floats, refuse_text
-from graphwright.models.sentence_transformers.loading import HuggingFaceModel, check_kind, loading
+from graphwright.models.sentence_transformers.loading import HuggingFaceModel, loading
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,5 @@ class _CrossEncoder:
 
 @lru_cache(maxsize=4)
 def _load_cross_encoder(name: str, device: str | None) -> _CrossEncoder:
-    check_kind(name, "cross-encoder")
     with loading(name):
         return _CrossEncoder(name, device)

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Floats, refuse_text
-from graphwright.models.sentence_transformers.loading import HuggingFaceModel, check_kind, loading, sparse_classes
+from graphwright.models.sentence_transformers.loading import HuggingFaceModel, loading, sparse_classes
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,6 @@ def _load_encoder(name: str, device: str | None) -> Any:
 def open_encoder(name: str, device: str | None = None) -> Any:
     """Return a SentenceTransformer. Raises OptionError for another kind of model, ModelError where it is not found."""
     from sentence_transformers import SentenceTransformer
-
-    check_kind(name, "encoder")
 
     with loading(name):
         # Before loading: sentence-transformers would turn it into a dense model with untrained pooling.

@@ -1,4 +1,4 @@
-"""Models from Hugging Face: names, errors of loading, and the records of fine-tuned models."""
+"""Models from Hugging Face: names and errors of loading."""
 
 from __future__ import annotations
 
@@ -10,34 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import DataError, ModelError, OptionError, check_installed
-
-RECORD = "graphwright.json"
-"""The record in the folder of a fine-tuned model: its kind and its training."""
-
-
-def tuned_record(name: str) -> dict[str, Any] | None:
-    """Return the record of a model's folder, None for a model without one. Raises DataError where it is damaged."""
-    file = Path(name) / RECORD
-    if not file.is_file():
-        return None
-    try:
-        record = json.loads(file.read_text("utf-8"))
-        if not isinstance(record, dict) or not all(isinstance(record[key], str) for key in ("kind", "checksum")):
-            raise ValueError("kind and checksum are missing")
-    except (OSError, ValueError, KeyError, RecursionError) as error:
-        raise DataError(f"{file} is not the record of a fine-tuned model: {error!r}. Train the model again.") from None
-    return record
-
-
-def check_kind(name: str, kind: str) -> None:
-    """Raise OptionError for the folder of a fine-tuned model of another kind: "encoder" or "cross-encoder"."""
-    record = tuned_record(name)
-    if record is not None and record["kind"] != kind:
-        raise OptionError(
-            f"{name} holds a fine-tuned {record['kind']}, but is given as the {kind}. Train one with "
-            f"graphwright train {kind}, or give it as the {record['kind']}."
-        )
+from graphwright.errors import ModelError, OptionError, check_installed
 
 
 @dataclass(frozen=True)
@@ -57,9 +30,8 @@ class HuggingFaceModel(Checked):
 
     @property
     def id(self) -> str:
-        """Name of the model, and of an encoder's vector space; with the checksum of weights that were fine-tuned."""
-        record = tuned_record(self.name)
-        return f"sentence-transformers:{self.name}" + ("" if record is None else f":{record['checksum'][:12]}")
+        """Name of the model, and of an encoder's vector space."""
+        return f"sentence-transformers:{self.name}"
 
 
 @contextmanager

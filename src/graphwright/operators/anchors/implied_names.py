@@ -19,16 +19,6 @@ class ImpliedNames(Operator):
 
     `passages`: how many passages of the state are looked at. `weight`: of these names; see NamesAndPhrases for the
     keywords of the question itself. Without passages the state stays as it is.
-
-    >>> from graphwright.operators.select import ToPassages
-    >>> from graphwright.operators.search.search import VectorSearch
-    >>> from graphwright.operators.state import start
-    >>> from graphwright.testing import corpus_index
-    >>> ix = corpus_index().snapshot
-    >>> search = VectorSearch(ix.passages) % 3 >> ToPassages()
-    >>> state = (search >> ImpliedNames(1))(start("Whose sister was a nun?", ix.graph))
-    >>> [(anchor.text, anchor.weight) for anchor in state.anchors]
-    [('Teutberga', 0.5)]
     """
 
     passages: Annotated[int, AtLeast(0)] = 3

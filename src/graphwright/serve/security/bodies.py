@@ -1,11 +1,9 @@
-"""Limits of the size and the transfer rate of request bodies."""
+"""Limits of the size of request bodies."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,27 +12,18 @@ from graphwright.serve.problems import ServeError, TooLargeError, send_problem
 from graphwright.serve.security.authentication import route_path
 
 _UPLOAD = re.compile(r"/v1/indexes/[^/]+/documents(/estimate)?")
-_MIN_RATE = 10_000.0  # bytes a second of a body, on average, after its first seconds
-
-
-class SlowBodyError(ServeError):
-    """A body that arrives too slowly."""
-
-    status, kind = 408, "slow-body"
 
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """ASGI middleware that ends requests whose body is too large or arrives too slowly.
+    """ASGI middleware that ends requests whose body is too large.
 
-    `max_body`, `max_upload`: bytes, the second for documents. `patience`: seconds for the first bytes; after them the
-    body must arrive at 10 kB a second on average.
+    `max_body`, `max_upload`: bytes, the second for documents.
     """
 
     app: ASGIApp
     max_body: int
     max_upload: int
-    patience: float = 20.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with a limited body."""
@@ -42,7 +31,7 @@ class BodyLimits:
             await self.app(scope, receive, send)
             return
         limit = self.max_upload if _UPLOAD.fullmatch(route_path(scope)) else self.max_body
-        body = _Body(limit, self.patience, receive, send)
+        body = _Body(limit, receive, send)
         declared = Headers(scope=scope).get("content-length", "0")
         if not declared.isdecimal() or int(declared) > limit:
             body.error = _too_large(limit)
@@ -59,30 +48,18 @@ class BodyLimits:
 
 @dataclass
 class _Body:
-    """Size and duration of the body of one request. After an error the application's own response is dropped."""
+    """Size of the body of one request. After an error the application's own response is dropped."""
 
     limit: int
-    patience: float
     receive_more: Receive
     send_on: Send
     error: ServeError | None = None
     begun: bool = False
     _size: int = 0
-    _complete: bool = False
-    _since: float = field(default_factory=time.monotonic)
 
     async def receive(self) -> Message:
-        if self._complete:
-            return await self.receive_more()
-        left = self._since + self.patience + self._size / _MIN_RATE - time.monotonic()
-        try:
-            async with asyncio.timeout(left):
-                message = await self.receive_more()
-        except TimeoutError:
-            self.error = SlowBodyError("The request's body arrived too slowly.")
-            raise self.error from None
+        message = await self.receive_more()
         self._size += len(message.get("body", b""))
-        self._complete = not message.get("more_body", False)
         if self._size > self.limit:
             self.error = _too_large(self.limit)
             raise self.error

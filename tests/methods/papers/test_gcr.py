@@ -1,4 +1,4 @@
-"""GCR, DoG and StructGPT: their expressions, and answers over a graph and an index, with and without a model."""
+"""GCR: its expression, and answers over a graph and an index, with and without a model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from tests.models.grammars import GrammarLLM
+from tests.shared import corpus_index
 from tests.toys import untrained
 
 from graphwright import Graph, start
-from graphwright.errors import OptionError
 from graphwright.methods.registry import METHODS, make_method
-from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
+from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Completion
-from graphwright.testing import corpus_index
 
 FILMS = Graph.from_triples(
     [
@@ -29,7 +28,7 @@ FILMS = Graph.from_triples(
 )
 SNAPSHOT = corpus_index().snapshot
 ON_FILMS = replace(SNAPSHOT, graph=FILMS, names=None, triples=None, encoder=HashEncoder())
-SYSTEMS = ["gcr", "dog", "structgpt"]
+SYSTEMS = ["gcr"]
 ASKED = "Who are the starred actors of what is directed by Mann?"
 ANSWER = '{"found": true, "text": "Pacino", "answers": ["Pacino"], "citations": []}'
 
@@ -50,22 +49,15 @@ class Answering(GrammarLLM):
 def test_constrained_methods_equal_papers() -> None:
     llm, statements = GrammarLLM(), "LinkEntities() >> (Keep() | OnGraph(StatementGraph(), "
     twin = "Rerank(Patterns(HashEncoder(dimension=64)))"
-    gcr, dog = (repr(make_method(name, ON_FILMS, llm=llm).pipeline) for name in ("gcr", "dog"))
+    gcr = repr(make_method("gcr", ON_FILMS, llm=llm).pipeline)
     assert gcr.startswith(f"{statements}EnumeratedPaths(2) % 1000 >> {twin} >> ConstrainedDecoding({llm!r})))")
-    assert dog.startswith(f"{statements}WellFormedChains(ConstrainedDecoding({llm!r}, items=3))))")
     assert f"EnumeratedPaths(2) % 1000 >> {twin} % 10" in repr(make_method("gcr", ON_FILMS).pipeline)
-    assert "WellFormedChains(Rerank(Patterns(HashEncoder(dimension=64))))" in repr(
-        make_method("dog", ON_FILMS).pipeline
-    )
-    structgpt = repr(make_method("structgpt", ON_FILMS, turns=2).pipeline)
-    assert "RankRelations(HashEncoder(dimension=64), turns=2) >> Instances() % 100" in structgpt
     assert all(METHODS[name].about.endswith(").") for name in SYSTEMS)
 
 
-@pytest.mark.parametrize("name", ["gcr", "dog"])
-def test_constrained_methods_use_trained_decoder(name: str) -> None:
+def test_gcr_uses_trained_decoder() -> None:
     decoder = untrained("path")
-    op = make_method(name, ON_FILMS, decoder=decoder)
+    op = make_method("gcr", ON_FILMS, decoder=decoder)
     assert "Decode(" in repr(op) and "Rerank" not in repr(op)
     state = op(start(ASKED, FILMS))
     assert state.evidence is not None and len(state.evidence) and state.answer is not None and state.answer.short
@@ -92,17 +84,16 @@ def test_constrained_methods_on_index_cite_or_abstain(name: str) -> None:
     assert all(SNAPSHOT.graph.columns.between_entities(edges).all() for _, edges in state.evidence or ())
 
 
-@pytest.mark.parametrize("name", ["gcr", "dog"])
-def test_constrained_methods_with_grammar_write_paths(name: str) -> None:
+def test_gcr_with_grammar_writes_paths() -> None:
     llm = Answering()
-    state = make_method(name, ON_FILMS, llm=llm)(start(ASKED, FILMS))
+    state = make_method("gcr", ON_FILMS, llm=llm)(start(ASKED, FILMS))
     assert llm.grammars and state.answer is not None and state.answer.short == ("Pacino",)
-    # Of Mann's five paths all are written, in the order of the model; of the chains the three best.
-    assert state.evidence is not None and len(state.evidence) == {"gcr": 5, "dog": 3}[name]
+    # All of Mann's five paths are written, in the order of the model.
+    assert state.evidence is not None and len(state.evidence) == 5
     # The model that writes paths may be another than the one that answers.
     writer = GrammarLLM(4)
     other = ScriptedLLM([ANSWER])
-    assert make_method(name, ON_FILMS, llm=other, decoder=writer)(start(ASKED, FILMS)).answer is not None
+    assert make_method("gcr", ON_FILMS, llm=other, decoder=writer)(start(ASKED, FILMS)).answer is not None
     assert writer.grammars
 
 
@@ -117,17 +108,3 @@ def test_constrained_methods_without_grammar_select_by_number() -> None:
     assert len(prompts) == 2 and "Choose at most 5 of these" in prompts[0]  # all
     assert state.evidence is not None and len(state.evidence) == 1
     assert any("decoding was not constrained" in note for step in state.trace for note in step.notes)
-
-
-def test_structgpt_reads_relations_then_triples() -> None:
-    replies = ['{"numbers": [1]}', '{"enough": false}', '{"numbers": [1]}', '{"enough": true}', ANSWER]
-    state = make_method("structgpt", ON_FILMS, llm=ScriptedLLM(replies))(start(ASKED, FILMS))
-    assert state.answer is not None and state.answer.short == ("Pacino",)
-    assert state.evidence is not None and {FILMS.names[nodes[-1]] for nodes, _ in state.evidence} == {"Pacino", "Crowe"}
-
-
-def test_structgpt_with_judge_reads_by_it_though_language_model_answers() -> None:
-    method = make_method("structgpt", ON_FILMS, judge=OverlapCrossEncoder(), llm=ScriptedLLM(["{}"]))
-    assert "RankRelations(OverlapCrossEncoder())" in repr(method.search)
-    with pytest.raises(OptionError, match="it must be an encoder or a cross-encoder"):
-        make_method("structgpt", ON_FILMS, judge=ScriptedLLM(["{}"]))

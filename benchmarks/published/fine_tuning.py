@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from itertools import chain
@@ -22,11 +22,12 @@ from graphwright.errors import DataError, NeedsError, OptionError
 from graphwright.files import write_text
 from graphwright.graph import Graph
 from graphwright.learn.labels import Labels, Progress
-from graphwright.learn.path_groups import PathGroup, path_groups
-from graphwright.learn.training import epoch_losses
 from graphwright.models.sentence_transformers.encoder import open_encoder
-from graphwright.models.sentence_transformers.loading import RECORD, check_kind, loading
+from graphwright.models.sentence_transformers.loading import loading
+from published.path_groups import PathGroup, path_groups
 
+RECORD = "graphwright.json"
+"""The record in the folder of a fine-tuned model: its kind and its training."""
 _SCALE = 20.0  # of cosines, as in the training of sentence-transformers
 
 
@@ -192,7 +193,6 @@ class _CrossEncoder(_Tuned):
         import torch
         from sentence_transformers import CrossEncoder
 
-        check_kind(base, "cross-encoder")
         torch.manual_seed(seed)
         with loading(base):
             self._whole = CrossEncoder(base, num_labels=1)
@@ -207,6 +207,27 @@ class _CrossEncoder(_Tuned):
 
     def save(self, folder: Path) -> None:
         self._whole.save_pretrained(str(folder))
+
+
+def epoch_losses(
+    module: Any, examples: Sequence[PathGroup], loss: Callable[[list[PathGroup]], Any], plan: TuneSchedule
+) -> Iterator[float]:
+    """Train a module by AdamW; yield the mean loss of each epoch. `loss`: of some examples; `plan`: a schedule."""
+    import torch
+
+    optimizer = torch.optim.AdamW([p for p in module.parameters() if p.requires_grad], plan.rate)
+    rng = np.random.default_rng(plan.seed)
+    for _ in range(plan.epochs):
+        module.train()
+        order, total = rng.permutation(len(examples)).tolist(), 0.0
+        for begin in range(0, len(order), plan.batch):
+            part = [examples[at] for at in order[begin : begin + plan.batch]]
+            value = loss(part)
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+            total += value.item() * len(part)
+        yield total / len(examples)
 
 
 KINDS: dict[str, type[Any]] = {"encoder": _Encoder, "cross-encoder": _CrossEncoder}

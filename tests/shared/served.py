@@ -47,7 +47,7 @@ def serving(
     catalog = Catalog.open([folder, *others], encoder=HashEncoder())
     app = create_app(catalog, ServeSettings(**{"data": data, **settings}))
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(server_config(app, app.state.server.settings.slow_body, 2))
+    server = uvicorn.Server(server_config(app, 2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}{app.state.server.settings.root_path}"

@@ -7,14 +7,13 @@ import importlib.util
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from published.statistical import LDA, LSA, infer_topics, latent_topics
 from scipy.sparse import csr_array
 from scipy.special import psi
 
 from graphwright import BeamSearch, Evidence, Graph, Rerank, start
 from graphwright.errors import OptionError
 from graphwright.methods.papers.lego import cell
-from graphwright.operators import LDA, LSA
-from graphwright.operators.rerank.statistical import infer_topics, latent_topics
 from graphwright.operators.run import Run
 from graphwright.text.words import words
 

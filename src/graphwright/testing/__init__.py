@@ -1,8 +1,0 @@
-"""Helpers for tests of programs that use graphwright: toy graphs, a toy corpus, scripted models, a served index.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
