@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import Between
-from graphwright.data.records.record import DOCUMENT
+from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.generate.citations import supported as with_markers
 from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
@@ -33,7 +33,7 @@ class QueryAnswer(Composite, Confident):
 
     The text is the value, what was computed, in words, and citations of the rows or statements that it rests on, at
     most ten. If the probability of the query is below `threshold`, the answer of the other steps follows, unless what
-    it cites first has records of a type that the result rests on: it reads one of them where the query takes all.
+    it cites first has rows of a table that the result rests on: it reads one of them where the query takes all.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
@@ -111,14 +111,14 @@ def _short(graph: Graph, result: QueryResult) -> tuple[str, ...]:
 
 
 def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:
-    """Return the types of the records in the cited documents, without that of documents."""
+    """Return the types of the rows and objects in the cited documents: of records that are no texts."""
     passages, records = graph.passages, graph.columns.records
     if passages is None or not records:
         return set()
     cited = {citation.document for citation in citations}
     numbers = [number for number, document in enumerate(passages.documents) if document in cited]
     nodes = passages.nodes[np.isin(passages.document, numbers)]
-    return {kind for kind, *_ in records.fields_of(nodes)} - {DOCUMENT}
+    return {kind for kind, *_ in records.fields_of(nodes)} - {CLAUSE, DOCUMENT, MAIL, MESSAGE}
 
 
 def _joined(computed: Answer, other: Answer | None) -> Answer:

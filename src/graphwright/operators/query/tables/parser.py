@@ -16,6 +16,7 @@ from graphwright.errors import OptionError
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.tables.about_texts import probability_about_texts, selects_texts
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
@@ -51,7 +52,8 @@ class TableQueryParser:
 
     Candidates are enumerated over the tables of which the question names most; they are scored by what of the question
     they explain and by parts that occurred with its words in training (Pasupat and Liang 2015). Candidates that give
-    the same are one, with the sum of their probabilities.
+    the same are one, with the sum of their probabilities. A query that chooses mails, messages, clauses or documents by
+    words of their texts is the less probable, the less the question asks about texts (`probability_about_texts`).
 
     `encoder`: the embedded one, MiniLM(), whose vectors the weights are for. `tables`: how many tables are searched;
     `limit`: how many results are returned, each with its best query.
@@ -75,7 +77,12 @@ class TableQueryParser:
             return []
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
         dense = np.concatenate([each.features.dense for each in found])
-        return self._ranked([candidate for each in found for candidate in each.candidates], scores, dense)
+        candidates = [(each.table, candidate) for each in found for candidate in each.candidates]
+        about_texts = min(1.0, 2 * probability_about_texts(vector))
+        return [
+            query._replace(probability=query.probability * about_texts) if by_text else query
+            for query, by_text in self._ranked(candidates, scores, dense)
+        ]
 
     def candidates(
         self, question: str, vector: Floats, facts: Facts, frequency: dict[str, float]
@@ -100,18 +107,20 @@ class TableQueryParser:
     def _vectors(self) -> TextVectors:
         return TextVectors(self.encoder)
 
-    def _ranked(self, candidates: Sequence[Candidate], scores: NDArray[np.float32], dense: Floats) -> list[ScoredQuery]:
-        """Return the best query of each result, in order of the results' probability."""
+    def _ranked(
+        self, candidates: Sequence[tuple[Table, Candidate]], scores: NDArray[np.float32], dense: Floats
+    ) -> list[tuple[ScoredQuery, bool]]:
+        """Return the best query of each result, the likeliest result first, and whether it chooses texts by words."""
         mass = np.exp(scores - scores.max())
         mass /= mass.sum()
         of_result: dict[bytes | float | str | None, list[int]] = defaultdict(list)
-        for at, candidate in enumerate(candidates):
+        for at, (_, candidate) in enumerate(candidates):
             of_result[result_key(candidate)].append(at)
         totals = np.array([mass[rows].sum() for rows in of_result.values()])
-        ranked: list[ScoredQuery] = []
+        ranked: list[tuple[ScoredQuery, bool]] = []
         for result in np.argsort(-totals, kind="stable")[: self.limit].tolist():
             best = max(list(of_result.values())[result], key=lambda at: scores[at])
             evidence = evidence_of(totals, result, float(mass[best]), float(scores[best]), dense[best], len(candidates))
-            query = candidates[best].query
-            ranked.append(ScoredQuery(query, float(totals[result]), self.scorer.probability(evidence)))
+            query = ScoredQuery(candidates[best][1].query, float(totals[result]), self.scorer.probability(evidence))
+            ranked.append((query, selects_texts(*candidates[best])))
         return ranked

@@ -15,6 +15,9 @@ from graphwright.errors import ModelError
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.features import COVERED, EXPLAINED, Features
 
+WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "table-parser" / "scorer.npz"
+"""The weights that are part of this package (see the CARD.md beside them)."""
+
 _CALIBRATION = ("mean", "scale", "first_weight", "first_bias", "last_weight", "last_bias")
 
 
@@ -106,7 +109,7 @@ def evidence_of(mass: Floats, result: int, share: float, score: float, dense: Fl
 
 @cache
 def _shipped() -> TableScorer:
-    return _loaded(Path(__file__).parents[3] / "models" / "weights" / "table-parser" / "scorer.npz")
+    return _loaded(WEIGHTS)
 
 
 def _loaded(path: Path) -> TableScorer:
