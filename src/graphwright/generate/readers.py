@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
+from graphwright.generate.asked_rows import of_asked_rows
 from graphwright.generate.citations import (
     best_passages,
     citation,
@@ -119,7 +120,7 @@ class Quote(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
         nodes = best_passages(state, self.passages)
-        texts = [passage_text(state.graph, node) for node in nodes]
+        texts = of_asked_rows(state.question.text, [passage_text(state.graph, node) for node in nodes])
         starts = _starts(state.graph, nodes)
         best, probability = self.quotes(state.question.text, texts, run, starts)
         quotes = _newest_first(best, starts, state.graph)
@@ -211,7 +212,7 @@ def read_answer(
     `words`: the most words of a quotation, which has at least the sentence of its span.
     """
     nodes = best_passages(state, passages)
-    texts = [passage_text(state.graph, node) for node in nodes]
+    texts = of_asked_rows(state.question.text, [passage_text(state.graph, node) for node in nodes])
     spans = run.read(reader, state.question.text, texts)
     if not spans or spans[0].score < threshold:
         return None
