@@ -2,7 +2,8 @@
 
     python scripts/fit_follow_ups.py [--write]
 
-Every fifth conversation is kept out. Features and rankings are computed once. `--write` stores the weights.
+Every fifth conversation is kept out of the fit that is measured, and each in turn for turns that may mean two things.
+Features and rankings are computed once. `--write` fits on all conversations and stores the weights.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ from graphwright.generate.follow_ups import (
     COMPLETE,
     DEPENDENT,
     SOCIAL,
+    UNCLEAR_FROM,
     FollowUpModel,
     Turn,
+    choice_features,
     kind_features,
     kind_of,
     names_in,
@@ -33,7 +36,7 @@ from graphwright.generate.follow_ups import (
 
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "src/graphwright/models/weights/follow-ups/model.npz"
-KINDS = {"c": COMPLETE, "d": DEPENDENT, "s": SOCIAL}
+KINDS = {"c": COMPLETE, "d": DEPENDENT, "a": DEPENDENT, "s": SOCIAL}
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 # What decided before: pronouns of English, and whether a turn names an entity.
 POINTS_BACK = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|them|their|theirs|this|these|those)\b", re.I)
@@ -58,6 +61,9 @@ class Example:
     features: np.ndarray
     ways: np.ndarray | None = None
     right: tuple[bool, ...] = ()
+    choices: tuple[str, ...] = ()
+    choice: np.ndarray | None = None
+    unclear: bool = False
     alone_right: bool = False
     before: str = ""
     before_right: bool = False
@@ -86,16 +92,18 @@ def examples() -> Iterator[Example]:
         for number, talk in enumerate(talks):
             topic, before, answer = "", "", ""
             for kind, document, question, reply in talk.turns:
-                names = [name for text in (before or topic, answer) for name in names_in(text, index.snapshot)]
+                names = [name for text in (before, answer, topic) for name in names_in(text, index.snapshot)]
                 turn = Turn(question, topic, before, tuple(dict.fromkeys(names)))
                 made = Example(number, kind, turn, kind_features(turn, index.snapshot))
                 if kind != SOCIAL:
                     made.before = with_names(turn, index)
-                    made.before_right = first(index, made.before) == document
-                    made.alone_right = first(index, question) == document
+                    made.before_right = first(index, made.before) in document.split("|")
+                    made.alone_right = first(index, question) in document.split("|")
                 if kind == DEPENDENT:
                     made.ways = way_features(turn, readings(turn), index.snapshot)
-                    made.right = tuple(first(index, way) == document for way in readings(turn))
+                    made.right = tuple(first(index, way) in document.split("|") for way in readings(turn))
+                    made.choices, made.choice = choice_features(turn, index.snapshot)
+                    made.unclear = "|" in document
                     before, answer = question, reply
                 elif kind == COMPLETE:
                     topic, before, answer = question, "", reply
@@ -140,7 +148,9 @@ def fitted_kinds(rows: list[Example], penalty: float) -> np.ndarray:
 def fitted_ways(rows: list[Example], penalty: float = 0.3) -> np.ndarray:
     """Return the weights of the choice among the questions that a turn may mean."""
     examples = [
-        (row.ways, list(row.right)) for row in rows if row.ways is not None and 0 < sum(row.right) < len(row.right)
+        (row.ways, list(row.right))
+        for row in rows
+        if row.ways is not None and not row.unclear and 0 < sum(row.right) < len(row.right)
     ]
 
     def loss(w: np.ndarray) -> float:
@@ -153,6 +163,28 @@ def fitted_ways(rows: list[Example], penalty: float = 0.3) -> np.ndarray:
 
     weights: np.ndarray = minimize(loss, np.zeros(examples[0][0].shape[1]), method="L-BFGS-B").x
     return weights
+
+
+def fitted_unclear(rows: list[Example], penalty: float = 0.1) -> np.ndarray:
+    """Return the weights of the probability that a turn may mean two names."""
+    x, y = np.array([row.choice for row in rows], float), np.array([row.unclear for row in rows], float)
+
+    def loss(w: np.ndarray) -> float:
+        logits = x @ w
+        return float(np.logaddexp(0, logits).sum() - y @ logits + penalty / 2 * (w[:-1] ** 2).sum())
+
+    weights: np.ndarray = minimize(loss, np.zeros(x.shape[1]), method="L-BFGS-B").x
+    return weights
+
+
+def report_unclear(rows: list[Example]) -> None:
+    """Print how many turns would be asked back, each by weights of the other conversations."""
+    asked = dict.fromkeys((True, False), 0)
+    for row in rows:
+        weights = fitted_unclear([other for other in rows if other.conversation != row.conversation])
+        asked[row.unclear] += 1 / (1 + np.exp(-row.choice @ weights)) >= UNCLEAR_FROM
+    count = sum(row.unclear for row in rows)
+    print(f"two names: asked back {asked[True]}/{count} that may mean both, {asked[False]}/{len(rows) - count} others")
 
 
 def shares(row: Example, weights: np.ndarray) -> np.ndarray:
@@ -206,7 +238,9 @@ def main() -> None:
         return total
 
     penalty = max(PENALTIES, key=likelihood)
-    model = FollowUpModel(fitted_kinds(shown, penalty), fitted_ways(shown))
+    two = [row for row in rows if len(row.choices) > 1]
+    report_unclear(two)
+    model = FollowUpModel(fitted_kinds(shown, penalty), fitted_ways(shown), fitted_unclear(two))
     print(f"penalty {penalty:g}")
     for name, part in (("fitted", shown), ("kept out", kept_out)):
         report(f"{name}, before", part, None)
@@ -217,8 +251,9 @@ def main() -> None:
         if (told := kind_of(shares(row, model.kinds))) != row.kind:
             print("  ", row.kind, told, row.turn.text, "<-", row.turn.context)
     if options.write:
+        model = FollowUpModel(fitted_kinds(rows, penalty), fitted_ways(rows), fitted_unclear(two))
         WEIGHTS.parent.mkdir(exist_ok=True)
-        np.savez_compressed(WEIGHTS, kinds=model.kinds.astype(np.float16), ways=model.ways.astype(np.float16))
+        np.savez_compressed(WEIGHTS, **{name: weights.astype(np.float16) for name, weights in vars(model).items()})
         print(f"wrote {WEIGHTS.stat().st_size:,} bytes")
 
 

@@ -3,9 +3,10 @@
     python scripts/fit_reword.py --data DIR [--draws 40]
 
 `DIR/qa` has the sets of questions. In each draw an index is made of 4 to 1,500 passages of one set, and questions are
-asked of it: with words misspelt, with a phrase replaced by its initials, and as they are, also those of other passages,
-so that the index lacks words that are right. Acronyms that texts define in brackets are asked too, and their definition
-is taken out. Prints, for each set, the figures of weights that were fitted without it, and then the weights of all.
+asked of it: with words misspelt, with an affix exchanged, so that a word means another thing, with a phrase replaced by
+its initials, and as they are, also those of other passages, so that the index lacks words that are right. Acronyms that
+texts define in brackets are asked too, and their definition is taken out. Prints, for each set, the figures of weights
+that were fitted without it, then the weights of all, and the share of ALIKE that they read as one another.
 """
 
 from __future__ import annotations
@@ -29,7 +30,25 @@ from graphwright.text.words import STOP_WORDS, words
 
 SETS = ("squad_train_subset", "nq_open_oracle", "medquad", "pubmedqa", "fairytaleqa", "squadshifts")
 CHARACTERS, QUESTIONS = 1500, 40
-PENALTY = 1e-3
+PENALTIES = (1e-4, 1e-2)  # of spelling and initials: of these there are fewer cases
+PREFIXES = (
+    "hyper hypo", "in ex", "im ex", "pre post", "ante post", "inter intra", "macro micro", "over under", "super sub",
+    "pro anti", "homo hetero", "mono poly", "up down", "out in", "en de", "as de", " un", " in", " dis", " non", " mis",
+    " re", " anti", " pre", " sub", " co", " semi",
+)  # fmt: skip
+SUFFIXES = ("ful less", "er ee", "ance or", "able ability", "ine one", "ide ate", "olol opril", "cillin mycin")
+"""Exchanged affixes of which a word may have either; the first may be empty."""
+ALIKE = (
+    "hypotension hypertension", "hypoglycemia hyperglycemia", "hypothermia hyperthermia", "preoperative postoperative",
+    "afferent efferent", "abduction adduction", "exothermic endothermic", "ingress egress", "inflow outflow",
+    "asymptomatic symptomatic", "unstable stable", "prednisone prednisolone", "hydroxyzine hydralazine",
+    "clonidine clonazepam", "dopamine dobutamine", "vinblastine vincristine", "chlorpromazine chlorpropamide",
+    "metformin metronidazole", "lamivudine lamotrigine", "sulfadiazine sulfasalazine", "ephedrine epinephrine",
+    "tramadol trazodone", "cyclosporine cycloserine", "fluoxetine duloxetine", "glipizide glyburide",
+    "quinine quinidine", "nitrite nitrate", "mortgagor mortgagee", "assignor assignee", "stalagmite stalactite",
+    "ethane ethene", "methane methanol", "ammonia ammonium", "upstream downstream", "deductible deduction",
+)  # fmt: skip
+"""Pairs of words that mean different things; each is asked of an index that has the other. None is fitted on."""
 _DEFINED = re.compile(r"\(([A-Z]{2,6})\)")
 
 
@@ -79,6 +98,39 @@ def spelling_cases(question: str, index: WordIndex, draw: random.Random) -> Iter
             if word.isalpha() and not len(index.postings(word)[0]) and (kind == "right" or word in right):
                 meanings = context.near_words(word)
                 yield Case(kind, meanings, [meaning.text == right.get(word) for meaning in meanings])
+
+
+def other_words(word: str) -> Iterator[str]:
+    """Yield a word with an affix exchanged, added or taken away."""
+    for affixes, at_end in ((PREFIXES, False), (SUFFIXES, True)):
+        for pair in affixes:
+            for old, new in (pair.split(" "), pair.split(" ")[::-1]):
+                if len(word) > len(old) + 3 and (word.endswith(old) if at_end else word.startswith(old)):
+                    yield word[: len(word) - len(old)] + new if at_end else new + word[len(old) :]
+
+
+def opposite_cases(question: str, index: WordIndex, draw: random.Random) -> Iterator[Case]:
+    """Yield words that the index has, each replaced by another word that it lacks."""
+    for word in dict.fromkeys(words(question)):
+        if word.isalpha() and len(word) > 4 and len(index.postings(word)[0]):
+            others = [other for other in other_words(word) if len(other) > 4 and not len(index.postings(other)[0])]
+            if others:
+                other = draw.choice(others)
+                asked = re.sub(rf"\b{re.escape(word)}\b", other, question, flags=re.IGNORECASE)
+                meanings = Context(index, asked).near_words(other)
+                yield Case("opposite", meanings, [False] * len(meanings))
+
+
+def alike_cases() -> list[Case]:
+    """Return the meanings of each of ALIKE in a small index that has its counterpart."""
+    texts = ["The report has a value for each day.", "The pump is checked in March.", "Call the office at noon."]
+    cases = []
+    for pair in ALIKE:
+        for asked, known in (pair.split(), pair.split()[::-1]):
+            index = WordIndex.of([f"The page on {known} explains {known}.", *texts], np.arange(4))
+            meanings = Context(index, f"What is {asked}?").near_words(asked)
+            cases.append(Case("alike", meanings, [False] * len(meanings)))
+    return cases
 
 
 def initials_case(
@@ -141,24 +193,30 @@ def cases_of(folder: Path, draws: int) -> tuple[list[Case], list[Case]]:
         index = WordIndex.of(texts, np.arange(len(texts)))
         for question, _ in (*inside[:QUESTIONS], *outside):
             spelling += spelling_cases(question, index, draw)
+        for question, _ in inside[:QUESTIONS]:
+            spelling += opposite_cases(question, index, draw)
         initials += acronym_cases(inside[:QUESTIONS], outside, texts, draw)
     return [case for case in spelling if case.meanings], [case for case in initials if case and case.meanings]
 
 
-def fitted(cases: Sequence[Case], count: int) -> list[float]:
+def fitted(cases: Sequence[Case], count: int, penalty: float) -> list[float]:
     """Return the weights of a logistic regression over all meanings."""
     rows = np.array([meaning.features for case in cases for meaning in case.meanings], np.float64)
     right = np.array([right for case in cases for right in case.right], np.float64)
     weight = np.concatenate([np.full(len(case.right), 1 / len(case.right)) for case in cases])
-    scale = np.abs(rows).max(0) + 1e-9
+    mean, scale = rows.mean(0), rows.std(0)
+    mean[0], scale[0] = 0.0, 1.0  # of the constant
+    rows = (rows - mean) / scale
 
     def loss(weights: Any) -> tuple[float, Any]:
-        logits = (rows / scale) @ weights
-        value = weight @ (np.logaddexp(0, logits) - right * logits) / weight.sum() + PENALTY * weights @ weights
-        slope = (rows / scale).T @ (weight * (1 / (1 + np.exp(-logits)) - right)) / weight.sum() + 2 * PENALTY * weights
+        logits, fined = rows @ weights, penalty * np.append(0, weights[1:])
+        value = weight @ (np.logaddexp(0, logits) - right * logits) / weight.sum() + fined @ weights
+        slope = rows.T @ (weight * (1 / (1 + np.exp(-logits)) - right)) / weight.sum() + 2 * fined
         return float(value), slope
 
-    return [round(float(value), 3) for value in minimize(loss, np.zeros(count), jac=True).x / scale]
+    weights = minimize(loss, np.zeros(count), jac=True).x / scale
+    weights[0] -= weights @ mean
+    return [round(float(value), 3) for value in weights]
 
 
 def figures(cases: Sequence[Case], weights: Sequence[float]) -> str:
@@ -167,8 +225,8 @@ def figures(cases: Sequence[Case], weights: Sequence[float]) -> str:
     for kind in sorted({case.kind for case in cases}):
         of_kind = [case for case in cases if case.kind == kind]
         best = [probability(case.meanings, weights) for case in of_kind]
-        changed = [float(chances.max()) >= LIKELY for chances in best]
-        good = [c and case.right[int(p.argmax())] for c, p, case in zip(changed, best, of_kind, strict=True)]
+        changed = [float(chances.max(initial=0)) >= LIKELY for chances in best]
+        good = [bool(c and case.right[int(p.argmax())]) for c, p, case in zip(changed, best, of_kind, strict=True)]
         parts.append(
             f"{kind}: {len(of_kind)} words, {np.mean(good):.0%} right, {np.mean(changed) - np.mean(good):.0%} wrong"
         )
@@ -182,11 +240,16 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=40, help="indexes of each set")
     options = parser.parse_args()
     data = {name: cases_of(options.data / "qa" / name, options.draws) for name in SETS}
-    for part, names in enumerate((SPELLING, INITIALS)):
+    for part, (names, penalty) in enumerate(zip((SPELLING, INITIALS), PENALTIES, strict=True)):
         for left_out in SETS:
-            weights = fitted([case for name in SETS if name != left_out for case in data[name][part]], len(names))
+            weights = fitted(
+                [case for name in SETS if name != left_out for case in data[name][part]], len(names), penalty
+            )
             print(f"{left_out}: {figures(data[left_out][part], weights)}", flush=True)
-        print(dict(zip(names, fitted([case for name in SETS for case in data[name][part]], len(names)), strict=True)))
+        weights = fitted([case for name in SETS for case in data[name][part]], len(names), penalty)
+        print(dict(zip(names, weights, strict=True)))
+        if names is SPELLING:
+            print(figures(alike_cases(), weights))
 
 
 if __name__ == "__main__":

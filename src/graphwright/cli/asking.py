@@ -142,12 +142,12 @@ def _show(state: State, index: Index, query: QueryOptions, passages: int) -> Non
     missing = [text for step in state.trace for text in step.notes if text.startswith(NO_VECTORS)]
     for text in dict.fromkeys(missing):
         note(f"note: {text}.")
-    if state.question.asked:
-        note(f"note: the question was read as: {state.question.text}")
     if query.as_json:
         print_json(state.to_dict(method=query.named or index.default_method, top_k=query.top_k))
     else:
         show_state(state, query.top_k or passages, explain=query.explain)
+    if state.question.asked:
+        note(f"note: the question was read as: {state.question.text}")
 
 
 def show_state(state: State, top_k: int, *, explain: bool = False) -> None:

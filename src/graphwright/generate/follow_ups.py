@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +21,12 @@ COMPLETE, DEPENDENT, SOCIAL = range(3)
 """Kinds of turns: a question that stands alone, one that needs the turns before it, and one that asks nothing."""
 _DEPENDENT_FROM, _SOCIAL_FROM = 0.7, 0.8
 """Probabilities from which on a question is rewritten, and a turn is not searched."""
+UNCLEAR_FROM = 0.7
+"""Probability of two meanings from which on a turn is asked back."""
 _PASSAGES = 3  # nearest by words
 _CHARACTERS = 1_000  # of a passage that are compared
 _MAX_NAMES = 3  # of earlier turns that are added to a question
+_MAX_CHOICES = 6  # names that a turn may mean
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Turn:
     """A turn of a user with what it may depend on.
 
     `topic`: the last question before it that stood alone, "" for none; `before`: the dependent turn between, if any;
-    `names`: of the turn before and its answer.
+    `names`: of the turn before, its answer, and the topic.
     """
 
     text: str
@@ -48,13 +50,14 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class FollowUpModel:
-    """Two logistic regressions: over the kinds of a turn, and over the questions that a dependent turn may mean.
+    """Logistic regressions: the kind of a turn, the question that a dependent turn means, and whether it may mean two.
 
-    `kinds: float32[features, 3]`, `ways: float32[features]`; the last feature of both is 1.
+    `kinds: float32[features, 3]`, `ways: float32[features]`, `unclear: float32[features]`; the last feature is 1.
     """
 
     kinds: Floats
     ways: Floats
+    unclear: Floats
 
     def probabilities(self, turn: Turn, snapshot: Snapshot) -> Floats:
         """Return the probability of each kind."""
@@ -75,6 +78,12 @@ class FollowUpModel:
         scores = way_features(turn, questions, snapshot) @ self.ways
         return questions[int(scores.argmax())]
 
+    def choices(self, turn: Turn, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return the two names that a dependent turn may equally mean, none if it is clear."""
+        names, features = choice_features(turn, snapshot)
+        unclear = len(names) > 1 and float(features @ self.unclear) >= np.log(UNCLEAR_FROM / (1 - UNCLEAR_FROM))
+        return names if unclear else ()
+
 
 def kind_of(probabilities: Floats) -> int:
     """Return the kind of a turn, given the probability of each."""
@@ -88,7 +97,7 @@ def follow_up_model() -> FollowUpModel:
     """Return the model of the package."""
     path = Path(__file__).parents[1] / "models" / "weights" / "follow-ups" / "model.npz"
     with np.load(path) as stored:
-        return FollowUpModel(stored["kinds"].astype(np.float32), stored["ways"].astype(np.float32))
+        return FollowUpModel(*(stored[name].astype(np.float32) for name in ("kinds", "ways", "unclear")))
 
 
 def names_in(text: str, snapshot: Snapshot) -> list[str]:
@@ -164,6 +173,37 @@ def way_features(turn: Turn, questions: Sequence[str], snapshot: Snapshot) -> Fl
     return np.array(rows, np.float32)
 
 
+def choice_features(turn: Turn, snapshot: Snapshot) -> tuple[tuple[str, ...], Floats]:
+    """Return the names of the turns before that a turn most probably means, and features of the choice between two.
+
+    Names that lead to the same passage are one choice; one name, or none, has no features. The features are the
+    agreement of the second choice, and the lead of the first, by: the cosine of the turn with the name and of the turn
+    alone with the passage, and the share of the turn's words in it; then the cosine of the names, whether the turn
+    before has only one of the names, and 1.
+    """
+    names = [name for name in dict.fromkeys(turn.names) if name.lower() not in turn.text.lower()][:_MAX_CHOICES]
+    near = [_nearest(f"{turn.text} ({name})", snapshot) for name in names]
+    texts = [text for nodes in near for text in _texts(nodes, snapshot)]
+    vectors = MiniLM().encode([turn.text, *names, *(f"{turn.text} ({name})" for name in names), *texts])
+    at, found = 1 + 2 * len(names), dict[int, tuple[float, ...]]()
+    for number, nodes in enumerate(near):
+        passages, own = vectors[at : at + len(nodes)], vectors[1 + len(names) + number]
+        at += len(nodes)
+        if len(nodes):
+            best = int((passages @ own).argmax())
+            cosines = float(passages[best] @ own), float(passages[best] @ vectors[0])
+            score = (*cosines, _coverage(turn.text, nodes[[best]], snapshot))
+            found[int(nodes[best])] = max(found.get(int(nodes[best]), (-np.inf,)), (sum(score), number, *score))
+    ranked = sorted(found.values(), reverse=True)[:2]
+    if len(ranked) < 2:
+        return tuple(names[int(number)] for _, number, *_ in ranked), np.zeros(0, np.float32)
+    (_, first, *one), (_, second, *two) = ranked
+    alike = float(vectors[1 + int(first)] @ vectors[1 + int(second)])
+    recent = [float(names[int(number)].lower() in turn.before.lower()) for number in (first, second)]
+    features = np.array([*two, *np.subtract(one, two), alike, abs(recent[0] - recent[1]), 1.0], np.float32)
+    return (names[int(first)], names[int(second)]), features
+
+
 def _best(cosines: Floats) -> float:
     return float(cosines.max(initial=0.0))
 
@@ -179,26 +219,25 @@ def _nearest(text: str, snapshot: Snapshot) -> Ints:
     return snapshot.words.nodes[best[scores[best] > 0]]
 
 
-def _rarity(text: str, snapshot: Snapshot) -> dict[str, tuple[float, Any]]:
-    """Return the weight of each word of a text, larger for rarer ones, and the rows that have it."""
-    count = max(len(snapshot.words.nodes), 1)
-    found = {word: snapshot.words.postings(word)[0] for word in words(text)}
-    return {word: (float(np.log1p(count / (len(rows) + 0.5))), rows) for word, rows in found.items()}
-
-
 def _known(text: str, snapshot: Snapshot) -> tuple[float, float]:
-    """Return the share of a text's words that the index has, by weight, and the largest weight of one that it has."""
-    weights = _rarity(text, snapshot)
-    total = sum(weight for weight, _ in weights.values())
-    has = [weight for weight, rows in weights.values() if len(rows)]
-    return (sum(has) / total if total else 0.0), max(has, default=0.0) / np.log1p(2.0 * len(snapshot.words.nodes) + 1)
+    """Return the share of a text's words that the index has, by idf, and the largest idf over that of a single row."""
+    weights = [(weight, len(rows)) for weight, rows in _weights(text, snapshot)]
+    total, most = sum(weight for weight, _ in weights), snapshot.words.rarity(1)
+    has = [weight for weight, rows in weights if rows]
+    return (sum(has) / total if total else 0.0), max(has, default=0.0) / (most or 1.0)
 
 
 def _coverage(text: str, nodes: Ints, snapshot: Snapshot) -> float:
-    """Return the share of a text's words that the first of some passages has, by weight."""
-    weights = _rarity(text, snapshot)
-    total = sum(weight for weight, _ in weights.values())
+    """Return the share of a text's words that the first of some passages has, by idf."""
+    weights = _weights(text, snapshot)
+    total = sum(weight for weight, _ in weights)
     if not len(nodes) or not total:
         return 0.0
     row = int(np.searchsorted(snapshot.words.nodes, nodes[0]))
-    return sum(weight for weight, rows in weights.values() if row in rows) / total
+    return sum(weight for weight, rows in weights if row in rows) / total
+
+
+def _weights(text: str, snapshot: Snapshot) -> list[tuple[float, Ints]]:
+    """Return for each word of a text its idf, that of a single row where none has it, and the rows that have it."""
+    found = [snapshot.words.postings(word)[0] for word in dict.fromkeys(words(text))]
+    return [(snapshot.words.rarity(max(len(rows), 1)), rows) for rows in found]

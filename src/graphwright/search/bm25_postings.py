@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,17 @@ class WordIndex(ChecksummedIndex):
             return np.empty(0, np.int32), np.empty(0, np.float32)
         part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
         return self.rows[part], self.weights[part]
+
+    @cached_property
+    def _alphabetic(self) -> dict[str, list[str]]:
+        return {}
+
+    def alphabetic(self, letter: str = "") -> list[str]:
+        """Return the words of letters only, those that begin with `letter`; they are read once."""
+        if letter not in self._alphabetic:
+            first, last = self.vocabulary.ends(letter, prefix=True) if letter else (0, len(self.vocabulary))
+            self._alphabetic[letter] = [word for word in self.vocabulary[first:last] if word.isalpha()]
+        return self._alphabetic[letter]
 
     def rarity(self, postings: int) -> float:
         """Return the idf of a term that so many rows have: ln(1 + (N - df + 1/2) / (df + 1/2)), 0 for none."""

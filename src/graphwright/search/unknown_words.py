@@ -23,13 +23,14 @@ from graphwright.text.words import fold_accents, terms, words
 
 SPELLING = (
     "constant", "distance", "similarity", "letters", "lead", "known", "first letter", "context", "rarity",
-    "pieces", "consonants", "strangest",
+    "pieces", "consonants", "strangest", "block",
 )  # fmt: skip
 """Features of a near word: edits; share of letters kept; logarithm of the letters; similarity over that of the next
 word; whether the encoder's vocabulary has the misspelt word; whether both begin alike; the greatest share of the other
 words of the question in a passage with the near word, by idf; the near word's idf over the largest possible; pieces
 of the encoder's vocabulary in the misspelt word, by letter; similarity of both without vowels and double letters; the
-least logarithm of the number of words in that vocabulary with three letters of the misspelt word."""
+least logarithm of the number of words in that vocabulary with three letters of the misspelt word; whether both differ
+in neighbouring letters, at least two and a consonant among them (see `_is_block`): two words, and not a slip."""
 
 INITIALS = ("constant", "letters", "count", "share", "context", "capitals", "chance")
 """Features of a phrase: number of initials; logarithm of its occurrences; their share among those of all phrases with
@@ -76,10 +77,7 @@ class Context:
 
         if len(word) < _MIN_LETTERS:
             return []
-        column, (first, last) = self.index.vocabulary, (0, len(self.index.vocabulary))
-        if len(column) > _MAX_WORDS:
-            first, last = column.ends(word[0], prefix=True)
-        choices = [other for other in column[first:last] if other.isalpha() and len(other) >= _MIN_LETTERS - 1]
+        choices = self.index.alphabetic(word[0] if len(self.index.vocabulary) > _MAX_WORDS else "")
         near = process.extract(
             word, choices, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=_NEAR + 1
         )
@@ -92,7 +90,10 @@ class Context:
             rarity = self.index.rarity(len(rows)) / self.index.rarity(1)
             bare = OSA.normalized_similarity(_consonants(word), _consonants(other))
             alike = word[0] == other[0], self.of(rows), rarity, pieces / len(word), bare, strangest
-            found.append(Meaning(other, (1.0, edits, similarity, math.log(len(word)), lead, pieces == 1, *alike)))
+            block = _is_block(word, other)
+            found.append(
+                Meaning(other, (1.0, edits, similarity, math.log(len(word)), lead, pieces == 1, *alike, block))
+            )
         return found
 
     def phrases(self, letters: str, texts: Sequence[str], rows: Sequence[int]) -> list[Meaning]:
@@ -119,6 +120,17 @@ class Context:
     def of(self, rows: Iterable[int]) -> float:
         """Return the largest share among rows."""
         return float(self.share[np.asarray(rows)].max(initial=0.0))
+
+
+def _is_block(word: str, other: str) -> bool:
+    """Return whether two words differ in neighbouring letters, at least two and a consonant among them."""
+    from rapidfuzz.distance import OSA, Postfix, Prefix
+
+    begin = Prefix.similarity(word, other)
+    end = Postfix.similarity(word[begin:], other[begin:])
+    parts = word[begin : len(word) - end], other[begin : len(other) - end]
+    edits = OSA.distance(word, other)
+    return 2 <= max(map(len, parts)) == edits and _consonants(parts[0]) != _consonants(parts[1])
 
 
 @cache

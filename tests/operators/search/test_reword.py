@@ -62,6 +62,29 @@ def test_reword_without_near_word_keeps_question(asked: str) -> None:
     assert reworded(asked) == asked
 
 
+@pytest.mark.parametrize(
+    ("asked", "known"),
+    [
+        ("hypotension", "hypertension"),
+        ("hyperthermia", "hypothermia"),
+        ("postoperative", "preoperative"),
+        ("unstable", "stable"),
+        ("prednisone", "prednisolone"),
+        ("vincristine", "vinblastine"),
+        ("clonazepam", "clonidine"),
+        ("upstream", "downstream"),
+        ("VX-12/C", "VX-12/B"),
+    ],
+)
+def test_reword_of_another_word_keeps_question(asked: str, known: str) -> None:
+    texts = [f"The page on {known} explains {known}.", *TEXTS[:3]]
+    graph = Graph.from_triples([(text, "r", "x") for text in texts])
+    nodes = [int(graph.ids(text)[0]) for text in texts]
+    index = WordIndex.of([texts[at] for at in np.argsort(nodes)], np.sort(nodes))
+    question = f"How is {asked} treated?"
+    assert Reword(index)(start(question, graph)).question.text == question
+
+
 def test_reword_keeps_original_and_notes_change() -> None:
     state = Reword(INDEX)(start("Who leads the platfrom team?", GRAPH), Run())
     assert state.question.original == "Who leads the platfrom team?" == state.to_dict()["question"]

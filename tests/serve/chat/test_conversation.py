@@ -11,6 +11,8 @@ DOCUMENTS = [
     {"id": "ida", "text": "Ida Pfeiffer was born in Vienna in 1797. She sailed round the world twice."},
     {"id": "linz", "text": "Linz lies on the Danube. Its bridge is closed in winter."},
     {"id": "shop", "text": "The shop opens at nine. On Sundays it is closed. Bread costs two euros."},
+    {"id": "kell", "text": "Kell has 12,000 inhabitants. Its mayor is Ruth Abel. There is a harbour in Kell."},
+    {"id": "vorm", "text": "Vorm has 45,000 inhabitants. Its mayor is Otto Lind. There is a castle in Vorm."},
     {
         "id": "laden",
         "text": "Das Museum öffnet um zehn Uhr. Im Winter schließt es um vier.",
@@ -64,6 +66,22 @@ def test_complete_question_is_left_alone(texts: list[str], snapshot: Snapshot) -
 def test_dependent_question_gets_what_was_asked_before(texts: list[str], named: str, snapshot: Snapshot) -> None:
     asked = conversation(*texts).standalone(snapshot)
     assert named in asked.question and texts[-1] in asked.question and not asked.reply
+
+
+TOWNS = ["How far is it from Kell to Vorm?", "From Kell to Vorm it is 30 kilometres. [1]"]
+
+
+@pytest.mark.parametrize("question", ["How many inhabitants does it have?", "Who is its mayor?"])
+def test_question_that_may_mean_two_things_is_asked_back(question: str, snapshot: Snapshot) -> None:
+    asked = conversation(*TOWNS, question).standalone(snapshot)
+    assert set(asked.choices) == {"Kell", "Vorm"} and asked.reply == f"Do you mean {' or '.join(asked.choices)}?"
+    again = conversation(*TOWNS, question, asked.reply, "Vorm").standalone(snapshot)
+    assert not again.reply and "Vorm" in again.question and question in again.question
+
+
+@pytest.mark.parametrize("question", ["Who is the mayor of Vorm?", "Who lives in the castle?"])
+def test_question_that_means_one_thing_is_not_asked_back(question: str, snapshot: Snapshot) -> None:
+    assert not conversation(*TOWNS, question).standalone(snapshot).reply
 
 
 @pytest.mark.parametrize("text", ["Thank you!", "Hi", "Danke schön", "Merci beaucoup", "Muchas gracias", "ok"])

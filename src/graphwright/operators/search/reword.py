@@ -19,7 +19,9 @@ from graphwright.text.scripts import UNSPACED
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import terms, words
 
-SPELLING_WEIGHTS = (-1.087, -0.2, -0.105, -0.207, 12.055, -2.808, 0.557, 1.474, -1.942, 1.093, 2.214, -0.188)
+SPELLING_WEIGHTS = (
+    -2.494, -0.962, -5.859, -0.407, 17.39, -3.262, 2.36, 1.343, -2.685, 4.501, 7.91, -0.337, -3.587
+)  # fmt: skip
 INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
 """Weights of the features of meanings, by scripts/fit_reword.py."""
 LIKELY = 0.7

@@ -179,4 +179,5 @@ def _usage(output: Mapping[str, Any]) -> dict[str, int]:
 def _extra_fields(output: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that OpenAI does not have: `citations`, and `graphwright` with facts about the answer."""
     names = ("question", "method", "found", "short", "verified", "unsupported", "dropped")
-    return {"citations": output["citations"], "graphwright": {name: output[name] for name in names}}
+    own = {name: output[name] for name in names} | {"choices": output.get("choices", [])}
+    return {"citations": output["citations"], "graphwright": own}

@@ -33,10 +33,15 @@ class Message:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that stands alone. `reply`: what is said in place of an answer, if nothing can be searched."""
+    """A question that stands alone.
+
+    `reply`: what is said in place of an answer, if nothing can be searched. `choices`: the names that the question may
+    mean, of which the reply asks for one.
+    """
 
     question: str
     reply: str = ""
+    choices: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
 
@@ -61,7 +66,8 @@ class Conversation:
         """Rewrite the question to stand alone.
 
         A fitted model tells whether it asks something of the documents, and whether it needs the turns before it. A
-        question that needs them is rewritten by the language model, or by the fitted one without it, or if it fails.
+        question that needs them is rewritten by the language model, or by the fitted one without it, or if it fails;
+        where that finds that it may mean two things of the turns before, the reply asks which.
         """
         model, turn = follow_up_model(), self._turn(snapshot)
         kind = model.kind(turn, snapshot)
@@ -72,6 +78,8 @@ class Conversation:
         run = Run(cancel=cancel)
         rewritten = None if llm is None else self._rewritten(llm, run)
         if rewritten is None and kind == DEPENDENT:
+            if choices := model.choices(turn, snapshot):
+                return Asked(self.question, f"Do you mean {' or '.join(choices)}?", choices, run.usage)
             rewritten = model.resolved(turn, snapshot)
         return Asked(rewritten or self.question, usage=run.usage)
 
@@ -87,7 +95,7 @@ class Conversation:
             topic, before = (topic, text) if kind == DEPENDENT and topic else (text, "")
             # Names of an answer count only if it has citations; otherwise they may be of unrelated entities.
             answer = next((m.text for m in following if m.role == "assistant" and _MARKER.search(m.text)), "")
-        names = [name for text in (before or topic, answer) for name in names_in(_plain(text), snapshot)]
+        names = [name for text in (before, answer, topic) for name in names_in(_plain(text), snapshot)]
         return Turn(self.question, topic, before, tuple(dict.fromkeys(names)))
 
     def _rewritten(self, llm: LLM, run: Run) -> str | None:

@@ -98,7 +98,8 @@ class _ChatQuestion:
             total = dict(output["usage"])
             for tokens in ("prompt_tokens", "completion_tokens"):
                 total[tokens] += getattr(usage, tokens)
-            return with_addresses({**output, "usage": total}, self.base, self.name, graph)
+            output = {**output, "usage": total, "choices": list(asked.choices)}
+            return with_addresses(output, self.base, self.name, graph)
 
         def forward(event: Event) -> None:
             if send is not None:
