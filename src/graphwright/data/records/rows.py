@@ -105,16 +105,11 @@ def _whole(value: Any, name: str, options: ReadOptions, path: Path) -> Document 
     if part is None or not part.text:
         return None
     fields = value if isinstance(value, dict) else {}
+    title = part.title or _title(fields, _SENTENCE_TITLE_FIELDS) or stem
     return Document(
-        id=name,
-        text=part.text,
-        title=part.title or _title(fields, _SENTENCE_TITLE_FIELDS) or stem,
-        metadata=_metadata(fields),
-        file=True,
-        headings=part.headings,
-        places=part.places,
+        name, part.text, title, _metadata(fields), file=True, headings=part.headings, places=part.places,
         records=part.records,
-    )
+    )  # fmt: skip
 
 
 def _holds_rows(value: Object, names: Sequence[str]) -> bool:
