@@ -12,8 +12,9 @@ from graphwright.data.records.record import Record
 from graphwright.data.records.table import Head
 
 _WINDOW = 400  # characters beside a table in which its caption stands
-_NUMBER = r"(?:[A-Z]?\.?\d{1,4}(?:[.–-]\d{1,4})*[a-z]?|[IVXLC]{1,7})"
-_BETWEEN = r"(?:[ \xa0]?[.:–—|：．。][ \xa0]*\n{0,2}|\n{1,2}|[ \xa0\u3000]+(?=[^\Wa-z]))"
+_MIN_LABEL = 3  # Latin letters of a label without a sign after its number
+_NUMBER = r"(?:[A-Z]?\.?\d{1,3}(?:[.–-]\d{1,3})*[a-z]?|[IVXLC]{1,7})(?!\d)"
+_BETWEEN = r"(?:[ \xa0]?[.:–—|：．。][ \xa0]*\n{0,2}|\n{1,2}|(?P<space>[ \xa0\u3000]+)(?=[^\Wa-z]))"
 _NUMBERED = rf"(?P<label>[^\W\d_]{{1,15}})\.?[ \xa0]?{_NUMBER}{_BETWEEN}"
 _CAPTION = re.compile(  # Table 4: Rivers; "Table 4" and "Rivers" in the next line; 表4 河川
     rf"{_NUMBERED}(?P<title>[^\W_](?:(?!\n\n)[^|]){{0,300}}?)[.:]?(?=\n\n|\Z)"
@@ -138,14 +139,21 @@ def _caption(part: str, at: int, start: int, declared: Mapping[int, tuple[int, s
         match = _CAPTION.fullmatch(title)
         return Caption(match["label"] if match else "", _unnumbered(title), start), at + end - start
     match = _CAPTION.match(part, at)
-    return (Caption(match["label"], _unnumbered(match[0]), start), match.end()) if match else None
+    if match is None or (match["space"] and _is_sentence(match)):
+        return None
+    return Caption(match["label"], " ".join(match["title"].split()), start), match.end()
+
+
+def _is_sentence(match: re.Match[str]) -> bool:
+    """Return whether a text that begins with a word and a number is a sentence: "In 20 towns …"."""
+    return match[0][-1] in ".:;!?" or (match["label"].isascii() and len(match["label"]) < _MIN_LABEL)
 
 
 def _unnumbered(caption: str) -> str:
     """Return a caption in one line, without its number.
 
-    >>> _unnumbered("Tabelle 4.1: Löhne der Bäcker."), _unnumbered("Rivers")
-    ('Löhne der Bäcker', 'Rivers')
+    >>> _unnumbered("Tabelle 4.1: Löhne der Bäcker."), _unnumbered("Budget 2026 Graz")
+    ('Löhne der Bäcker', 'Budget 2026 Graz')
     """
     match = _CAPTION.fullmatch(caption)
-    return " ".join((match["title"] if match else caption).split())
+    return " ".join((match["title"] if match and not match["space"] else caption).split())
