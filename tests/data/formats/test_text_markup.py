@@ -127,11 +127,14 @@ GRID = """Table 1: Output of the plants
                 dark
    ===== ====== ======
 
+   See \\*there*.
+
 .. csv-table:: Staff
    :header: "Name", "Role"
    :delim: ;
 
-   Ida; "potter; glazer"
+   Ida; "potter;
+   glazer"
 
 .. csv-table:: Elsewhere
    :file: staff.csv
@@ -146,7 +149,7 @@ def test_restructured_text_tables_are_records_named_by_their_captions() -> None:
         ("Colours", [("Inputs / A", "red"), ("Inputs / B", "blue"), ("Output / C", "violet dark")]),
         ("Staff", [("Name", "Ida"), ("Role", "potter; glazer")]),
     ]
-    assert document.text.endswith("Elsewhere")
+    assert "\n\n   See *there*.\n\n" in document.text and document.text.endswith("Elsewhere")
 
 
 def test_restructured_text_marks_are_removed() -> None:

@@ -186,7 +186,7 @@ class _Rows:
         if record.get("question") and not record.keys().isdisjoint(_OF_QUESTIONS):
             return "questions to evaluate on, not documents"
         if not record.keys().isdisjoint(_OF_EXTRACTIONS):
-            return "extractions, not documents; 'graphwright index --openie' reads them"
+            return "extractions, not documents; 'graphwright evaluate --extraction openie' reads them"
         return self._sentence(number, record, tuple(record))
 
     def _of_columns(self, number: int, record: dict[str, Any]) -> Document | str:
