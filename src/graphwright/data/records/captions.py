@@ -93,8 +93,8 @@ class TableTypes:
 def _captions(text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int, tuple[int, str]]) -> list[str]:
     """Return the caption of each table, "" for none.
 
-    One between two tables belongs to the second, unless more tables have one if captions stand below. Lines with the
-    same word and a number, most of which stand elsewhere, are none.
+    One between two tables belongs to the second, unless more tables have one, or more have one with the same word, if
+    captions stand below. Lines with the same word and a number, most of which stand elsewhere, are none.
     """
     above = [_above(text, start, declared) for start, _ in spans]
     below = [_below(text, end, declared) for _, end in spans]
@@ -111,8 +111,13 @@ def _captions(text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int
     if_above = [upper or (None if both else lower) for upper, lower, both in zip(above, below, shared, strict=True)]
     before = [False, *shared]
     if_below = [lower or (None if both else upper) for upper, lower, both in zip(above, below, before, strict=False)]
-    chosen = if_below if sum(map(bool, if_below)) > sum(map(bool, if_above)) else if_above
-    return [caption.title if caption else "" for caption in chosen]
+    return [caption.title if caption else "" for caption in max(if_above, if_below, key=_named)]
+
+
+def _named(captions: Sequence[Caption | None]) -> tuple[int, int]:
+    """Return how many tables have a caption, and how many one with the most frequent word before its number."""
+    labels = Counter(caption.label for caption in captions if caption)
+    return labels.total(), max(labels.values(), default=0)
 
 
 def _above(text: str, start: int, declared: Mapping[int, tuple[int, str]]) -> Caption | None:
