@@ -80,7 +80,7 @@ class _Reader:
                     self._line(line, indent)
 
     def _table(self, table: Table, title: str = "") -> None:
-        rows = (row._replace(cells=[_inline(text, self.links) for text in row.cells]) for row in table.rows)
+        rows = (row._replace(cells=[_inline(text, self.links).strip() for text in row.cells]) for row in table.rows)
         self.builder.table(replace(table, rows=rows, title=title))
 
     def _table_directive(self, match: re.Match[str], indent: int, number: int) -> int:
