@@ -273,7 +273,10 @@ def _first_number(node: LexborNode) -> tuple[int, str]:
 
 
 def _is_caption(node: LexborNode) -> bool:
-    return node.tag == "figcaption" or "caption" in (node.attributes.get("class") or "").lower().split()
+    tag = node.tag or ""
+    return tag == "figcaption" or (
+        tag in _PARAGRAPH and "caption" in (node.attributes.get("class") or "").lower().split()
+    )
 
 
 def _hidden(node: LexborNode) -> bool:
