@@ -24,11 +24,12 @@ _LINE = re.compile(r"^\S", re.MULTILINE)
 
 
 class Caption(NamedTuple):
-    """A caption: the word before its number, "" for none, its title, and where it begins in the text."""
+    """A caption: the word before its number, "" for none, its title without both, all of it, and where it begins."""
 
     label: str
     title: str
-    start: int
+    text: str
+    start: int = 0
 
 
 class _Row(NamedTuple):
@@ -78,20 +79,25 @@ class TableTypes:
 
     def typed(self, text: str, records: Sequence[Record]) -> tuple[Record, ...]:
         """Return the records of a text with the types of those of tables."""
-        tables = [list(rows) for _, rows in groupby(self._rows, key=lambda row: row.table)]
+        tables = [list(rows) for _, rows in groupby(self._rows, key=lambda row: (row.table, row.title))]
         spans = [(records[rows[0].record].start, records[rows[-1].record].end) for rows in tables if not rows[0].title]
+        beside = iter(_captions(text, spans, self.declared))
+        named = [_of_title(rows[0].title) if rows[0].title else next(beside) for rows in tables]
+        titles = Counter(title for title, _ in {(name.title, name.text) for name in named if name})
         typed = list(records)
-        captions = iter(_captions(text, spans, self.declared))
-        for rows in tables:
-            caption = _unnumbered(rows[0].title) or next(captions)
+        for rows, name in zip(tables, named, strict=True):
+            # "Week 12: Shifts" and "Week 13: Shifts" are two names.
+            title = "" if name is None else name.title if titles[name.title] == 1 else name.text
             for row in rows:
-                name = self.of(row.head, _unnumbered(row.title) or caption or row.heading)
-                typed[row.record] = typed[row.record]._replace(type=name)
+                kind = self.of(row.head, title or row.heading)
+                typed[row.record] = typed[row.record]._replace(type=kind)
         return tuple(typed)
 
 
-def _captions(text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int, tuple[int, str]]) -> list[str]:
-    """Return the caption of each table, "" for none.
+def _captions(
+    text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int, tuple[int, str]]
+) -> list[Caption | None]:
+    """Return the caption of each table, None for none.
 
     One between two tables belongs to the second, unless more tables have one, or more have one with the same word, if
     captions stand below. Lines with the same word and a number, most of which stand elsewhere, are none.
@@ -111,7 +117,7 @@ def _captions(text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int
     if_above = [upper or (None if both else lower) for upper, lower, both in zip(above, below, shared, strict=True)]
     before = [False, *shared]
     if_below = [lower or (None if both else upper) for upper, lower, both in zip(above, below, before, strict=False)]
-    return [caption.title if caption else "" for caption in max(if_above, if_below, key=_named)]
+    return max(if_above, if_below, key=_named)
 
 
 def _named(captions: Sequence[Caption | None]) -> tuple[int, int]:
@@ -141,12 +147,11 @@ def _caption(part: str, at: int, start: int, declared: Mapping[int, tuple[int, s
     """Return the caption that begins at a character of a part, `start` of the text, and its end in the part."""
     if start in declared:
         end, title = declared[start]
-        match = _CAPTION.fullmatch(title)
-        return Caption(match["label"] if match else "", _unnumbered(title), start), at + end - start
+        return _of_title(title)._replace(start=start), at + end - start
     match = _CAPTION.match(part, at)
     if match is None or (match["space"] and _is_sentence(match)):
         return None
-    return Caption(match["label"], " ".join(match["title"].split()), start), match.end()
+    return Caption(match["label"], *(" ".join(part.split()) for part in (match["title"], match[0])), start), match.end()
 
 
 def _is_sentence(match: re.Match[str]) -> bool:
@@ -154,11 +159,13 @@ def _is_sentence(match: re.Match[str]) -> bool:
     return match[0][-1] in ".:;!?" or (match["label"].isascii() and len(match["label"]) < _MIN_LABEL)
 
 
-def _unnumbered(caption: str) -> str:
-    """Return a caption in one line, without its number.
+def _of_title(title: str) -> Caption:
+    """Return the title of a table as a caption.
 
-    >>> _unnumbered("Tabelle 4.1: Löhne der Bäcker."), _unnumbered("Budget 2026 Graz")
-    ('Löhne der Bäcker', 'Budget 2026 Graz')
+    >>> _of_title("Tabelle 4.1: Löhne der Bäcker.")[:2], _of_title("Budget 2026 Graz")[:2]
+    (('Tabelle', 'Löhne der Bäcker'), ('', 'Budget 2026 Graz'))
     """
-    match = _CAPTION.fullmatch(caption)
-    return " ".join((match["title"] if match and not match["space"] else caption).split())
+    match, text = _CAPTION.fullmatch(title), " ".join(title.split())
+    if match is None or match["space"]:
+        return Caption("", text, text)
+    return Caption(match["label"], " ".join(match["title"].split()), text)
