@@ -151,7 +151,8 @@ def _caption(part: str, at: int, start: int, declared: Mapping[int, tuple[int, s
     match = _CAPTION.match(part, at)
     if match is None or (match["space"] and _is_sentence(match)):
         return None
-    return Caption(match["label"], *(" ".join(part.split()) for part in (match["title"], match[0])), start), match.end()
+    title, whole = (" ".join(text.split()) for text in (match["title"], match[0]))
+    return Caption(match["label"], title, whole, start), match.end()
 
 
 def _is_sentence(match: re.Match[str]) -> bool:
