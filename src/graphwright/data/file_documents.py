@@ -128,7 +128,7 @@ def with_records(document: Document) -> Document:
     others = tuple(record for record in records if record.type != DOCUMENT)
     types = {record.type for record in others}
     if not types & {MAIL, MESSAGE} and (document.places is None or document.places.kind != "line"):
-        numbered: Sequence[Record] = message_records(document.text, document.id)
+        numbered: Sequence[Record] = message_records(document.text, document.id, others)
         if not numbered:
             numbered, headings = clause_records(document.text, headings)
         elif document.places is None:

@@ -182,3 +182,11 @@ def test_read_documents_word_document_with_an_agenda_has_no_messages(tmp_path: P
     for line in ("09:00 Welcome: the mayor", "09:30 Lecture: rivers", "Note: it is cold.", "Break", "10:00 End: all"):
         document.add_paragraph(line)
     assert turns(read(tmp_path, "a.docx", written(document))) == []
+
+
+def test_read_documents_rows_of_tables_are_no_messages(tmp_path: Path) -> None:
+    rows = "".join(f"| {pump} | It is {pump}. |\n" for pump in ("P1", "P2", "P3"))
+    tables = "".join(f"| {name} | Text |\n|---|---|\n{rows}\n" for name in ("Pump", "Valve"))
+    text = read(tmp_path, "a.md", f"{tables}Host: Is it on?\n\nIda: It is.\n\nHost: Good.\n\nIda: Yes.\n")
+    assert [turn[0] for turn in turns(text)] == ["Host", "Ida", "Host", "Ida"]
+    assert turns(read(tmp_path, "b.md", tables)) == []

@@ -56,6 +56,7 @@ def test_docx_notes_follow_their_paragraph() -> None:
     paragraph = "<w:p><w:r><w:t>Or Murau.</w:t></w:r></w:p>"
     note = f'<w:footnotes {namespace}><w:footnote w:id="2">{paragraph}</w:footnote></w:footnotes>'
     data = edited(written(report()), "<w:t>An int", '<w:footnoteReference w:id="2"/><w:t>An int', "word/document.xml")
+    data = edited(data, "<w:t>464 km", '<w:footnoteReference w:id="2"/><w:t>464 km', "word/document.xml")
     kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
     relation = f'<Relationship Id="rId99" Type="{kind}" Target="footnotes.xml"/></Relationships>'
     data = edited(data, "</Relationships>", relation, "word/_rels/document.xml.rels")
@@ -65,7 +66,9 @@ def test_docx_notes_follow_their_paragraph() -> None:
     file = io.BytesIO(data)
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("word/footnotes.xml", note)
-    assert "An introduction.\n\nNote: Or Murau.\n\nThe Mur" in extracted("a.docx", file.getvalue()).text
+    text = extracted("a.docx", file.getvalue()).text
+    assert "¹An introduction.\n\nNote 1: Or Murau.\n\nThe Mur" in text and "Length: 464 km" in text
+    assert "\n\nNote 2: Or Murau." in text
 
 
 def test_docx_with_macros_is_read() -> None:

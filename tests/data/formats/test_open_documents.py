@@ -48,7 +48,8 @@ CONTENT = """<o:document-content xmlns:o="urn:o" xmlns:text="urn:t" xmlns:table=
 <text:list-item><text:p>Graz</text:p></text:list-item>
 <text:list-item><text:p>Leoben</text:p></text:list-item></text:list><table:table><table:table-row><table:table-cell>
 <text:p>River</text:p></table:table-cell><table:table-cell><text:p>km</text:p></table:table-cell></table:table-row>
-<table:table-row><table:table-cell><text:p>Mur</text:p></table:table-cell><table:table-cell><text:p>464</text:p>
+<table:table-row><table:table-cell><text:p>Mur</text:p></table:table-cell><table:table-cell><text:p>464<text:note>
+<text:note-citation>2</text:note-citation><text:note-body><text:p>By air.</text:p></text:note-body></text:note></text:p>
 </table:table-cell></table:table-row></table:table><text:h text:outline-level="2">Source</text:h></o:text></o:body>
 </o:document-content>"""
 
@@ -57,7 +58,8 @@ def test_odt_headings_lists_tables_and_notes_are_read() -> None:
     files = {"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": CONTENT.encode()}
     odt = extracted("a.odt", zipped(files))
     assert odt.text == (
-        "The Mur\n\nIt is very long.\n\nNote: 464 km.\n\n- Graz\n- Leoben\n\nRiver: Mur; km: 464.\n\nSource"
+        "The Mur\n\nIt is very long.¹\n\nNote 1: 464 km.\n\n- Graz\n- Leoben\n\nRiver: Mur; km: 464.\n\n"
+        "Note 2: By air.\n\nSource"
     )
     assert [(h.level, h.title) for h in odt.headings] == [(1, "The Mur"), (2, "Source")]
 

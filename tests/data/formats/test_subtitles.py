@@ -110,29 +110,3 @@ def test_subtitles_records_lie_in_text(lines: list[str]) -> None:
         return
     assert all(record.fields[-1].text == part.text[slice(*record.fields[-1][2:])] for record in part.records)
     assert "-->" not in part.text.replace("--> 3", "")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.lrc", "[ti:River]\n[00:12.00]The river runs.\n[01:07.20]<01:07.20>It <01:08.00>sleeps.\n"),
-        (
-            "a.ttml",
-            '<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="12s" end="00:00:14.000">The river<br/>runs.</p>'
-            '<p begin="00:01:07.200" end="00:01:09"><span>It</span> sleeps.</p></div></body></tt>',
-        ),
-    ],
-)
-def test_read_documents_lines_of_songs_and_ttml_have_times(tmp_path: Path, name: str, content: str) -> None:
-    part = document(tmp_path, name, content)
-    said = [{field.name: field.text for field in record.fields} for record in part.records if record.type == "message"]
-    assert said == [{"time": "00:00:12", "text": "The river runs."}, {"time": "00:01:07", "text": "It sleeps."}]
-
-
-def test_read_documents_ttml_agents_are_speakers(tmp_path: Path) -> None:
-    source = (
-        '<tt xmlns="http://www.w3.org/ns/ttml" xmlns:m="http://www.w3.org/ns/ttml#metadata"><head><metadata>'
-        '<m:agent xml:id="a" type="person"><m:name>Ann</m:name></m:agent></metadata></head><body><div>'
-        '<p begin="1s" end="2s" m:agent="a">It is &lt;late&gt;.</p></div></body></tt>'
-    )
-    assert document(tmp_path, "a.dfxp", source).text == "Ann (00:00:01): It is <late>."

@@ -127,11 +127,14 @@ GRID = """Table 1: Output of the plants
                 dark
    ===== ====== ======
 
+   See \\*there*.
+
 .. csv-table:: Staff
    :header: "Name", "Role"
    :delim: ;
 
-   Ida; "potter; glazer"
+   Ida; "potter;
+   glazer"
 
 .. csv-table:: Elsewhere
    :file: staff.csv
@@ -146,7 +149,7 @@ def test_restructured_text_tables_are_records_named_by_their_captions() -> None:
         ("Colours", [("Inputs / A", "red"), ("Inputs / B", "blue"), ("Output / C", "violet dark")]),
         ("Staff", [("Name", "Ida"), ("Role", "potter; glazer")]),
     ]
-    assert document.text.endswith("Elsewhere")
+    assert "\n\n   See *there*.\n\n" in document.text and document.text.endswith("Elsewhere")
 
 
 def test_restructured_text_marks_are_removed() -> None:
@@ -251,6 +254,18 @@ PIECES = [
     ":f: y",
     "\n",
     "def f():",
+    "+--+--+",
+    "+==+--+",
+    "| a|  |",
+    "== ==",
+    "-- --",
+    ".. csv-table:: t",
+    ".. list-table:: t",
+    "   * - a",
+    "     - b",
+    "| a | b |\n|---|---|\n| c | d |",
+    "Table 1: a",
+    "[^1]: a",
 ]
 
 
@@ -263,7 +278,24 @@ def test_text_formats_headings_lie_in_text(pieces: list[str], name: str) -> None
 
 @pytest.mark.parametrize("name", ["a.rst", "a.adoc", "a.py", "a.c", "a.java", "a.js"])
 @pytest.mark.parametrize(
-    "unit", ["`", "[", "<<", "*a ", "|", "x(", "a b ", ":a:`", "static ", "=\n", "a\n-\n", "http://x"]
+    "unit",
+    [
+        "`",
+        "[",
+        "<<",
+        "*a ",
+        "|",
+        "x(",
+        "a b ",
+        ":a:`",
+        "static ",
+        "=\n",
+        "a\n-\n",
+        "http://x",
+        "+-+\n",
+        "+-+-+\n| a |\n",
+        "= =\na\n",
+    ],
 )
 def test_text_formats_hostile_lines_take_linear_time(name: str, unit: str) -> None:
     assert extracted(name, unit * 30_000) is not None  # a quadratic reader takes minutes

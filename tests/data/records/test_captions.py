@@ -21,7 +21,10 @@ def types(name: str, content: str | bytes) -> list[str]:
         ("表 3 河川の長さ\n\n{0}\n表4：湖沼の面積\n\n{0}", ["河川の長さ", "湖沼の面積"]),
         ("# R\n\nStep 1: look\n\n{0}\nStep 2: buy\n\nStep 3: go\n", ["R"]),
         ("# R\n\n{0}\n: Rivers {{#tbl-r}}\n\n[Brooks]\n\n{0}", ["Rivers", "Brooks"]),
+        ("# R\n\n{0}\nTab. 1: Rivers\n\nText.\n\nFig. 1: Map\n\n{0}\nTab. 2: Brooks\n", ["Rivers", "Brooks"]),
+        ("Week 12: Shifts\n\n{0}\nWeek 13: Shifts\n\n{0}", ["Week 12: Shifts", "Week 13: Shifts"]),
         ("# R\n\nTable 3 shows the rivers.\n\n{0}", ["R"]),
+        ("# R\n\nOn 5 May Graz had these:\n\n{0}\nIn 2020 Graz had more\n\n{0}", ["R", "R"]),
         ("# R\n\n{0}", ["R"]),
     ],
 )

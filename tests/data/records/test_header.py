@@ -71,3 +71,11 @@ def test_are_pairs_values_of_several_kinds_are_those_of_a_form(lines: list[str],
 def test_may_name_columns_needs_different_short_texts() -> None:
     assert may_name_columns(CellRow(0, ["", "Graz", "Linz"]))
     assert not may_name_columns(CellRow(0, ["a", "A"])) and not may_name_columns(CellRow(0, ["a", "b" * 101]))
+
+
+def test_header_depth_row_that_divides_a_declared_merged_name_is_header() -> None:
+    rows = [CellRow(0, ["", "Price", "Price"], left=frozenset({2})), CellRow(1, ["Boat", "Day", "Week"])]
+    values = [CellRow(2, ["Kayak", "20 euros", "90 euros"]), CellRow(3, ["Canoe", "30 euros", "120 euros"])]
+    texts = [CellRow(2, ["Ida", "Graz", "Ring"]), CellRow(3, ["Bo", "Linz", "Gasse"])]
+    assert header_depth([*rows, *values], lambda row: True, 1) == 2
+    assert header_depth([*rows, *texts], lambda row: True, 1) == 1

@@ -171,15 +171,16 @@ def _parts(lines: Sequence[str], form: _Form, day: str) -> Iterator[_Lines]:
     yield ended(len(lines))
 
 
-def message_records(text: str, name: str) -> tuple[Record, ...]:
+def message_records(text: str, name: str, others: Sequence[Record] = ()) -> tuple[Record, ...]:
     """Return the turns of a document of another format, such as Word or PDF, that is a chat or transcript as records.
 
-    Someone speaks more than once. `name`: of the file, which may have a date.
+    Someone speaks more than once. `name`: of the file, which may have a date. `others`: records that are no turns.
 
     >>> text = "Interview\\n\\n[09:12] Ida: It is high.\\n\\n[09:13] Bo: Yes.\\n\\n[09:15] Ida: Good."
     >>> [[field[:2] for field in record.fields] for record in message_records(text, "2024-05-01.docx")][1]
     [('speaker', 'Bo'), ('time', '2024-05-01 09:13'), ('text', 'Yes.')]
     """
+    text = _without(text, others)
     lines = text.split("\n")
     form = _form_of(lines)
     day = name_parts(name).date
@@ -189,6 +190,17 @@ def message_records(text: str, name: str) -> tuple[Record, ...]:
         return ()
     starts = [*accumulate((len(line) + 1 for line in lines), initial=0)]
     return tuple(_record(part, text, starts[part.first], starts[part.end] - 1) for part in turns)
+
+
+def _without(text: str, records: Sequence[Record]) -> str:
+    """Return a text of the same length with blanks in the place of records."""
+    parts, at = list[str](), 0
+    for record in sorted(records, key=lambda record: record.start):
+        if record.end > at:
+            start = max(record.start, at)
+            parts += text[at:start], " " * (record.end - start)
+            at = record.end
+    return "".join((*parts, text[at:]))
 
 
 def _record(part: _Lines, text: str, start: int, end: int) -> Record:

@@ -112,6 +112,8 @@ class _Document:
         self.notes: dict[tuple[str, str], str] = {}
         self.captions: set[str] = set()  # styles
         self.title = ""
+        self.noted = 0  # notes so far
+        self.in_table: list[tuple[str, str]] = []  # references
         # Word records the page breaks of its last layout; other programs do not.
         self.has_pages = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
@@ -147,12 +149,16 @@ class _Document:
             for _ in range(leading):
                 self.builder.place()
         self._add(node, text)
-        for reference in references:
-            if note := self.notes.get(reference):
-                self.builder.line(f"Note: {note}")
+        self._write_notes(references)
         if self.has_pages:
             for _ in range(breaks - leading):
                 self.builder.place()
+
+    def _write_notes(self, references: list[tuple[str, str]]) -> None:
+        """Add the notes that a paragraph or a table refers to."""
+        for number, reference in enumerate(references, start=self.noted + 1):
+            self.builder.line(f"Note {number}: {self.notes[reference]}")
+        self.noted += len(references)
 
     def _add(self, node: Any, text: str) -> None:
         """Add a paragraph as a heading, an item of a list or a block."""
@@ -181,6 +187,8 @@ class _Document:
         marked = [row.find(f"{W}trPr/{W}tblHeader") is not None for row in rows]
         header = marked.index(False) if True in marked[:1] and False in marked else None
         self.builder.table(Table(spread(map(self._cells, rows)), header))
+        self._write_notes(self.in_table)
+        self.in_table = []
         if self.has_pages:
             for _ in range(breaks):
                 self.builder.place()
@@ -190,7 +198,7 @@ class _Document:
         skipped = value_of(row.find(f"{W}trPr/{W}gridBefore"))
         cells = [Cell("", min(int(skipped), MAX_SPAN))] if skipped.isdigit() and int(skipped) else []
         for cell in row.iterchildren(f"{W}tc"):
-            text = " ".join(self._text(paragraph, [])[0] for paragraph in _paragraphs(cell))
+            text = " ".join(self._text(paragraph, self.in_table, "")[0] for paragraph in _paragraphs(cell))
             span, merge = value_of(cell.find(f"{W}tcPr/{W}gridSpan")), cell.find(f"{W}tcPr/{W}vMerge")
             runs = [run for run in cell.iter(f"{W}r") if any((t.text or "").strip() for t in run.iter(f"{W}t"))]
             bold = bool(runs) and all(_is_on(run.find(f"{W}rPr/{W}b")) for run in runs)
@@ -204,8 +212,11 @@ class _Document:
         position = value_of(node.getparent().find(f"{W}rPr/{W}vertAlign"))
         return raised(before, node.text or "") if position == "superscript" else node.text or ""
 
-    def _text(self, paragraph: Any, references: list[tuple[str, str]]) -> tuple[str, int, int]:
-        """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text."""
+    def _text(self, paragraph: Any, references: list[tuple[str, str]], mark: str = "{}") -> tuple[str, int, int]:
+        """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text.
+
+        `mark`: the form of the mark of a note, whose reference is appended to `references`.
+        """
         parts: list[str] = []
         breaks = leading = 0
         has_text = False
@@ -224,7 +235,11 @@ class _Document:
                 breaks += 1
                 leading += not has_text
             elif tag in (f"{W}footnoteReference", f"{W}endnoteReference"):
-                references.append((tag[len(W) :].removesuffix("Reference"), node.get(f"{W}id", "")))
+                reference = tag[len(W) :].removesuffix("Reference"), node.get(f"{W}id", "")
+                if self.notes.get(reference):
+                    references.append(reference)
+                    number = mark.format(self.noted + len(references))
+                    parts.append(raised("".join(parts[-2:]), number) if number else "")
         return "".join(parts), breaks, leading
 
 

@@ -188,13 +188,6 @@ class TextBuilder:
         """Add a paragraph, with an empty line on both sides, unless it is blank; return where it begins."""
         return self._add(text, 2, 2)
 
-    def lines(self, lines: Iterable[str]) -> None:
-        """Add lines as one paragraph, such as the rows of a table."""
-        self.blank()
-        for line in lines:
-            self.line(line)
-        self.blank()
-
     def table(self, table: Table) -> None:
         """Add the rows of a table as sentences and records."""
         self.begin_table()

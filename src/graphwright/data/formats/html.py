@@ -31,10 +31,6 @@ _OUTSIDE = words_in(
 )
 _MAIN = 'main, [role="main"], article, #content, #mw-content-text, .rst-content'
 _MIN_MAIN = 0.4  # share of a page's text above which one element is its main content
-_STEPS = re.compile(
-    r"(?:\b(?:next|previous|prev|up|home|top|back|index|contents|modules|to|the)\b|[^\w\n])+", re.IGNORECASE
-)
-_MAX_STEPS = 80  # characters of a line of such links
 _INVISIBLE = words_in(
     "head script style noscript template nav svg math iframe object canvas audio video select button dialog"
 )
@@ -76,9 +72,9 @@ def html_text(page: str) -> Extracted:
 
     The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body.
     Block elements become paragraphs, separated by an empty line; list items, with their marks, and table rows become
-    lines, those of data with the names of their columns. Scripts, styles, menus, lines of links such as "next |
-    previous", buttons and hidden elements are left out; entities are decoded. The title is `<title>`, else the first
-    `<h1>`, else empty. Link targets are as written, from the content.
+    lines, those of data with the names of their columns. Scripts, styles, menus, buttons and hidden elements are left
+    out; entities are decoded. The title is `<title>`, else the first `<h1>`, else empty. Link targets are as written,
+    from the content.
 
     >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
     >>> page.title, page.text, page.links
@@ -127,8 +123,6 @@ class _Page:
         self.verbatim = 0  # open <pre> elements
         self.headings: list[Heading] = []
         self.size = 0  # characters of the parts
-        self.before = 0  # links before the line breaks that are due
-        self.line = (0, 0)  # parts and links before the current line
         self.heading: tuple[int, int] | None = None  # where the open heading begins, and its first part
         self.in_heading = False
         self.lists: list[tuple[int, str]] = []  # the next number of each open list, and the form of its numbers
@@ -174,7 +168,6 @@ class _Page:
 
     def _write_table(self, table: Table) -> None:
         heading = self.headings[-1].title if self.headings else ""
-        self.before = len(self.links)
         self.types.begin()
         for item in chain([Note(0, [table.title])], table.items()):
             if isinstance(item, Note):
@@ -226,8 +219,6 @@ class _Page:
         self.mark = "  " * (len(self.lists) - 1) + label
 
     def _break(self, tag: str) -> None:
-        if not self.due:
-            self.before = len(self.links)
         if self.lists and (tag == "p" or tag in _LISTS):
             self.due = max(self.due, 1)  # in an item of a list
         elif tag in _PARAGRAPH:
@@ -248,8 +239,6 @@ class _Page:
         if not text:
             return
         if self.due:
-            self._end_line()
-            self.line = len(self.parts), self.before
             self._append("\n" * self.due)
             self.due = 0
         if self.mark and text.strip():
@@ -264,32 +253,16 @@ class _Page:
         self.parts.append(text)
         self.size += len(text)
 
-    def _end_line(self) -> None:
-        """Remove the last line if it consists of links to the next pages."""
-        first, links = self.line
-        if links < len(self.links):
-            line = "".join(self.parts[first:])
-            if len(line) <= _MAX_STEPS and _STEPS.fullmatch(line.strip()):
-                del self.parts[first:], self.links[links:]
-                self.size -= len(line)
-                while self.headings and self.headings[-1].start >= self.size:
-                    self.headings.pop()
-                if self.heading is not None and self.heading[1] >= first:
-                    self.heading = None
-
     def finished(self) -> Extracted:
         """Return the text, its links and headings."""
-        self._end_line()
         text = "".join(self.parts)
         before = len(text) - len(text.lstrip())
         text = text.strip()
-        headings = (h._replace(start=h.start - before) for h in self.headings if h.start >= before)
+        headings = tuple(heading._replace(start=heading.start - before) for heading in self.headings if heading.title)
         declared = self.types.declared.items()
         self.types.declared = {start - before: (end - before, title) for start, (end, title) in declared}
         records = self.types.typed(text, [record.moved(-before) for record in self.records])
-        return Extracted(
-            text, headings=tuple(h for h in headings if _stands(h, text)), links=self.links, records=records
-        )
+        return Extracted(text, headings=headings, links=self.links, records=records)
 
 
 def _first_number(node: LexborNode) -> tuple[int, str]:
@@ -300,14 +273,10 @@ def _first_number(node: LexborNode) -> tuple[int, str]:
 
 
 def _is_caption(node: LexborNode) -> bool:
-    return node.tag == "figcaption" or "caption" in (node.attributes.get("class") or "").lower().split()
-
-
-def _stands(heading: Heading, text: str) -> bool:
-    """Return whether the text has a heading in full: a removed line of links may have cut it."""
-    title = "".join(heading.title.split())
-    following = "".join(text[heading.start : heading.start + 3 * len(heading.title)].split())
-    return bool(title) and following.startswith(title)
+    tag = node.tag or ""
+    return tag == "figcaption" or (
+        tag in _PARAGRAPH and "caption" in (node.attributes.get("class") or "").lower().split()
+    )
 
 
 def _hidden(node: LexborNode) -> bool:

@@ -11,6 +11,7 @@ from graphwright.data.formats.parsing.titles import checked_title
 from graphwright.data.formats.parsing.xml import Element, local, outermost, parsed_xml
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
 from graphwright.data.records.table import Table
+from graphwright.text.characters import raised
 
 _OPEN_DOCUMENT = b"application/vnd.oasis.opendocument"
 _MANIFEST = "META-INF/manifest.xml"
@@ -55,8 +56,7 @@ def _blocks(parent: Element, builder: TextBuilder, depth: int, mark: str = "") -
                 _blocks(item, builder, depth + 1, f"  {mark}" if mark.strip() else "- ")
             builder.blank()
         elif name == "table":
-            declared = [row for head in outermost(node, "table-header-rows") for row in outermost(head, "table-row")]
-            builder.table(Table(spread(_rows(node)), len(declared) or None))
+            _table(node, builder)
         elif name not in _SKIPPED:
             _blocks(node, builder, depth + 1, mark)
 
@@ -71,36 +71,46 @@ def _paragraph(node: Element, builder: TextBuilder, mark: str) -> None:
     else:
         builder.block(text)
     for note in notes:
-        builder.line(f"Note: {note}")
+        builder.line(note)
 
 
-def _inline(node: Element, notes: list[str] | None = None) -> str:
-    """Return the text of a paragraph; the texts of its notes are appended to `notes`."""
+def _table(node: Element, builder: TextBuilder) -> None:
+    declared = [row for head in outermost(node, "table-header-rows") for row in outermost(head, "table-row")]
+    notes: list[str] = []
+    builder.table(Table(spread(_rows(node, notes)), len(declared) or None))
+    for note in notes:
+        builder.line(note)
+
+
+def _inline(node: Element, notes: list[str] | None = None, *, has_marks: bool = True) -> str:
+    """Return the text of a paragraph, with the marks of its notes; these are appended to `notes`."""
     parts = [node.text or ""]
     for child in node:
         name = local(child)
         if name == "note":
             body = next((part for part in child if local(part) == "note-body"), None)
             if notes is not None and body is not None:
-                notes.append(" ".join("".join(body.itertext()).split()))
+                mark = "".join("".join(part.itertext()) for part in child if local(part) == "note-citation")
+                notes.append(f"Note {mark}".strip() + f": {' '.join(''.join(body.itertext()).split())}")
+                parts.append(raised("".join(parts[-2:]), mark) if has_marks else "")
         elif name == "s":
             count = _attribute(child, "c")
             parts.append(" " * min(int(count) if count.isdigit() else 1, 100))
         elif name in ("tab", "line-break"):
             parts.append("\t" if name == "tab" else "\n")
         elif name not in _SKIPPED:
-            parts.append(_inline(child, notes))
+            parts.append(_inline(child, notes, has_marks=has_marks))
         parts.append(child.tail or "")
     return "".join(parts)
 
 
-def _rows(table: Element) -> Iterator[list[Cell]]:
-    """Yield the rows of a table, each merged cell once; a table in a cell is text of that cell."""
+def _rows(table: Element, notes: list[str]) -> Iterator[list[Cell]]:
+    """Yield the rows of a table, each merged cell once; a table in a cell is text of that cell. Notes are appended."""
     for row in outermost(table, "table-row"):
         cells: list[Cell] = []
         for cell in row:
             if local(cell) == "table-cell":
-                text = " ".join("".join(node.itertext()) for node in outermost(cell, "p"))
+                text = " ".join(_inline(node, notes, has_marks=False) for node in outermost(cell, "p"))
                 columns, rows = _number(cell, "number-columns-spanned"), _number(cell, "number-rows-spanned")
                 cells += [Cell(text, columns, rows)] * _number(cell, "number-columns-repeated")
         while cells and not cells[-1].text.strip():

@@ -33,7 +33,7 @@ def read(file: File) -> Iterator[Extracted]:
         for shape in sorted(slide.shapes, key=_position):
             if title is None or shape.shape_id != title.shape_id:
                 _add(shape, builder, 0)
-        builder.lines(alternative_lines(slide.shapes.element))
+        builder.block("\n".join(alternative_lines(slide.shapes.element)))
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             notes = _text(slide.notes_slide.notes_text_frame)
             builder.block(f"Notes: {notes}" if notes.strip() else "")
@@ -54,15 +54,15 @@ def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
         builder.table(Table(spread(map(_cells, shape.table.rows))))
     elif getattr(shape, "has_chart", False):
         titles = list(chart_titles(shape.chart))
-        builder.lines(titles)
+        builder.block("\n".join(titles))
         for table in chart_tables(shape.chart, titles[0] if titles else ""):
             builder.table(table)
     elif hasattr(shape, "shapes"):
         for inner in sorted(shape.shapes, key=_position):
             _add(inner, builder, depth + 1)
-        builder.lines(alternative_lines(shape.element))
+        builder.block("\n".join(alternative_lines(shape.element)))
     elif local(shape.element) == "graphicFrame":
-        builder.lines(diagram_lines(shape))
+        builder.block("\n".join(diagram_lines(shape)))
     elif getattr(shape, "has_text_frame", False):
         builder.block(_text(shape.text_frame))
 

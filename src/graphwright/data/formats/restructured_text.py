@@ -19,10 +19,11 @@ _ROLE = re.compile(r":(?:[A-Za-z][\w+.-]{0,40}:){1,2}`([^`\n]{1,500})`")
 _LINK = re.compile(r"`([^`<\n]{0,500}?)\s*<([^>`\n]{1,500})>`__?")
 _REFERENCE = re.compile(r"`([^`\n]{1,500})`(?:__?)?")
 _LITERAL = re.compile(r"``([^`\n]{1,500})``")
-_STRONG = re.compile(r"(?<![\w*])(\*{1,2})(?=\S)([^*\n]{1,500})(?<=\S)\1(?![\w*])")
+_STRONG = re.compile(r"(?<![\w*\\])(\*{1,2})(?=\S)([^*\n]{1,500})(?<=\S)\1(?![\w*])")
 _SUBSTITUTION = re.compile(r"\|([^|\s][^|\n]{0,100})\|_{0,2}")
 _NOTE = re.compile(r"(\[[#*]?[\w.-]{0,100}\])_(?!\w)")
 _LINE_MARK = re.compile(r"^\s*\|(?: |$)")
+_ESCAPED = re.compile(r"\\(?:\s|(.))")
 _TARGET_IN_ROLE = re.compile(r"\s*<[^<>]{0,500}>$")
 _TABLES = ("table", "list-table", "csv-table")
 _NO_TEXT = frozenset(
@@ -79,7 +80,7 @@ class _Reader:
                     self._line(line, indent)
 
     def _table(self, table: Table, title: str = "") -> None:
-        rows = (row._replace(cells=[_inline(text, self.links) for text in row.cells]) for row in table.rows)
+        rows = (row._replace(cells=[_inline(text, self.links).strip() for text in row.cells]) for row in table.rows)
         self.builder.table(replace(table, rows=rows, title=title))
 
     def _table_directive(self, match: re.Match[str], indent: int, number: int) -> int:
@@ -93,7 +94,7 @@ class _Reader:
         if match[1] == "table":
             begin = next((at for at, line in enumerate(lines) if line.strip() and not _FIELD.match(line)), end - number)
             drawn = drawn_table(lines, begin) if begin < len(lines) else None
-            table = drawn[0] if drawn else None
+            table, end = (drawn[0], number + drawn[1]) if drawn else (None, number)  # what follows is text
         else:
             table = directive_table(match[1], lines)
         if table is not None:
@@ -149,7 +150,7 @@ def _inline(text: str, links: list[str]) -> str:
         parts = _LITERAL.split(text)
         parts[::2] = [_unmarked(part, links) for part in parts[::2]]
         text = "".join(parts)
-    elif "*" in text or "|" in text:
+    elif "*" in text or "|" in text or "\\" in text:
         text = _unmarked(text, links)
     return _NOTE.sub(r"\1", text) if "]_" in text else text
 
@@ -159,7 +160,7 @@ def _unmarked(text: str, links: list[str]) -> str:
     text = _ROLE.sub(lambda match: _TARGET_IN_ROLE.sub("", match[1]).lstrip("~!"), text)
     text = _LINK.sub(lambda match: match[1] or match[2], text)
     text = _STRONG.sub(r"\2", _REFERENCE.sub(r"\1", text))
-    return _SUBSTITUTION.sub(r"\1", text)
+    return _ESCAPED.sub(r"\1", _SUBSTITUTION.sub(r"\1", text))
 
 
 FORMATS = (Format("reStructuredText", (".rst", ".rest"), read),)

@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT, SubViewer, SubStation Alpha, TTML, LRC): cues joined to sentences, with their times."""
+"""Subtitles (SubRip, WebVTT, SubViewer, SubStation Alpha): cues joined to sentences, with their times."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphwright.data.formats.format import Extracted, File, Format, UnreadableError
-from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
 from graphwright.data.records.turns import Turn, turns_text
 
 _CLOCK = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_CLOCK}[ \t]*(?:-->|,)[ \t]*{_CLOCK}(?:[ \t].*)?")
-_LYRIC = re.compile(r"(?:\[\d+:\d\d\.\d+\])*\[(\d+):(\d\d(?:\.\d+)?)\][ ]?(.*)")
-_TTML = re.compile(r"<(?:\w+:)?tt[\s>][^>]*ttml|<tt[\s>]")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]+)>")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
 # A name before a colon: as words that begin with capitals, or in brackets; a dash marks another speaker.
 _SPEAKER = re.compile(r"(?:>>|-)?[ \t]*(?:\[([^\[\]]{1,40})\]:?|([^\W\d_a-z][^:\n.!?,;]{0,39}):)(?=\s)[ \t]*")
 _STOPS = tuple(".!?…。！？।؟\"'”»)")
 _DASHES = ("- ", "– ", "— ", "‐")  # before what another speaker says
-_HEAD = 4096  # characters
 _MAX_CUES = 12  # cues of a turn without the end of a sentence
 _MAX_PAUSE = 5.0  # seconds between cues of one sentence
 
@@ -40,10 +36,7 @@ def read(file: File) -> Iterator[Extracted]:
     Numbers of cues, times and marks of style are not text. Raises UnreadableError for a file without any cue.
     """
     text = file.text()
-    if _TTML.search(text[:_HEAD]):
-        cues = list(_paragraphs(parsed_xml(file.data())))
-    else:
-        cues = list(_events(text) if "[Events]" in text else _cues(text)) or list(_lyrics(text))
+    cues = list(_events(text) if "[Events]" in text else _cues(text))
     if not cues:
         raise UnreadableError("no subtitles: no line with two times and an arrow")
     names = _names(cues)
@@ -81,45 +74,6 @@ def _events(text: str) -> Iterator[_Cue]:
             if times := _TIMES.fullmatch(f"{event.get('Start', '')} --> {event.get('End', '')}"):
                 spoken = re.sub(r"\\[Nn]", "\n", event.get("Text", ""))
                 yield _Cue(*_span(times), event.get("Name", ""), spoken)
-
-
-def _lyrics(text: str) -> Iterator[_Cue]:
-    """Yield the lines of a song in LRC, each of which ends where the next begins."""
-    lines = [match for line in text.split("\n") if (match := _LYRIC.fullmatch(line.rstrip()))]
-    begins = [int(line[1]) * 60 + float(line[2]) for line in lines]
-    for line, begin, end in zip(lines, begins, [*begins[1:], *begins[-1:]], strict=True):
-        yield _Cue(begin, end, "", line[3])
-
-
-def _paragraphs(root: Element) -> Iterator[_Cue]:
-    """Yield the paragraphs of TTML that have a time, with the names of their speakers."""
-    agents = {
-        value: " ".join("".join(agent.itertext()).split())
-        for agent in root.iter()
-        if local(agent) == "agent"
-        for value in agent.attrib.values()
-    }
-    rate = next((float(value) for name, value in root.attrib.items() if name.endswith("}tickRate")), 1.0)
-    for part in root.iter():
-        begin, end = (_seconds(part.get(name, ""), rate) for name in ("begin", "end"))
-        if local(part) == "p" and begin is not None:
-            speaker = next(
-                (agents.get(value, "") for name, value in part.attrib.items() if name.endswith("}agent")), ""
-            )
-            for line_break in part.iter():
-                if local(line_break) == "br":
-                    line_break.text = "\n"
-            text = "\n".join(" ".join(line.split()) for line in "".join(part.itertext()).split("\n"))
-            yield _Cue(begin, begin if end is None else end, speaker, html.escape(text, quote=False))
-
-
-def _seconds(written: str, rate: float) -> float | None:
-    """Return a time of TTML in seconds (00:01:02.5, 62.5s or, by ticks, 620t); None for none."""
-    if match := re.fullmatch(r"(\d+):(\d\d):(\d\d(?:\.\d+)?)(?::\d+)?", written):
-        return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3])
-    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "t": 1 / rate}
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(h|m|s|ms|t)", written)
-    return float(match[1]) * units[match[2]] if match else None
 
 
 def _span(times: re.Match[str]) -> tuple[float, float]:
@@ -198,5 +152,5 @@ def _clock(seconds: float) -> str:
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-_SUFFIXES = (".srt", ".vtt", ".sbv", ".ass", ".ssa", ".lrc", ".ttml", ".dfxp")
+_SUFFIXES = (".srt", ".vtt", ".sbv", ".ass", ".ssa")
 FORMATS = (Format("subtitles", _SUFFIXES, read),)

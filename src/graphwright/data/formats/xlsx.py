@@ -116,7 +116,8 @@ class _Sheet:
 
         builder.blank()
         name, heads, is_empty = self.sheet.title, list[Head](), True
-        for item in filter(None, map(self._shown, Table(side_by_side(self.rows()), is_sheet=True).items())):
+        items = map(self._shown, Table(side_by_side(self.rows()), is_sheet=True).items())
+        for item in (item for item in items if item is not None):
             filled = [column for column, text in enumerate(item.cells) if text]
             area = item.area if isinstance(item, Row) else None
             first, last, end = area or (filled[0], filled[-1], item.number)

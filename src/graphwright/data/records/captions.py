@@ -12,8 +12,9 @@ from graphwright.data.records.record import Record
 from graphwright.data.records.table import Head
 
 _WINDOW = 400  # characters beside a table in which its caption stands
-_NUMBER = r"(?:[A-Z]?\.?\d{1,4}(?:[.–-]\d{1,4})*[a-z]?|[IVXLC]{1,7})"
-_BETWEEN = r"(?:[ \xa0]?[.:–—|：．。][ \xa0]*\n{0,2}|\n{1,2}|[ \xa0\u3000]+(?=[^\Wa-z]))"
+_MIN_LABEL = 3  # Latin letters of a label without a sign after its number
+_NUMBER = r"(?:[A-Z]?\.?\d{1,3}(?:[.–-]\d{1,3})*[a-z]?|[IVXLC]{1,7})(?!\d)"
+_BETWEEN = r"(?:[ \xa0]?[.:–—|：．。][ \xa0]*\n{0,2}|\n{1,2}|(?P<space>[ \xa0\u3000]+)(?=[^\Wa-z]))"
 _NUMBERED = rf"(?P<label>[^\W\d_]{{1,15}})\.?[ \xa0]?{_NUMBER}{_BETWEEN}"
 _CAPTION = re.compile(  # Table 4: Rivers; "Table 4" and "Rivers" in the next line; 表4 河川
     rf"{_NUMBERED}(?P<title>[^\W_](?:(?!\n\n)[^|]){{0,300}}?)[.:]?(?=\n\n|\Z)"
@@ -23,11 +24,12 @@ _LINE = re.compile(r"^\S", re.MULTILINE)
 
 
 class Caption(NamedTuple):
-    """A caption: the word before its number, "" for none, its title, and where it begins in the text."""
+    """A caption: the word before its number, "" for none, its title without both, all of it, and where it begins."""
 
     label: str
     title: str
-    start: int
+    text: str
+    start: int = 0
 
 
 class _Row(NamedTuple):
@@ -77,23 +79,28 @@ class TableTypes:
 
     def typed(self, text: str, records: Sequence[Record]) -> tuple[Record, ...]:
         """Return the records of a text with the types of those of tables."""
-        tables = [list(rows) for _, rows in groupby(self._rows, key=lambda row: row.table)]
+        tables = [list(rows) for _, rows in groupby(self._rows, key=lambda row: (row.table, row.title))]
         spans = [(records[rows[0].record].start, records[rows[-1].record].end) for rows in tables if not rows[0].title]
+        beside = iter(_captions(text, spans, self.declared))
+        named = [_of_title(rows[0].title) if rows[0].title else next(beside) for rows in tables]
+        titles = Counter(title for title, _ in {(name.title, name.text) for name in named if name})
         typed = list(records)
-        captions = iter(_captions(text, spans, self.declared))
-        for rows in tables:
-            caption = _unnumbered(rows[0].title) or next(captions)
+        for rows, name in zip(tables, named, strict=True):
+            # "Week 12: Shifts" and "Week 13: Shifts" are two names.
+            title = "" if name is None else name.title if titles[name.title] == 1 else name.text
             for row in rows:
-                name = self.of(row.head, _unnumbered(row.title) or caption or row.heading)
-                typed[row.record] = typed[row.record]._replace(type=name)
+                kind = self.of(row.head, title or row.heading)
+                typed[row.record] = typed[row.record]._replace(type=kind)
         return tuple(typed)
 
 
-def _captions(text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int, tuple[int, str]]) -> list[str]:
-    """Return the caption of each table, "" for none.
+def _captions(
+    text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int, tuple[int, str]]
+) -> list[Caption | None]:
+    """Return the caption of each table, None for none.
 
-    One between two tables belongs to the second, unless more tables have one if captions stand below. Lines with the
-    same word and a number, most of which stand elsewhere, are none.
+    One between two tables belongs to the second, unless more tables have one, or more have one with the same word, if
+    captions stand below. Lines with the same word and a number, most of which stand elsewhere, are none.
     """
     above = [_above(text, start, declared) for start, _ in spans]
     below = [_below(text, end, declared) for _, end in spans]
@@ -110,8 +117,13 @@ def _captions(text: str, spans: Sequence[tuple[int, int]], declared: Mapping[int
     if_above = [upper or (None if both else lower) for upper, lower, both in zip(above, below, shared, strict=True)]
     before = [False, *shared]
     if_below = [lower or (None if both else upper) for upper, lower, both in zip(above, below, before, strict=False)]
-    chosen = if_below if sum(map(bool, if_below)) > sum(map(bool, if_above)) else if_above
-    return [caption.title if caption else "" for caption in chosen]
+    return max(if_above, if_below, key=_named)
+
+
+def _named(captions: Sequence[Caption | None]) -> tuple[int, int]:
+    """Return how many tables have a caption, and how many one with the most frequent word before its number."""
+    labels = Counter(caption.label for caption in captions if caption)
+    return labels.total(), max(labels.values(), default=0)
 
 
 def _above(text: str, start: int, declared: Mapping[int, tuple[int, str]]) -> Caption | None:
@@ -135,17 +147,26 @@ def _caption(part: str, at: int, start: int, declared: Mapping[int, tuple[int, s
     """Return the caption that begins at a character of a part, `start` of the text, and its end in the part."""
     if start in declared:
         end, title = declared[start]
-        match = _CAPTION.fullmatch(title)
-        return Caption(match["label"] if match else "", _unnumbered(title), start), at + end - start
+        return _of_title(title)._replace(start=start), at + end - start
     match = _CAPTION.match(part, at)
-    return (Caption(match["label"], _unnumbered(match[0]), start), match.end()) if match else None
+    if match is None or (match["space"] and _is_sentence(match)):
+        return None
+    title, whole = (" ".join(text.split()) for text in (match["title"], match[0]))
+    return Caption(match["label"], title, whole, start), match.end()
 
 
-def _unnumbered(caption: str) -> str:
-    """Return a caption in one line, without its number.
+def _is_sentence(match: re.Match[str]) -> bool:
+    """Return whether a text that begins with a word and a number is a sentence: "In 20 towns …"."""
+    return match[0][-1] in ".:;!?" or (match["label"].isascii() and len(match["label"]) < _MIN_LABEL)
 
-    >>> _unnumbered("Tabelle 4.1: Löhne der Bäcker."), _unnumbered("Rivers")
-    ('Löhne der Bäcker', 'Rivers')
+
+def _of_title(title: str) -> Caption:
+    """Return the title of a table as a caption.
+
+    >>> _of_title("Tabelle 4.1: Löhne der Bäcker.")[:2], _of_title("Budget 2026 Graz")[:2]
+    (('Tabelle', 'Löhne der Bäcker'), ('', 'Budget 2026 Graz'))
     """
-    match = _CAPTION.fullmatch(caption)
-    return " ".join((match["title"] if match else caption).split())
+    match, text = _CAPTION.fullmatch(title), " ".join(title.split())
+    if match is None or match["space"]:
+        return Caption("", text, text)
+    return Caption(match["label"], " ".join(match["title"].split()), text)

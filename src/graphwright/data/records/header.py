@@ -123,8 +123,15 @@ def are_pairs(rows: Sequence[CellRow]) -> bool:
     return distinct and len(rows) > 2 and kinds[0][1] < _SAME_KIND * len(values[1:])
 
 
-def header_depth(rows: Sequence[CellRow], assume: Assumption) -> int:
-    """Return the number of rows at the top that name the columns; `assume` decides where the values do not."""
+def header_depth(rows: Sequence[CellRow], assume: Assumption, declared: int | None = None) -> int:
+    """Return the number of rows at the top that name the columns; `assume` decides where the values do not.
+
+    `declared`: how many the file says; a row below that divides a merged name belongs to them.
+    """
+    if declared is not None:
+        depth = min(declared, len(rows))
+        is_split = 0 < depth < len(rows) - 1 and rows[depth - 1].left and header_evidence(rows[depth:]) > 0
+        return depth + bool(is_split)
     score = header_evidence(rows)
     if score < 0 or (score == 0 and not assume(rows[0])):
         return 0

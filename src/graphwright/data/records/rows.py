@@ -105,16 +105,11 @@ def _whole(value: Any, name: str, options: ReadOptions, path: Path) -> Document 
     if part is None or not part.text:
         return None
     fields = value if isinstance(value, dict) else {}
+    title = part.title or _title(fields, _SENTENCE_TITLE_FIELDS) or stem
     return Document(
-        id=name,
-        text=part.text,
-        title=part.title or _title(fields, _SENTENCE_TITLE_FIELDS) or stem,
-        metadata=_metadata(fields),
-        file=True,
-        headings=part.headings,
-        places=part.places,
+        name, part.text, title, _metadata(fields), file=True, headings=part.headings, places=part.places,
         records=part.records,
-    )
+    )  # fmt: skip
 
 
 def _holds_rows(value: Object, names: Sequence[str]) -> bool:
@@ -191,7 +186,7 @@ class _Rows:
         if record.get("question") and not record.keys().isdisjoint(_OF_QUESTIONS):
             return "questions to evaluate on, not documents"
         if not record.keys().isdisjoint(_OF_EXTRACTIONS):
-            return "extractions, not documents; 'graphwright index --openie' reads them"
+            return "extractions, not documents; 'graphwright evaluate --extraction openie' reads them"
         return self._sentence(number, record, tuple(record))
 
     def _of_columns(self, number: int, record: dict[str, Any]) -> Document | str:

@@ -183,7 +183,7 @@ class _Reader:
         if table.header is None and table.min_columns > 1 and len(sample) < SAMPLE and are_pairs(sample):
             yield _form(list(rows), title)
             return
-        depth = header_depth(sample, table.assume) if table.header is None else min(table.header, len(sample))
+        depth = header_depth(sample, table.assume, table.header)
         self.header = list(islice(rows, depth))
         names = column_names(self.header) if self.header else ()
         self.head = Head(names, min(columns), title)

@@ -119,7 +119,8 @@ def directive_table(name: str, lines: Sequence[str]) -> Table | None:
         return None
     rows = list(_list_rows(content) if name == "list-table" else _csv_rows(content, options))
     header = int(options.get("header-rows") or 0) + ("header" in options)
-    return Table((CellRow(number, cells) for number, cells in enumerate(rows)), header=header or None)
+    grid = [CellRow(number, [_text([cell]) for cell in cells]) for number, cells in enumerate(rows)]
+    return Table(grid, header=header or None)
 
 
 def _list_rows(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -131,13 +132,13 @@ def _list_rows(lines: Sequence[str]) -> Iterator[list[str]]:
             begins_row = len(mark[0]) - len(mark[0].lstrip()) == first
             inner = _ITEM.match(line, mark.end()) if begins_row else mark
             if begins_row and row:
-                yield [_text(cell) for cell in row]
+                yield [" ".join(cell) for cell in row]
                 row = []
             row.append([line[inner.end() if inner else mark.end() :]])
         elif line.strip() and row:
             row[-1].append(line)
     if row:
-        yield [_text(cell) for cell in row]
+        yield [" ".join(cell) for cell in row]
 
 
 def _csv_rows(lines: Sequence[str], options: Mapping[str, str]) -> Iterator[list[str]]:
