@@ -26,7 +26,7 @@ from graphwright.operators.query.graphs.features import (
     start_of,
     strengths,
 )
-from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, Candidate, shape_of
+from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, THINGS, Candidate, shape_of
 from graphwright.operators.query.graphs.generation import Forms
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
@@ -173,7 +173,18 @@ class Reading:
         each = [strengths(self.likeness, self.vocabulary, self.free([mention])) for mention in self.mentions]
         paths = paths_of(self.mentions, steps, each, length)
         strength = strengths(self.likeness, self.vocabulary, self.free(self.mentions))
-        return Forms(self.facts, steps, self.vocabulary, strength, self.literals).candidates(paths)
+        made = Forms(self.facts, steps, self.vocabulary, strength, self.literals).candidates(paths)
+        return [candidate for candidate in made if not self._says(candidate)]
+
+    def _says(self, candidate: Candidate) -> bool:
+        """Return whether the question itself names all that a path leads to, once, and so does not ask for it."""
+        if candidate.form != THINGS or not candidate.mentions or candidate.types:
+            return False
+        others = [
+            m for m in self.mentions if m.certainty == 1 and not any(m.words & o.words for o in candidate.mentions)
+        ]
+        inside = [m for m in others if candidate.size <= len(m.things) and np.isin(candidate.ends, m.things).all()]
+        return len(inside) == 1 and len(others) == 1
 
     def features(self, candidates: Sequence[Candidate]) -> Floats:
         """Return the features of candidates: float32[c, len(FEATURES)]."""
