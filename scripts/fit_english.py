@@ -20,7 +20,7 @@ from parser_heads import head_rows
 from sklearn.linear_model import LogisticRegression
 
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.query.graphs.english import ENGLISH, english_probability
+from graphwright.operators.query.graphs.scorer import ENGLISH, english_probability
 
 ENGLISH_QUESTIONS, NAMED = 6000, 2000
 WEIGHT = 1 / 3  # of all questions in other languages against all English ones

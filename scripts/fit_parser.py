@@ -38,7 +38,8 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.network import read_pairs
 from graphwright.operators.query.graphs.parser import FEATURES, READ_CANDIDATES
-from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, Results, evidence, with_read
+from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, evidence, with_read
+from graphwright.operators.query.parser import Results
 
 MADE = 0.25  # weight of a question over a made world for the probability
 ROUNDS = 60

@@ -69,8 +69,10 @@ def test_statement_times_point_in_time_holds_in_its_period_alone() -> None:
 
 def test_columns_as_of_dates_of_a_source_are_no_ends() -> None:
     rows = [("2001", "2024-05-01"), ("2010", "2024-05-01"), ("2019", "2024-05-02")]
-    graph = stated(*(("a", "r", str(at), {"since": one, "retrieved": two}) for at, (one, two) in enumerate(rows)))
+    graph = stated(*(("a", "r", str(at), {"since": one, "seen": two}) for at, (one, two) in enumerate(rows)))
     assert held(graph, "2025") == ["0", "1", "2"]
+    graph = stated(*(("a", "r", str(at), {"retrieved": two}) for at, (_, two) in enumerate(rows)))
+    assert held(graph, "2001") == ["0", "1", "2"]
 
 
 def test_columns_as_of_repeated_statement_holds_if_one_of_them_does() -> None:

@@ -369,7 +369,8 @@ class FilterOptions:
         "dates. Repeatable.",
     ] = None
     as_of: Annotated[
-        str | None, "Leave out documents, and versions of documents, that are dated later: 2024-03-31, 2024-03 or 2024."
+        str | None,
+        "Leave out documents that are dated later, and statements that do not hold then: 2024-03-31, 2024-03 or 2024.",
     ] = None
 
     def filter(self) -> Filter | None:

@@ -16,7 +16,7 @@ from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import IS_OPERATOR, Composite, Confident, Operator
 from graphwright.operators.query.asked import LIKELY, SURE
-from graphwright.operators.query.graphs.english import english_probability
+from graphwright.operators.query.graphs.scorer import english_probability
 from graphwright.operators.query.result import QueryResult
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State

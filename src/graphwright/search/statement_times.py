@@ -19,10 +19,14 @@ from graphwright.search.relation_names import relation_phrase
 from graphwright.search.snapshot import Snapshot, SnapshotCache
 from graphwright.search.versions import years_of
 
-# Names of Wikidata, schema.org, OWL-Time and PROV, by relation_phrase.
+# Names of Wikidata, schema.org, OWL-Time, PROV and Dublin Core, by relation_phrase.
 _STARTS = frozenset({"p580", "start time", "start date", "valid from", "has beginning", "started at time"})
 _ENDS = frozenset({"p582", "end time", "end date", "valid through", "has end", "ended at time"})
 _POINTS = frozenset({"p585", "point in time", "in xsd date", "in xsd date time", "in xsd date time stamp"})
+_OF_SOURCES = frozenset(
+    {"p813", "retrieved", "p577", "publication date", "date published", "date created", "date modified", "created",
+     "modified", "issued", "generated at time"}
+)  # fmt: skip
 _OWN = 3  # fields of a statement before its own: subject, relation, object
 _SHARE = 0.8  # of a field's texts that are dates, from which on it is a field of dates
 _CLOSE = 0.25  # of the range of beginnings, below which later dates are those of a source, not of an end
@@ -202,8 +206,8 @@ def _roles(phrases: dict[int, str], dates: dict[int, _Dates]) -> dict[int, str]:
     named = {at: role for at, phrase in phrases.items() for role, names in known.items() if phrase in names}
     if named:
         return named
-    roles = dict.fromkeys(phrases, "start")
-    for one, other in permutations(phrases, 2):
+    roles = dict.fromkeys([at for at, phrase in phrases.items() if phrase not in _OF_SOURCES], "start")
+    for one, other in permutations(roles, 2):
         common, a, b = np.intersect1d(dates[one].records, dates[other].records, return_indices=True)
         first, later = dates[one].first[a], dates[other].first[b]
         if len(common) and (first <= later).all() and (first < later).any():

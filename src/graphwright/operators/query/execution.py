@@ -12,18 +12,8 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query import query as q
-from graphwright.operators.query.reached import (
-    COMPARED,
-    Amounts,
-    Bools,
-    Floats,
-    Reached,
-    closure,
-    decisive,
-    pair_counts,
-    reached,
-    value_kind,
-)
+from graphwright.operators.query.amounts import Amounts, decisive, fields_compared, value_kind
+from graphwright.operators.query.reached import COMPARED, Bools, Floats, Reached, closure, pair_counts, reached
 from graphwright.operators.query.record_order import neighbours, record_sequence
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
@@ -224,30 +214,8 @@ class Execution:
         """Return those of the ends of a condition's path that meet it."""
         if isinstance(condition, q.Fields):
             others = reached(self.facts, sorted_distinct(pairs.starts), condition.other)
-            return pairs.chosen(self._fields(pairs, condition.comparison, others))
+            return pairs.chosen(fields_compared(self.facts, pairs, condition.comparison, others))
         return pairs.chosen(self.meets(pairs, condition)) if isinstance(condition, q.Compare) else pairs
-
-    def _fields(self, pairs: Reached, comparison: q.Comparison, others: Reached) -> Bools:
-        """Return which ends compare so with one of the other ends of their start; with "!=" those that are equal."""
-        first = np.searchsorted(others.starts, pairs.starts)
-        counts = np.searchsorted(others.starts, pairs.starts, side="right") - first
-        at = np.repeat(np.arange(len(counts)), counts)
-        with_at = np.arange(len(at)) + np.repeat(first - np.cumsum(counts) + counts, counts)
-        values, other = Amounts.of(self.facts, pairs).chosen(at), Amounts.of(self.facts, others).chosen(with_at)
-        holds = values.against(comparison, other)
-        if comparison in ("=", "!="):
-            ends, other_ends = pairs.ends[at], others.ends[with_at]
-            is_text = (values.kind == TEXT) & (other.kind == TEXT)
-            holds |= (ends == other_ends) | (is_text & self._named_alike(ends, other_ends))
-        return np.bincount(at[holds], minlength=len(counts)) > 0
-
-    def _named_alike(self, first: Ints, second: Ints) -> Bools:
-        """Return which nodes and values have the same name, in its normal form."""
-        things, place = np.unique(np.concatenate((first, second)), return_inverse=True)
-        forms = np.unique([*map(normal_form, self.facts.texts(things)), ""], return_inverse=True)[1][:-1]
-        is_record = (things >= self.facts.first_record) & (things < self.facts.first_value)
-        code = np.where(is_record, -1 - things, forms)[place]
-        return code[: len(first)] == code[len(first) :]
 
     def meets(self, pairs: Reached, condition: q.Compare) -> Bools:
         """Return which ends of a condition's path meet it; of "!=" those that are equal."""

@@ -4,46 +4,25 @@ from __future__ import annotations
 
 import re
 from math import isnan
-from typing import Literal, NamedTuple, NoReturn, cast
+from typing import Literal, NoReturn, cast
 
-from graphwright.errors import OptionError, cut, meant
+from graphwright.errors import meant
 from graphwright.operators.query import query as q
 from graphwright.operators.query.notation import (
     AGGREGATES,
-    DAY,
     EXTREMES,
     FREQUENT,
     KEYWORDS,
     NEIGHBOURS,
-    NUMBER,
     SET_OPERATIONS,
-    WORD,
 )
+from graphwright.operators.query.tokens import Token, fail, tokens_of
 from graphwright.search.versions import years_of
 
-MAX_TOKENS = 300
-"""Words and signs of a query; each may be a level of nesting."""
-_HINTS = {
-    '"': "; the quote is not closed",
-    "[": "; the bracket is not closed",
-    **dict.fromkeys("'‘’“”„«»", '; names and values stand in double quotes, as in "Graz"'),
-}
-"""What to do about a sign with which no word begins."""
-_TOKEN = re.compile(
-    rf'(?P<text>"(?:[^"]|"")*")|(?P<name>\[(?:[^\]]|\]\])*\])|'
-    rf"(?P<number>(?<=@){DAY.pattern}|{NUMBER.pattern})|(?P<word>{WORD.pattern})"
-    r"|(?P<sign>!=|>=|<=|[=<>().,~+@{}])"
-)
 _RANK = re.compile(r"([1-9][0-9]{0,17})(?:st|nd|rd|th)")
 _COMPARISONS = ("=", "!=", ">", ">=", "<", "<=", "contains")
 _FUNCTIONS = (*EXTREMES, *FREQUENT, *NEIGHBOURS)
 _FORMS = ("count", "exists", "difference", *AGGREGATES)
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
 
 
 def parse_notation(text: str) -> q.Query:
@@ -63,40 +42,21 @@ def parse_notation(text: str) -> q.Query:
     return query
 
 
-def _tokens(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    position = len(text) - len(text.lstrip())
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            _fail(position, text[position:], f"this cannot be read{_HINTS.get(text[position], '')}")
-        tokens.append(_Token(str(match.lastgroup), match[0], position))
-        position = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
-        if len(tokens) > MAX_TOKENS:
-            raise OptionError(f"The query has more than {MAX_TOKENS} words and signs. Ask for less at a time.")
-    return [*tokens, _Token("end", "", len(text))]
-
-
-def _fail(start: int, found: str, problem: str) -> NoReturn:
-    place = f"at character {start + 1}, {cut(found, 20)!r}" if found else "at its end"
-    raise OptionError(f"The query cannot be read {place}: {problem}.")
-
-
 class _Reader:
     """The tokens of a query, and the next one to read."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
+        self._tokens = tokens_of(text)
         self._at = 0
 
     @property
-    def token(self) -> _Token:
+    def token(self) -> Token:
         return self._tokens[self._at]
 
     def fail(self, problem: str) -> NoReturn:
-        _fail(self.token.start, self.token.text, problem)
+        fail(self.token.start, self.token.text, problem)
 
-    def _next(self) -> _Token:
+    def _next(self) -> Token:
         token = self.token
         self._at = min(self._at + 1, len(self._tokens) - 1)
         return token

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
+from graphwright.graph.evidence import Scores
 from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 
@@ -25,3 +30,33 @@ class QueryParser(Protocol):
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries that a question may ask, best first; none where it names nothing of the facts."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The different results of candidates, the likeliest first.
+
+    `best`: the candidate with the highest score of those that give each; `scores`: its score; `shares`: of each result,
+    the sum of the softmax of all candidates that give it; `own`: that of the best alone. `candidates`: how many in all.
+    """
+
+    best: tuple[int, ...]
+    scores: Scores
+    shares: Scores
+    own: Scores
+    candidates: int
+
+    @classmethod
+    def of(cls, scores: Scores, keys: Sequence[Hashable]) -> Results:
+        """Join candidates that give the same: equal `keys`."""
+        soft = np.exp(scores - scores.max())
+        soft /= soft.sum()
+        best: dict[Hashable, int] = {}
+        shares: dict[Hashable, float] = {}
+        for row in np.argsort(-scores, kind="stable").tolist():
+            best.setdefault(keys[row], row)
+            shares[keys[row]] = shares.get(keys[row], 0.0) + float(soft[row])
+        order = sorted(best, key=lambda key: (-shares[key], best[key]))
+        rows = tuple(best[key] for key in order)
+        chosen = list(rows)
+        return cls(rows, scores[chosen], np.array([shares[key] for key in order]), soft[chosen], len(scores))

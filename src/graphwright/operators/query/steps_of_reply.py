@@ -73,8 +73,8 @@ class _Queries(NamedTuple):
     def follow(self, step: Any) -> q.Things:
         things = self.things(step.of)
         for relation in self.path(step.path):
-            more = {"times": q.ANY if step.repeated else 1, "at": _date(step.at)}
-            things = q.Follow(things, relation._replace(**more))
+            times = q.ANY if step.repeated else 1
+            things = q.Follow(things, relation._replace(times=times, at=_date(step.at)))
         return things
 
     def fields(self, step: Any) -> q.Things:

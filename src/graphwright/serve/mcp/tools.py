@@ -40,7 +40,8 @@ Question = Annotated[str, Field(min_length=1, pattern=r"\S", description="A ques
 MethodName = Annotated[str | None, Field(max_length=100, description="Retrieval method, by default the index's.")]
 TopK = Annotated[int | None, Field(ge=1, le=100, description="Number of passages.")]
 AsOf = Annotated[
-    str | None, Field(max_length=40, description="A date, such as 2024-03-31; later documents are left out.")
+    str | None,
+    Field(max_length=40, description="A date, such as 2024-03-31; what is later, or no longer holds, is left out."),
 ]
 IndexName = Annotated[
     str | None, Field(description="Name of the index, as `status` lists them; needed where there are several.")

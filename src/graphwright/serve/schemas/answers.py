@@ -57,7 +57,8 @@ class FilterBody(Body):
     as_of: Annotated[
         str | None,
         Field(
-            description="A date; later documents, and later versions of documents, are left out.", examples=["2024-03"]
+            description="A date; later documents and versions, and statements that do not hold then, are left out.",
+            examples=["2024-03"],
         ),
     ] = None
 

@@ -5,10 +5,12 @@ import pytest
 
 from graphwright import Graph
 from graphwright.errors import DataError
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.parser import FEATURES, result_keys
-from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, ParserScorer, Results, evidence
+from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, ParserScorer, english_probability, evidence
 from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.parser import Results
 from graphwright.search.facts import Facts
 
 
@@ -72,3 +74,20 @@ def test_evidence_of_candidates_that_fit_is_more():
     fit = evidence(features, results, names)
     assert unfit[5] == pytest.approx(np.log(3)) and fit[5] > unfit[5]
     assert len(fit) == len(ParserScorer.read(WEIGHTS, FEATURES).sure) - 1
+
+
+@pytest.mark.parametrize(
+    ("question", "is_english"),
+    [
+        ("Which parish does Saint Brannoc's belong to?", True),
+        ("oldest ferry", True),
+        ("Who lent Otylia Wróbel the money?", True),
+        ("Welcher Pfarrei gehört Saint Brannoc's an?", False),
+        ("älteste Fähre", False),
+        ("Qui a prêté l'argent à Otylia Wróbel ?", False),
+        ("Która fabryka produkuje najwięcej?", False),
+        ("哪个工厂最大？", False),
+    ],
+)
+def test_english_probability_tells_english_from_other_languages(question: str, is_english: bool) -> None:
+    assert (english_probability(MiniLM().encode([question])[0]) > 0.5) == is_english

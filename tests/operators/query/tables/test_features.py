@@ -6,8 +6,7 @@ from tests.operators.query.tables.tickets import TICKETS
 
 from graphwright.operators.query.tables.features import MOST_PARTS, NGRAMS, PARTS, QuestionFeatures
 from graphwright.operators.query.tables.likeness import ColumnVectors, Pieces
-from graphwright.operators.query.tables.links import TableIndex
-from graphwright.operators.query.tables.ngrams import ngrams
+from graphwright.operators.query.tables.links import TableIndex, ngrams
 from graphwright.operators.query.tables.scorer import TableScorer
 from graphwright.search.facts import Facts
 

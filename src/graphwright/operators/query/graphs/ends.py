@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,28 +14,23 @@ _SAMPLED = 8  # names of a step's ends that are encoded
 _MAX_STEPS = 64  # maximum steps of a question whose ends are encoded; those of the others count as the mean
 
 
-@dataclass(frozen=True, eq=False)
-class EndVectors:
-    """The unit vectors of the ends of steps, computed once for each step of some facts."""
+def end_vectors(keys: Iterable[int], facts: Facts, encoder: Encoder) -> dict[int, Floats]:
+    """Return the unit vector of the ends of each step, less their mean, without the steps that are too many.
 
-    encoder: Encoder
-    known: dict[int, Floats] = field(default_factory=dict)
-
-    def of(self, keys: Iterable[int], facts: Facts) -> dict[int, Floats]:
-        """Return the vector of each step, less their mean, without the steps that are too many."""
-        chosen = list(dict.fromkeys(keys))[:_MAX_STEPS]
-        missing = [key for key in chosen if key not in self.known]
-        names = [_names(key, facts) for key in missing]
-        if missing:
-            vectors = self.encoder.encode([name for own in names for name in own])
-            bounds = np.cumsum([0, *map(len, names)])
-            for key, first, last in zip(missing, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-                mean = vectors[first:last].sum(axis=0)
-                self.known[key] = mean / max(float(np.linalg.norm(mean)), 1e-9)
-        if not chosen:
-            return {}
-        middle = np.mean([self.known[key] for key in chosen], axis=0)
-        return {key: self.known[key] - middle for key in chosen}
+    Vectors are computed once for a step, a snapshot and an encoder.
+    """
+    known = facts.kept(("ends of steps", getattr(encoder, "id", repr(encoder))), lambda: dict[int, Floats]())
+    chosen = list(dict.fromkeys(keys))[:_MAX_STEPS]
+    missing = [key for key in chosen if key not in known]
+    names = [_names(key, facts) for key in missing]
+    if missing:
+        vectors = encoder.encode([name for own in names for name in own])
+        bounds = np.cumsum([0, *map(len, names)])
+        for key, first, last in zip(missing, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            mean = vectors[first:last].sum(axis=0)
+            known[key] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+    middle = np.mean([known[key] for key in chosen], axis=0) if chosen else 0.0
+    return {key: known[key] - middle for key in chosen}
 
 
 def _names(key: int, facts: Facts) -> list[str]:
@@ -44,8 +38,3 @@ def _names(key: int, facts: Facts) -> list[str]:
     relation = facts.relation(step_index_of(facts).relations[key >> 1])
     ends = np.unique(relation.subjects if key & 1 else relation.objects)
     return list(facts.texts(ends[:: max(1, len(ends) // _SAMPLED)][:_SAMPLED].tolist()))
-
-
-def end_vectors_of(facts: Facts, encoder: Encoder) -> EndVectors:
-    """Return the vectors of the ends of steps of facts, kept for a snapshot and an encoder."""
-    return facts.kept(("ends of steps", getattr(encoder, "id", repr(encoder))), lambda: EndVectors(encoder))

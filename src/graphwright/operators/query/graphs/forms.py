@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from graphwright.graph.evidence import Ints
+from graphwright.operators.query import query as q
 from graphwright.operators.query.graphs.matching import Literal, Mention
-from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Query, Things
 
 FORMS = (
     "things", "count", "exists", "largest", "smallest", "negated", "above", "below", "equal", "sum", "mean", "most",
@@ -27,7 +27,7 @@ class Candidate:
     `strength`: of its path; `last`: the step that led to its things, -1 for none.
     """
 
-    query: Query
+    query: q.Query
     form: int
     names: tuple[int, ...]
     keys: tuple[int, ...]
@@ -41,20 +41,20 @@ class Candidate:
     parts: int = 1
 
     @property
-    def things(self) -> Things:
+    def things(self) -> q.Things:
         """The query of a set of things."""
-        assert not isinstance(self.query, (Count, Exists, Aggregate, Difference))
+        assert not isinstance(self.query, (q.Count, q.Exists, q.Aggregate, q.Difference))
         return self.query
 
     def overlaps(self, other: Candidate) -> bool:
         """Return whether two candidates use the same words."""
         return any(one.words & two.words for one in self.mentions for two in other.mentions)
 
-    def along(self, query: Query, form: int, row: int) -> Candidate:
+    def along(self, query: q.Query, form: int, row: int) -> Candidate:
         """Return the candidate that a further relation makes of this one."""
         return replace(self, query=query, form=form, names=(*self.names, row), keys=(*self.keys, 2 * row))
 
-    def joined(self, other: Candidate, query: Query, form: int, ends: Ints) -> Candidate:
+    def joined(self, other: Candidate, query: q.Query, form: int, ends: Ints) -> Candidate:
         """Return the candidate that two sets make."""
         a, b = self, other
         return Candidate(

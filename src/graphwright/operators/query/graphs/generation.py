@@ -10,24 +10,9 @@ import numpy as np
 
 from graphwright.models.protocols import Floats
 from graphwright.operators.query import query as q
+from graphwright.operators.query.graphs import forms
 from graphwright.operators.query.graphs.candidates import PathCandidate
-from graphwright.operators.query.graphs.forms import (
-    ABOVE,
-    BELOW,
-    COUNT,
-    DIFFERENCE,
-    EQUAL,
-    EXISTS,
-    LARGEST,
-    LEAST,
-    MEAN,
-    MOST,
-    NEGATED,
-    SMALLEST,
-    SUM,
-    THINGS,
-    Candidate,
-)
+from graphwright.operators.query.graphs.forms import Candidate
 from graphwright.operators.query.graphs.likeness import Vocabulary
 from graphwright.operators.query.graphs.matching import Literal
 from graphwright.operators.query.graphs.steps import StepIndex
@@ -38,7 +23,7 @@ _FEW = 8  # different values of a relation, at most, that a condition may name t
 _WHOLE, _VALUED, _ONWARD, _COUNTED, _LOOKED_AT = 5, 9, 24, 12, 60
 _VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
 _COMPARISONS: tuple[tuple[q.Comparison, int], ...] = (
-    ("=", EQUAL), (">", ABOVE), (">=", ABOVE), ("<", BELOW), ("<=", BELOW),
+    ("=", forms.EQUAL), (">", forms.ABOVE), (">=", forms.ABOVE), ("<", forms.BELOW), ("<=", forms.BELOW),
 )  # fmt: skip
 
 
@@ -69,13 +54,13 @@ class Forms:
             made += self.lacking(candidate)
         made += self.unlike()
         conditions = [c for c in derived if c.literals][:_COUNTED]
-        made += [replace(c, query=q.Count(c.things), form=COUNT) for c in [*whole, *sets, *conditions]]
+        made += [replace(c, query=q.Count(c.things), form=forms.COUNT) for c in [*whole, *sets, *conditions]]
         return [*single, *types, *made, *derived, *self.onward(derived)]
 
     @property
     def everything(self) -> Candidate:
         """All things."""
-        return Candidate(q.Everything(), THINGS, (), (), (), np.empty(0, np.int64), len(self.facts), 0.0)
+        return Candidate(q.Everything(), forms.THINGS, (), (), (), np.empty(0, np.int64), len(self.facts), 0.0)
 
     def strongest(self, valued: bool) -> list[int]:
         """Return the relations that the question asks for most."""
@@ -88,10 +73,10 @@ class Forms:
         for row in self.strongest(False):
             step, ahead, back = q.Step(self.steps.relations[row]), 2 * row, 2 * row + 1
             kinds: list[tuple[q.Things, int, int]] = [
-                (q.Where(q.Everything(), q.Has((step,))), THINGS, back),
-                (q.Follow(q.Everything(), step), THINGS, ahead),
-                (q.Frequent(q.Everything(), step), MOST, ahead),
-                (q.Frequent(q.Everything(), step, False), LEAST, ahead),
+                (q.Where(q.Everything(), q.Has((step,))), forms.THINGS, back),
+                (q.Follow(q.Everything(), step), forms.THINGS, ahead),
+                (q.Frequent(q.Everything(), step), forms.MOST, ahead),
+                (q.Frequent(q.Everything(), step, False), forms.LEAST, ahead),
             ]
             for query, form, key in kinds:
                 ends, size = self.steps.ends(key, self.facts)
@@ -101,8 +86,8 @@ class Forms:
         """Yield the sum and the mean of a value of the things of a set."""
         for row in self.ahead(candidate, True) if candidate.size > 1 else ():
             path = (q.Step(self.steps.relations[row]),)
-            yield candidate.along(q.Aggregate("sum", candidate.things, path), SUM, row)
-            yield candidate.along(q.Aggregate("mean", candidate.things, path), MEAN, row)
+            yield candidate.along(q.Aggregate("sum", candidate.things, path), forms.SUM, row)
+            yield candidate.along(q.Aggregate("mean", candidate.things, path), forms.MEAN, row)
 
     def onward(self, derived: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield what the things of a set with a condition, or the largest of one, lead to."""
@@ -125,7 +110,7 @@ class Forms:
     def of_path(self, path: PathCandidate) -> Candidate:
         """Return a path as a candidate."""
         return Candidate(
-            path.query(self.steps), THINGS, path.relations, path.keys, (path.mention,), path.ends, path.size,
+            path.query(self.steps), forms.THINGS, path.relations, path.keys, (path.mention,), path.ends, path.size,
             path.score, last=path.keys[-1],
         )  # fmt: skip
 
@@ -137,7 +122,7 @@ class Forms:
             things = self.facts.of_type(name)
             sample = things[:: -(-len(things) // 60)] if len(things) else things
             strength = float(self.strength[row])
-            yield Candidate(q.OfType(name), THINGS, (row,), (), (), sample, len(things), strength, types=1)
+            yield Candidate(q.OfType(name), forms.THINGS, (row,), (), (), sample, len(things), strength, types=1)
 
     def pairs(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield what paths from two mentions have in common, and what the same path from either leads to."""
@@ -147,9 +132,9 @@ class Forms:
                 for b in two:
                     common = np.intersect1d(a.ends, b.ends)
                     if a.keys == b.keys and not a.overlaps(b):
-                        yield a.joined(b, q.Either(a.things, b.things), THINGS, np.union1d(a.ends, b.ends))
+                        yield a.joined(b, q.Either(a.things, b.things), forms.THINGS, np.union1d(a.ends, b.ends))
                     if len(common) and not a.overlaps(b):
-                        yield a.joined(b, q.Both(a.things, b.things), THINGS, common)
+                        yield a.joined(b, q.Both(a.things, b.things), forms.THINGS, common)
 
     def of_both_types(self, sets: Sequence[Candidate], types: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield the things of a path that are of a type, where others are not."""
@@ -157,12 +142,12 @@ class Forms:
             for b in types:
                 common = a.ends[np.isin(a.ends, self.facts.of_type(str(getattr(b.query, "type", ""))))]
                 if 0 < len(common) < len(a.ends):
-                    yield a.joined(b, q.Both(a.things, b.things), THINGS, common)
+                    yield a.joined(b, q.Both(a.things, b.things), forms.THINGS, common)
 
     def truths(self, short: Sequence[Candidate], pairs: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield whether a path leads to something, to another mention, and whether two paths meet."""
         for candidate in short[:_SETS]:
-            yield replace(candidate, query=q.Exists(candidate.things), form=EXISTS)
+            yield replace(candidate, query=q.Exists(candidate.things), form=forms.EXISTS)
         for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
             own = {key for key, _, _ in self.steps.expand(mention.things)}
             for row in self.strongest(False):  # what the thing may lack that others like it have
@@ -171,9 +156,9 @@ class Forms:
                     c.mentions[0] is mention and c.keys == (2 * row,) for c in short[:_SETS]
                 ):
                     query = q.Exists(q.Follow(q.Named(mention.name), q.Step(self.steps.relations[row])))
-                    yield Candidate(query, EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
+                    yield Candidate(query, forms.EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
         for pair in pairs[:_PAIRS]:
-            yield replace(pair, query=q.Exists(pair.things), form=EXISTS)
+            yield replace(pair, query=q.Exists(pair.things), form=forms.EXISTS)
         mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
         for candidate in short[: 4 * _SETS]:
             for other in mentions:
@@ -181,7 +166,7 @@ class Forms:
                     query = q.Exists(q.Both(candidate.things, q.Named(other.name)))
                     inside = other.things[np.isin(other.things, candidate.ends)]
                     yield replace(
-                        candidate, query=query, form=EXISTS, mentions=(*candidate.mentions, other), ends=inside,
+                        candidate, query=query, form=forms.EXISTS, mentions=(*candidate.mentions, other), ends=inside,
                         size=len(inside),
                     )  # fmt: skip
 
@@ -204,7 +189,7 @@ class Forms:
                 path = (q.Step(self.steps.relations[row]),)
                 for largest in (True, False):
                     query = q.Extreme(candidate.things, path, largest)
-                    yield candidate.along(query, LARGEST if largest else SMALLEST, row)
+                    yield candidate.along(query, forms.LARGEST if largest else forms.SMALLEST, row)
 
     def comparisons(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield which of two mentions has the larger, and the smaller, value."""
@@ -212,12 +197,12 @@ class Forms:
         for a, b in combinations(mentions, 2):
             if not a.words & b.words:
                 things, query = np.union1d(a.things, b.things), q.Either(q.Named(a.name), q.Named(b.name))
-                both = Candidate(query, THINGS, (), (), (a, b), things, 2, 0.0)
+                both = Candidate(query, forms.THINGS, (), (), (a, b), things, 2, 0.0)
                 yield from self.extremes(both)
                 for row in self.ahead(both, True):
                     step = q.Step(self.steps.relations[row])
                     difference = q.Difference(q.Follow(q.Named(a.name), step), q.Follow(q.Named(b.name), step))
-                    yield both.along(difference, DIFFERENCE, row)
+                    yield both.along(difference, forms.DIFFERENCE, row)
 
     def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set that lack a relation, in either direction."""
@@ -225,7 +210,7 @@ class Forms:
             keys = {key for key, _, _ in self.steps.expand(candidate.ends)} - {key ^ 1 for key in candidate.keys[-1:]}
             for key in sorted(keys, key=lambda key: (-self.strength[key >> 1], key))[:_LACKING]:
                 query = q.Where(candidate.things, q.Has((self.steps.step(key),), True))
-                yield candidate.along(query, NEGATED, key >> 1)
+                yield candidate.along(query, forms.NEGATED, key >> 1)
 
     def unlike(self) -> Iterator[Candidate]:
         """Yield what lacks a relation that others have which are like it: others with a further relation of its own."""
@@ -237,7 +222,7 @@ class Forms:
                 query = q.Where(having, q.Has((self.steps.step(key ^ 1),), True))
                 names, strength = (other >> 1, key >> 1), float(self.strength[key >> 1])
                 yield Candidate(
-                    query, NEGATED, names, (other, key ^ 1), (), *self.steps.ends(other ^ 1, self.facts), strength
+                    query, forms.NEGATED, names, (other, key ^ 1), (), *self.steps.ends(other ^ 1, self.facts), strength
                 )
 
     def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
@@ -247,11 +232,11 @@ class Forms:
         for a in sets:
             for b in others:
                 if not a.overlaps(b) and a.size > 1 and np.isin(b.ends, a.ends).any():
-                    yield a.joined(b, q.Except(a.things, b.things), NEGATED, np.setdiff1d(a.ends, b.ends))
+                    yield a.joined(b, q.Except(a.things, b.things), forms.NEGATED, np.setdiff1d(a.ends, b.ends))
         for b in others:
             if len(b.keys) == 1 and b.keys[0] & 1:
                 whole = q.Where(q.Everything(), q.Has((q.Step(self.steps.relations[b.keys[0] >> 1]),)))
-                yield replace(b, query=q.Except(whole, b.things), form=NEGATED)
+                yield replace(b, query=q.Except(whole, b.things), form=forms.NEGATED)
 
     def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set whose value compares so with literals of the question, or is one of a few."""
@@ -268,11 +253,11 @@ class Forms:
                 unit = "" if low.value.unit else high.value.unit  # "between 2 and 3 km"
                 above = q.Where(candidate.things, q.Compare(path, ">=", f"{low.text} {unit}".strip()))
                 query = q.Where(above, q.Compare(path, "<=", high.text))
-                yield replace(candidate.along(query, BELOW, row), literals=(low, high))
+                yield replace(candidate.along(query, forms.BELOW, row), literals=(low, high))
         for row in self.ahead(candidate, False):
             for value in self.few_values(row):
                 query = q.Where(candidate.things, q.Compare((q.Step(self.steps.relations[row]),), "=", value))
-                yield candidate.along(query, EQUAL, row)
+                yield candidate.along(query, forms.EQUAL, row)
 
     def few_values(self, row: int) -> list[str]:
         """Return the values of a relation where they are few and lead nowhere, as a status does."""

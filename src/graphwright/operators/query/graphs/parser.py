@@ -17,8 +17,7 @@ from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.candidates import paths_of
-from graphwright.operators.query.graphs.ends import end_vectors_of
-from graphwright.operators.query.graphs.english import english_probability
+from graphwright.operators.query.graphs.ends import end_vectors
 from graphwright.operators.query.graphs.features import (
     NAMES,
     content_weights,
@@ -26,14 +25,14 @@ from graphwright.operators.query.graphs.features import (
     start_of,
     strengths,
 )
-from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, Candidate, shape_of
+from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, THINGS, Candidate, shape_of
 from graphwright.operators.query.graphs.generation import Forms
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
 from graphwright.operators.query.graphs.network import read_candidates
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Asked, Heads, Results, read_scorer, with_read
+from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, english_probability, read_scorer, with_read
 from graphwright.operators.query.graphs.steps import step_index_of
-from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.parser import Results, ScoredQuery
 from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 
@@ -129,7 +128,7 @@ class Reading:
     vocabulary: Vocabulary
     likeness: Likeness
     heads: Heads
-    _masked: dict[tuple[int, ...], tuple[Floats, Asked]] = field(default_factory=dict)
+    _masked: dict[tuple[int, ...], tuple[Floats, Heads]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, question: str, facts: Facts, encoder: Encoder, learned: LearnedLikeness, heads: Heads) -> Reading:
@@ -173,7 +172,18 @@ class Reading:
         each = [strengths(self.likeness, self.vocabulary, self.free([mention])) for mention in self.mentions]
         paths = paths_of(self.mentions, steps, each, length)
         strength = strengths(self.likeness, self.vocabulary, self.free(self.mentions))
-        return Forms(self.facts, steps, self.vocabulary, strength, self.literals).candidates(paths)
+        made = Forms(self.facts, steps, self.vocabulary, strength, self.literals).candidates(paths)
+        return [candidate for candidate in made if not self._says(candidate)]
+
+    def _says(self, candidate: Candidate) -> bool:
+        """Return whether the question itself names all that a path leads to, once, and so does not ask for it."""
+        if candidate.form != THINGS or not candidate.mentions or candidate.types:
+            return False
+        others = [
+            m for m in self.mentions if m.certainty == 1 and not any(m.words & o.words for o in candidate.mentions)
+        ]
+        inside = [m for m in others if candidate.size <= len(m.things) and np.isin(candidate.ends, m.things).all()]
+        return len(inside) == 1 and len(others) == 1
 
     def features(self, candidates: Sequence[Candidate]) -> Floats:
         """Return the features of candidates: float32[c, len(FEATURES)]."""
@@ -183,7 +193,7 @@ class Reading:
             key = tuple(id(part) for part in (*candidate.mentions, *candidate.literals))
             groups.setdefault(key, []).append(row)
         self._mask([candidates[rows[0]].mentions for rows in groups.values()])
-        ends = end_vectors_of(self.facts, self.encoder).of((c.last for c in candidates if c.last >= 0), self.facts)
+        ends = end_vectors((c.last for c in candidates if c.last >= 0), self.facts, self.encoder)
         for rows in groups.values():
             table[rows] = self._group([candidates[row] for row in rows], ends)
         return table
@@ -243,7 +253,7 @@ class Reading:
             return np.array([1.0, 0.0, 0.0], np.float32)
         return step_index_of(self.facts).kinds(candidate.last, self.facts)
 
-    def _form(self, candidate: Candidate, asked: Asked) -> list[float]:
+    def _form(self, candidate: Candidate, asked: Heads) -> list[float]:
         """Return how likely the form of a candidate, the kind of its ends and its shape are, and its form."""
         kind = float(self.kinds_of(candidate) @ asked.kinds)
         one_hot = [float(candidate.form == form) for form in range(len(FORMS))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,9 +15,12 @@ from graphwright.kernels.regression_trees import RegressionTrees
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.forms import FORMS
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
+from graphwright.operators.query.logistic import logistic, logistic_of
+from graphwright.operators.query.parser import Results
 
 WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "query-parser" / "model.npz"
 """The weights that are part of this package (see the CARD.md beside them)."""
+ENGLISH = WEIGHTS.parent / "english.npy"
 _PARTS = {
     "likeness": ("asked", "named", "weight"),
     "heads": ("forms", "kinds", "steps", "turns", "firsts", "lasts", "named"),
@@ -29,11 +31,12 @@ READ = ("trees", "trees gap", "read", "read gap", "read share", "read share of n
 """The features of a candidate that the network has read, after those of all candidates."""
 
 
-class Asked(NamedTuple):
-    """Log-probabilities of what a question asks for: its form, the kind of its answers, and the shape of the path.
+class Heads(NamedTuple):
+    """Logistic regressions on the vector of a question: weights and the constant, float32[classes, d + 1] each.
 
-    `steps`: how many; `turns`: whether a step goes back along the relation before it; `firsts`, `lasts`: whether the
-    first and the last step go backwards; `named`: the number of things that are named.
+    They tell what it asks for: its form, the kind of its answers, and the shape of the path: `steps`: how many;
+    `turns`: whether a step goes back along the relation before it; `firsts`, `lasts`: whether the first and the last
+    step go backwards; `named`: the number of things that are named.
     """
 
     forms: Floats
@@ -44,22 +47,9 @@ class Asked(NamedTuple):
     lasts: Floats
     named: Floats
 
-
-@dataclass(frozen=True, eq=False)
-class Heads:
-    """Logistic regressions on the vector of a question: weights and the constant, float32[classes, d + 1] each."""
-
-    forms: Floats
-    kinds: Floats
-    steps: Floats
-    turns: Floats
-    firsts: Floats
-    lasts: Floats
-    named: Floats
-
-    def __call__(self, vector: Floats) -> Asked:
-        """Return the log-probabilities of each."""
-        return Asked(*(_log_softmax(getattr(self, name), vector) for name in Asked._fields))
+    def __call__(self, vector: Floats) -> Heads:
+        """Return the log-probabilities that each gives its classes."""
+        return Heads(*(_log_softmax(weights, vector) for weights in self))
 
 
 def _log_softmax(weights: Floats, vector: Floats) -> Floats:
@@ -111,8 +101,7 @@ class ParserScorer:
 
     def probability(self, features: Floats, results: Results) -> float:
         """Return the probability that the result of the first is right."""
-        logit = float(evidence(features, results, (*self.names, *READ)) @ self.sure[:-1] + self.sure[-1])
-        return float(1 / (1 + np.exp(-logit)))
+        return logistic(self.sure, evidence(features, results, (*self.names, *READ)))
 
 
 def with_read(features: Floats, scores: Scores, read: Floats) -> Floats:
@@ -137,34 +126,6 @@ _EVIDENCE = (
 _LEAST = 1e-3  # share whose logarithm stands for less
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
-    """The different results of candidates, the likeliest first.
-
-    `best`: the candidate with the highest score of those that give each; `scores`: its score; `shares`: of each result,
-    the sum of the softmax of all candidates that give it. `candidates`: how many these are in all.
-    """
-
-    best: tuple[int, ...]
-    scores: Scores
-    shares: Scores
-    candidates: int
-
-    @classmethod
-    def of(cls, scores: Scores, keys: Sequence[Hashable]) -> Results:
-        """Join candidates that give the same: equal `keys`."""
-        soft = np.exp(scores - scores.max())
-        soft /= soft.sum()
-        best: dict[Hashable, int] = {}
-        shares: dict[Hashable, float] = {}
-        for row in np.argsort(-scores, kind="stable").tolist():
-            best.setdefault(keys[row], row)
-            shares[keys[row]] = shares.get(keys[row], 0.0) + float(soft[row])
-        order = sorted(best, key=lambda key: (-shares[key], best[key]))
-        rows = tuple(best[key] for key in order)
-        return cls(rows, scores[list(rows)], np.array([shares[key] for key in order]), len(scores))
-
-
 def evidence(features: Floats, results: Results, names: tuple[str, ...]) -> Floats:
     """Return what the probability depends on: how the likeliest result stands to the next, and features of its best.
 
@@ -185,3 +146,8 @@ def evidence(features: Floats, results: Results, names: tuple[str, ...]) -> Floa
 def read_scorer(file: Path, features: tuple[str, ...]) -> ParserScorer:
     """Return the scorer of a file, read once."""
     return ParserScorer.read(file, features)
+
+
+def english_probability(vector: Floats, file: Path = ENGLISH) -> float:
+    """Return the probability that a question is in English, by its vector: the weights were fitted for English only."""
+    return logistic_of(file, vector)

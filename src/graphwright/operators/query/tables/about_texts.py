@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
-
-import numpy as np
 
 from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.models.protocols import Floats
+from graphwright.operators.query.logistic import logistic_of
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.scorer import WEIGHTS
@@ -29,11 +27,4 @@ def probability_about_texts(vector: Floats, file: Path = ABOUT_TEXTS) -> float:
 
     By a logistic regression on the vector of the question, float32[384] (`scripts/fit_about_texts.py`).
     """
-    weights = _read(file)
-    return float(1 / (1 + np.exp(-(vector @ weights[:-1] + weights[-1]))))
-
-
-@cache
-def _read(file: Path) -> Floats:
-    weights: Floats = np.load(file)
-    return weights
+    return logistic_of(file, vector)

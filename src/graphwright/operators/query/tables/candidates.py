@@ -13,8 +13,7 @@ import numpy as np
 from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Result
 from graphwright.operators.query.tables import combined
-from graphwright.operators.query.tables.cells import Cells
-from graphwright.operators.query.tables.columns import Column
+from graphwright.operators.query.tables.columns import Cells, Column
 from graphwright.operators.query.tables.question import span_bits
 from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
 

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.operators.query.query import Path, Step
+from graphwright.kernels.ranking import sorted_distinct
+from graphwright.operators.query.query import OfType, Path, Step
+from graphwright.operators.query.reached import reached
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 from graphwright.text.values import DATE, NUMBER, TEXT
@@ -163,3 +165,35 @@ def _held(texts: Ints, keys: Ints) -> bool:
     """Return whether most of some texts, but not all of one only, are among the keys."""
     at = np.searchsorted(keys, texts).clip(max=max(0, len(keys) - 1))
     return len(texts) > 1 and len(keys) > 1 and float(np.mean(keys[at] == texts)) >= _HELD
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cell of each of some ascending rows in each column, -1 for none; None for a column with several in a row."""
+
+    rows: Ints
+    columns: tuple[Ints | None, ...]
+
+    @classmethod
+    def of(cls, facts: Facts, table: Table, rows: Ints) -> Cells:
+        """Return the cells of a table, made once for a snapshot; `rows`: those of the table."""
+        return facts.kept(("cells", OfType(table.type)), lambda: cls._read(facts, table, rows))
+
+    @classmethod
+    def _read(cls, facts: Facts, table: Table, rows: Ints) -> Cells:
+        columns: list[Ints | None] = []
+        for column in table.columns:
+            pairs = reached(facts, rows, column.path)
+            cells = np.full(len(rows), -1, np.int64)
+            cells[np.searchsorted(rows, pairs.starts)] = pairs.ends
+            columns.append(cells if len(pairs.starts) == len(np.unique(pairs.starts)) else None)
+        return cls(rows, tuple(columns))
+
+    def distinct(self, rows: Ints, column: int) -> Ints | None:
+        """Return the ascending distinct cells of some rows in a column; None if they are not known here."""
+        cells = self.columns[column]
+        at = np.searchsorted(self.rows, rows).clip(max=len(self.rows) - 1)
+        if cells is None or not np.array_equal(self.rows[at], rows):
+            return None
+        found = cells[at]
+        return sorted_distinct(found[found >= 0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.parser import Results, ScoredQuery
 from graphwright.operators.query.tables.about_texts import probability_about_texts, selects_texts
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.columns import Table
@@ -111,16 +110,12 @@ class TableQueryParser:
         self, candidates: Sequence[tuple[Table, Candidate]], scores: NDArray[np.float32], dense: Floats
     ) -> list[tuple[ScoredQuery, bool]]:
         """Return the best query of each result, the likeliest result first, and whether it chooses texts by words."""
-        mass = np.exp(scores - scores.max())
-        mass /= mass.sum()
-        of_result: dict[bytes | float | str | None, list[int]] = defaultdict(list)
-        for at, (_, candidate) in enumerate(candidates):
-            of_result[result_key(candidate)].append(at)
-        totals = np.array([mass[rows].sum() for rows in of_result.values()])
+        results = Results.of(scores.astype(np.float64), [result_key(candidate) for _, candidate in candidates])
         ranked: list[tuple[ScoredQuery, bool]] = []
-        for result in np.argsort(-totals, kind="stable")[: self.limit].tolist():
-            best = max(list(of_result.values())[result], key=lambda at: scores[at])
-            evidence = evidence_of(totals, result, float(mass[best]), float(scores[best]), dense[best], len(candidates))
-            query = ScoredQuery(candidates[best][1].query, float(totals[result]), self.scorer.probability(evidence))
+        for result, best in enumerate(results.best[: self.limit]):
+            own = float(results.own[result]), float(results.scores[result])
+            evidence = evidence_of(results.shares, result, *own, dense[best], len(candidates))
+            share, probability = float(results.shares[result]), self.scorer.probability(evidence)
+            query = ScoredQuery(candidates[best][1].query, share, probability)
             ranked.append((query, selects_texts(*candidates[best])))
         return ranked

@@ -9,30 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.query import (
-    Compare,
-    Comparison,
-    Condition,
-    Either,
-    Except,
-    Extreme,
-    Follow,
-    Has,
-    Neighbour,
-    OfType,
-    Path,
-    Things,
-    Where,
-)
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.links import Links
 from graphwright.operators.query.tables.question import month_of, span_bits
 from graphwright.text.values import DATE, NUMBER, TEXT
 
-ORDERS: tuple[Comparison, ...] = (">", ">=", "<", "<=")
-_BEYOND: tuple[tuple[Comparison, str, str], ...] = ((">", "above", "after"), ("<", "below", "before"))
-_EQUAL_OR_ORDERED: tuple[Comparison, ...] = ("=", *ORDERS)
+ORDERS: tuple[q.Comparison, ...] = (">", ">=", "<", "<=")
+_BEYOND: tuple[tuple[q.Comparison, str, str], ...] = ((">", "above", "after"), ("<", "below", "before"))
+_EQUAL_OR_ORDERED: tuple[q.Comparison, ...] = ("=", *ORDERS)
 _CONDITIONS = 14
 _COMPARISONS = 24
 _SAID = 0.4  # share of the name of a column of few values that a question says where it asks for it
@@ -53,7 +39,7 @@ class Given(NamedTuple):
 class Rows:
     """A set of rows: its query, number of rows, and what it is made of, as a Candidate has it."""
 
-    query: Things
+    query: q.Things
     count: int
     operators: tuple[str, ...]
     given: tuple[Given, ...] = ()
@@ -73,11 +59,11 @@ class RowSets:
     """Those of one condition."""
 
     def __post_init__(self) -> None:
-        self.all = Rows(OfType(self.table.type), self.table.rows, ("all",))
+        self.all = Rows(q.OfType(self.table.type), self.table.rows, ("all",))
         self.single = list(self._conditions())
 
     def made(
-        self, query: Things, operators: tuple[str, ...], given: tuple[Given, ...] = (), order: int = -1, bits: int = 0
+        self, query: q.Things, operators: tuple[str, ...], given: tuple[Given, ...] = (), order: int = -1, bits: int = 0
     ) -> Rows | None:
         """Return the rows of a query, None if there are none."""
         count = len(self.execution.things(query))
@@ -85,18 +71,18 @@ class RowSets:
             bits |= part.bits
         return Rows(query, count, operators, given, order, bits) if count else None
 
-    def _where(self, rows: Rows, condition: Compare, operator: str, given: Given) -> Rows | None:
+    def _where(self, rows: Rows, condition: q.Compare, operator: str, given: Given) -> Rows | None:
         operators = (operator, *(() if rows is self.all else rows.operators))
-        return self.made(Where(rows.query, condition), operators, (*rows.given, given))
+        return self.made(q.Where(rows.query, condition), operators, (*rows.given, given))
 
-    def path(self, column: int) -> Path:
+    def path(self, column: int) -> q.Path:
         """Return the path to the cells of a column."""
         return self.table.columns[column].path
 
-    def values(self, things: Things, column: int) -> Things:
+    def values(self, things: q.Things, column: int) -> q.Things:
         """Return the query for the cells of some rows in a column."""
         for step in self.path(column):
-            things = Follow(things, step)
+            things = q.Follow(things, step)
         return things
 
     def _conditions(self) -> Iterator[Rows]:
@@ -105,7 +91,7 @@ class RowSets:
         links = sorted(self.links.cells, key=lambda link: (link.start - link.end, rank[link.kind], link.share))
         known: set[tuple[int, int, int]] = set()
         for link in links[:_CONDITIONS]:
-            condition = Compare(self.path(link.column), "=" if link.kind == "cell" else "contains", link.text)
+            condition = q.Compare(self.path(link.column), "=" if link.kind == "cell" else "contains", link.text)
             given = Given(link.column, link.kind, span_bits(link.start, link.end), link.share, link.text)
             if rows := self._where(self.all, condition, "is" if link.kind == "cell" else "has", given):
                 known.add((link.column, link.start, link.end))
@@ -125,16 +111,16 @@ class RowSets:
         for _, at in sorted((-score, at) for at, (score, _) in enumerate(self.links.headers)):
             column, (score, bits) = self.table.columns[at], self.links.headers[at]
             path = self.path(at)
-            conditions: list[tuple[str, str, Condition]] = []
+            conditions: list[tuple[str, str, q.Condition]] = []
             if 1 < len(column.values) < self.table.rows:
-                conditions += [("flag", value, Compare(path, "=", value)) for value in column.values]
+                conditions += [("flag", value, q.Compare(path, "=", value)) for value in column.values]
             elif column.kind == NUMBER and score >= _SAID:
-                conditions += [("flag", "0", Compare(path, "=", "0")), ("flag", "> 0", Compare(path, ">", "0"))]
+                conditions += [("flag", "0", q.Compare(path, "=", "0")), ("flag", "> 0", q.Compare(path, ">", "0"))]
             if column.missing > 0:
-                conditions += [("missing", "", Has(path, negated=True)), ("filled", "", Has(path))]
+                conditions += [("missing", "", q.Has(path, negated=True)), ("filled", "", q.Has(path))]
             for operator, text, condition in conditions:
                 given = Given(at, "flag", bits if score >= _SAID else 0, 0.0, text)
-                rows = self.made(Where(self.all.query, condition), (operator,), (given,))
+                rows = self.made(q.Where(self.all.query, condition), (operator,), (given,))
                 if rows and rows.count < self.table.rows:
                     yield rows
 
@@ -154,13 +140,15 @@ class RowSets:
                     if rows := self.made(query, ("has",), (given,)):
                         yield rows
 
-    def _every_year(self, column: int, text: str) -> Things | None:
+    def _every_year(self, column: int, text: str) -> q.Things | None:
         """Return the query for the rows with a date in a month, or on a day, of any of the years of a column."""
         amounts = self.execution.amounts(self.all.query, self.path(column))[1]
         years = np.unique(np.floor(amounts.low)).astype(int).tolist()
-        wheres = [Where(self.all.query, Compare(self.path(column), "=", f"{year:04d}-{text}")) for year in years[-12:]]
-        found: list[Things] = [where for where in wheres if len(self.execution.things(where))]
-        return reduce(Either, found) if found else None
+        wheres = [
+            q.Where(self.all.query, q.Compare(self.path(column), "=", f"{year:04d}-{text}")) for year in years[-12:]
+        ]
+        found: list[q.Things] = [where for where in wheres if len(self.execution.things(where))]
+        return reduce(q.Either, found) if found else None
 
     def _compared(self, known: set[tuple[int, int, int]]) -> Iterator[Rows]:
         left = _COMPARISONS
@@ -172,7 +160,7 @@ class RowSets:
                 for comparison in _EQUAL_OR_ORDERED:
                     if comparison == "=" and (column, amount.start, amount.end) in known:
                         continue
-                    condition = Compare(self.path(column), comparison, amount.text)
+                    condition = q.Compare(self.path(column), comparison, amount.text)
                     given = Given(column, "number" if comparison == "=" else comparison, bits, 0.0, amount.text)
                     operator = "is" if comparison == "=" else comparison
                     rows = self._where(self.all, condition, operator, given)
@@ -212,10 +200,10 @@ class RowSets:
                         yield chosen
 
     def _ordered(
-        self, rows: Rows, path: Path, largest: bool, count: int, operators: tuple[str, ...], order: int,
+        self, rows: Rows, path: q.Path, largest: bool, count: int, operators: tuple[str, ...], order: int,
         bits: int = 0,
     ) -> Rows | None:  # fmt: skip
-        query = Extreme(rows.query, path, largest, count)
+        query = q.Extreme(rows.query, path, largest, count)
         chosen = self.made(query, (*operators, *rows.operators), rows.given, order, bits | rows.bits)
         return chosen if chosen and chosen.count < rows.count else None
 
@@ -231,8 +219,8 @@ class RowSets:
                 for comparison, *operators in _BEYOND:
                     path = self.path(column) if column >= 0 else ()
                     value = self.values(rows.query, column) if path else rows.query
-                    condition, operator = Compare(path, comparison, value), operators[column < 0]
-                    query = Where(self.all.query, condition)
+                    condition, operator = q.Compare(path, comparison, value), operators[column < 0]
+                    query = q.Where(self.all.query, condition)
                     if made := self.made(query, (operator, *rows.operators), rows.given, column):
                         yield made
 
@@ -241,9 +229,9 @@ class RowSets:
         for column in (-1, *self.orderable()):
             path = self.path(column) if column >= 0 else ()
             for largest in (True, False):
-                first, both = (Extreme(self.all.query, path, largest, count) for count in (1, 2))
+                first, both = (q.Extreme(self.all.query, path, largest, count) for count in (1, 2))
                 operator = ("max" if largest else "min") if column >= 0 else ("last" if largest else "first")
-                if made := self.made(Except(both, first), ("second", operator, "all"), (), column):
+                if made := self.made(q.Except(both, first), ("second", operator, "all"), (), column):
                     yield made
 
     def neighbours(self, ordered: list[Rows]) -> Iterator[Rows]:
@@ -253,7 +241,7 @@ class RowSets:
             if rows.operators[0] in ("is", "has", "max", "min", "first", "last") and rows.count <= 2:
                 for offset in (1, -1):
                     operator = "next" if offset > 0 else "previous"
-                    query = Neighbour(rows.query, offset)
+                    query = q.Neighbour(rows.query, offset)
                     if made := self.made(query, (operator, *rows.operators), rows.given, rows.order):
                         yield made
 
@@ -261,7 +249,7 @@ class RowSets:
         """Yield the rows without a linked cell."""
         for rows in self.single[:8]:
             if rows.operators[0] in ("is", "has"):
-                query = Except(self.all.query, rows.query)
+                query = q.Except(self.all.query, rows.query)
                 if made := self.made(query, ("not", *rows.operators), rows.given):
                     yield made
 
@@ -271,7 +259,7 @@ class RowSets:
             for column, named in enumerate(self.table.columns):
                 if column == rows.given[0].column or named.distinct > 0.9:
                     continue
-                same = Compare(self.path(column), "=", self.values(rows.query, column))
-                query = Except(Where(self.all.query, same), rows.query)
+                same = q.Compare(self.path(column), "=", self.values(rows.query, column))
+                query = q.Except(q.Where(self.all.query, same), rows.query)
                 if made := self.made(query, ("alike", *rows.operators), rows.given, column):
                     yield made

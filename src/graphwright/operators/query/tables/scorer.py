@@ -16,8 +16,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.features import COVERED, EXPLAINED, Features
 
 WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "table-parser" / "scorer.npz"
-"""The weights that are part of this package (see the CARD.md beside them)."""
-
+"""The weights that are part of this package."""
 _CALIBRATION = ("mean", "scale", "first_weight", "first_bias", "last_weight", "last_bias")
 
 
@@ -38,7 +37,7 @@ class TableScorer:
     @classmethod
     def load(cls, path: Path | None = None) -> TableScorer:
         """Load the weights that the package ships, or those of a file."""
-        return _shipped() if path is None else _loaded(path)
+        return _loaded(path or WEIGHTS)
 
     @cached_property
     def frequency(self) -> dict[str, float]:
@@ -108,10 +107,6 @@ def evidence_of(mass: Floats, result: int, share: float, score: float, dense: Fl
 
 
 @cache
-def _shipped() -> TableScorer:
-    return _loaded(WEIGHTS)
-
-
 def _loaded(path: Path) -> TableScorer:
     try:
         with np.load(path, allow_pickle=False) as file:
