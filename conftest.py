@@ -43,7 +43,6 @@ _FRAMEWORKS = {
     "llamaindex": "llama_index",
     "haystack": "haystack",
     "pyterrier": "pyterrier",
-    "dspy": "dspy",
     "networkx": "networkx",
     "igraph": "igraph",
     "pyg": "torch_geometric",

@@ -1,6 +1,6 @@
 """Measure what an adapter's call to a framework costs over `Index.retrieve`.
 
-    python benchmarks/serving/adapters.py [--only langchain llamaindex haystack pyterrier dspy]
+    python benchmarks/serving/adapters.py [--only langchain llamaindex haystack pyterrier]
 
 An index of 200 made-up passages is asked by `bm25`, the fastest method, for 15 passages: by `Index.retrieve` and by the
 retriever of each framework, in random order, after a first call that is not counted. Given are the medians of the
@@ -59,15 +59,8 @@ def pyterrier(index: Index) -> Any:
     return GraphwrightTransformer(index, METHOD, top_k=TOP_K, documents=False).search
 
 
-def dspy(index: Index) -> Any:
-    """Return a call of DSPy's retriever."""
-    from graphwright.adapters.dspy import GraphwrightRM
-
-    return GraphwrightRM(index, k=TOP_K, method=METHOD)
-
-
 ADAPTERS: dict[str, Callable[[Index], Any]] = {
-    adapter.__name__: adapter for adapter in (langchain, llamaindex, haystack, pyterrier, dspy)
+    adapter.__name__: adapter for adapter in (langchain, llamaindex, haystack, pyterrier)
 }
 
 

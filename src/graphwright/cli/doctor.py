@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,6 @@ from graphwright.cli.terminal import console, print_json
 from graphwright.errors import GraphwrightError, counted
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from graphwright.index_folder.index import Index
     from graphwright.models import LLM
 
@@ -45,11 +44,7 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-_MARKS = {  # symbol, its ASCII form, colour
-    Status.OK: ("✓", "ok", "green"),
-    Status.NOTE: ("–", "--", "yellow"),
-    Status.FAILED: ("✗", "XX", "red"),
-}
+_COLOURS = {Status.OK: "green", Status.NOTE: "yellow", Status.FAILED: "red"}
 
 
 @dataclass(frozen=True)
@@ -65,34 +60,20 @@ class Check:
 def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_json: bool) -> None:
     """Run all checks and print them. Exits with 1 if one failed."""
     ModelOptions(llm=llm, base_url=base_url).settings(None)  # wrong options are reported before anything runs
-    groups = {
-        "This machine": check_machine(index or Path.cwd()),
-        "Index": iter(()) if index is None else check_index(index),
-        "Language model": check_llm(index, llm, base_url),
-    }
-    results: list[Check] = []
-    output = console(quiet=as_json)
-    for title, checks in groups.items():
-        for position, check in enumerate(checks):
-            if position == 0:
-                output.print(Text(f"\n{title}" if results else title, "bold"))
-            _show(output, check)
-            results.append(check)
+    of_index = iter(()) if index is None else check_index(index)
+    output, results = console(quiet=as_json), list[Check]()
+    for check in chain(check_machine(index or Path.cwd()), of_index, check_llm(index, llm, base_url)):
+        colour = _COLOURS[check.status]
+        line = Text.assemble((f"{check.status:<8}", f"bold {colour}"), f"{check.name:<10}", check.detail)
+        output.print(line.append(f"\n{'':<18}{check.remedy}" if check.remedy else "", colour))
+        results.append(check)
     failed = [check.name for check in results if check.status is Status.FAILED]
     if as_json:
         print_json({"ok": not failed, "checks": [vars(check) for check in results]})
     summary = f"Failed: {', '.join(failed)}." if failed else "Everything works."
-    output.print(Text(f"\n{summary}", "bold red" if failed else "bold green"))
+    output.print(Text(summary, "bold red" if failed else "bold green"))
     if failed:
         raise SystemExit(1)
-
-
-def _show(output: Console, check: Check) -> None:
-    symbol, plain, colour = _MARKS[check.status]
-    mark = symbol if output.encoding.lower().startswith("utf") else plain
-    output.print(Text.assemble("  ", (f"{mark:<4}", f"bold {colour}"), f"{check.name:<10}", check.detail))
-    if check.remedy:
-        output.print(Text(f"{'':<16}{check.remedy}", colour))
 
 
 def check_machine(folder: Path) -> Iterator[Check]:
@@ -162,13 +143,10 @@ def check_encoder() -> Check:
 def check_disk(folder: Path) -> Check:
     """Check the free space; a new snapshot is written beside the current one."""
     place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.is_dir())
-    files = place.rglob("*") if (place / "index.sqlite").is_file() else ()
-    free, needed = shutil.disk_usage(place).free, max(_GB, sum(f.stat().st_size for f in files if f.is_file()))
-    detail = f"{free / _GB:,.1f} GB free at {place}"
-    if free >= needed:
-        return Check("disk", Status.OK, detail)
-    status = Status.NOTE if free > needed / 10 else Status.FAILED
-    return Check("disk", status, detail, f"Free some space: indexing may need {needed / _GB:,.1f} GB.")
+    free = shutil.disk_usage(place).free
+    status = Status.OK if free >= _GB else Status.NOTE if free > _GB / 10 else Status.FAILED
+    remedy = "" if status is Status.OK else "Free some space: indexing needs as much as the index has, and 1 GB."
+    return Check("disk", status, f"{free / _GB:,.1f} GB free at {place}", remedy)
 
 
 def check_index(folder: Path) -> Iterator[Check]:
@@ -185,7 +163,10 @@ def check_index(folder: Path) -> Iterator[Check]:
     with index:
         yield Check("opens", Status.OK, detail)
         yield _checked("snapshot", lambda: _check_snapshot(index), _REINDEX)
-    yield check_writable(folder)
+    if _is_writable(folder):
+        yield Check("writable", Status.OK, "documents can be added and removed")
+    else:
+        yield Check("writable", Status.NOTE, f"{folder} is read-only", "To add documents, change its permissions.")
 
 
 def _check_snapshot(index: Index) -> Check:
@@ -200,13 +181,6 @@ def _check_snapshot(index: Index) -> Check:
         f"graphwright verify --index {index.path} --repair"
     )
     return Check("snapshot", Status.FAILED, f"{detail}, without the newest documents", remedy)
-
-
-def check_writable(folder: Path) -> Check:
-    """Check that documents can be added to an index."""
-    if _is_writable(folder):
-        return Check("writable", Status.OK, "documents can be added and removed")
-    return Check("writable", Status.NOTE, f"{folder} is read-only", "To add documents, change its permissions.")
 
 
 def check_llm(folder: Path | None, llm: str | None, base_url: str | None) -> Iterator[Check]:
@@ -274,19 +248,9 @@ def _checked(name: str, check: Callable[[], Check], remedy: str) -> Check:
 
 
 def _failure(name: str, error: Exception, remedy: str) -> Check:
-    """Return a failed check. The message of a GraphwrightError ends with the remedy."""
-    detail, advice = _split(str(error)) if isinstance(error, GraphwrightError) else (_first_line(error), "")
-    return Check(name, Status.FAILED, _redacted(detail), _redacted(advice or remedy))
-
-
-def _split(message: str) -> tuple[str, str]:
-    """Split a message after its first sentence, which may contain other sentences in brackets."""
-    depth = 0
-    for position, letter in enumerate(message):
-        depth += (letter == "(") - (letter == ")")
-        if not depth and message.startswith(". ", position):
-            return message[:position], message[position + 2 :]
-    return message, ""
+    """Return a failed check. The message of a GraphwrightError has a remedy of its own."""
+    detail, remedy = (str(error), "") if isinstance(error, GraphwrightError) else (_first_line(error), remedy)
+    return Check(name, Status.FAILED, _redacted(detail), _redacted(remedy))
 
 
 def _first_line(error: Exception) -> str:

@@ -58,9 +58,10 @@ def progress(usage: Usage | None = None, interval: float = _SECONDS) -> Iterator
         return "" if usage is None else tokens_and_cost(usage)
 
     output, tasks, latest = console(stderr=True), dict[str, Task](), "working"
-    columns = (text("description"), BarColumn(), MofNCompleteColumn(), text("fields[rate]"), TimeRemainingColumn())
-    options = {"console": output, "transient": True, "disable": not output.is_terminal}
-    bars = Progress(*columns, text("fields[cost]", "cyan"), speed_estimate_period=_WINDOW, **options)
+    bar = (text("description"), BarColumn(), MofNCompleteColumn(), text("fields[rate]"), TimeRemainingColumn())
+    columns = (*bar, text("fields[cost]", "cyan"))
+    silent = not output.is_terminal
+    bars = Progress(*columns, console=output, transient=True, disable=silent, speed_estimate_period=_WINDOW)
 
     def show(work: str, done: int, total: int) -> None:
         nonlocal latest
@@ -74,7 +75,7 @@ def progress(usage: Usage | None = None, interval: float = _SECONDS) -> Iterator
         bars.update(task.id, completed=done, total=total if total > done else None, rate=rate, cost=cost())
         latest = progress_text(work, done, total, task.speed)
 
-    with bars if output.is_terminal else _lines(lambda: filter(None, (latest, cost())), interval):
+    with _lines(lambda: filter(None, (latest, cost())), interval) if silent else bars:
         yield show
 
 

@@ -275,12 +275,5 @@ def _questions_path(experiment: Experiment) -> str:
 
 
 def _toml(value: object) -> str:
-    """Return a value as TOML. Raises OptionError for one without a TOML form."""
-    match value:
-        case bool() | int() | float():
-            return json.dumps(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        case list() | tuple():
-            return "[" + ", ".join(map(_toml, value)) + "]"
-    raise OptionError(f"{value!r} cannot be written to an experiment's file; give texts, numbers and lists of these.")
+    """Return a text, a number or a list of these as TOML, which writes them as JSON does."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -67,9 +67,13 @@ def _groups(summary: Summary) -> Iterator[Section]:
     """Yield the means of each metric by groups of questions."""
     for grouping, sizes in groupings(summary).items():
         for metric in metric_names(summary):
-            means, same = group_means(summary, metric, grouping), [metric] * len(sizes)
-            rows = [[method, *_figures(summary, same, values)] for method, values in means.items()]
-            header = [_headers(summary, [metric])[0], *(f"{group} ({count:,})" for group, count in sizes.items())]
+            percent = is_share(summary, metric)
+            rows = [
+                [method, *(NONE if mean is None else score(mean, percent) for mean in means)]
+                for method, means in group_means(summary, metric, grouping).items()
+            ]
+            groups = [f"{group} ({count:,})" for group, count in sizes.items()]
+            header = [f"{metric}, %" if percent else metric, *groups]
             yield f"{metric} by {grouping}", "In small groups differences are uncertain.", [header, *rows]
 
 
@@ -104,18 +108,6 @@ def _failures(rows: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
         more = f" These are the first {_MAX_FAILURES} of {len(failed):,}." if len(failed) > _MAX_FAILURES else ""
         header = ["method", "question", "error"]
         yield "Questions with errors", f"Each counts as 0 in every metric.{more}", [header, *failed[:_MAX_FAILURES]]
-
-
-def _headers(summary: Summary, metrics: Sequence[str]) -> list[str]:
-    return [f"{metric}, %" if is_share(summary, metric) else metric for metric in metrics]
-
-
-def _figures(summary: Summary, metrics: Sequence[str], means: Sequence[float | None]) -> list[str]:
-    """Return means as texts, each of its metric."""
-    return [
-        NONE if mean is None else score(mean, is_share(summary, metric))
-        for metric, mean in zip(metrics, means, strict=True)
-    ]
 
 
 def _facts(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
