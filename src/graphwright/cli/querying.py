@@ -73,7 +73,9 @@ def _value(result: QueryResult) -> str:
 def _show_things(result: QueryResult, output: Console) -> None:
     """Print the things of a set, of records their fields in columns; elsewhere with tabs between them."""
     is_table = len(result.rows) == len(result.names)
-    rows = result.rows if is_table else [{"": name} for name in result.names]
+    dates = result.dates if output.is_terminal and result.dates else [""] * len(result.names)
+    dated = ([("", name), *([("dates", date)] if date else [])] for name, date in zip(result.names, dates, strict=True))
+    rows = result.rows if is_table else list(map(dict, dated))
     columns = list(dict.fromkeys(name for row in rows for name in row))
     if not rows:
         note("Nothing was found.")

@@ -106,7 +106,7 @@ class StatementTimes:
     def _label(self, records: RecordColumns, statement: int) -> str:
         first, last = np.searchsorted(records.record[self.fields], self.records[statement] + np.array((0, 1)))
         own = self.fields[first:last].tolist()
-        names = (relation_phrase(records.names[int(records.name[at])]) for at in own)
+        names = (records.names[int(records.name[at])].replace("_", " ") for at in own)
         return ", ".join(f"{name} {records.texts[int(records.text[at])]}" for name, at in zip(names, own, strict=True))
 
 

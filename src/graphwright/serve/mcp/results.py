@@ -133,7 +133,9 @@ def retrieval_text(data: Reply) -> str:
 
 def query_text(data: Reply) -> str:
     """Return what a query gives in words, with its sources."""
-    value = ", ".join(data["values"][:_SHOWN]) if data["value"] is None else str(data["value"])
+    dated = zip(data["values"], data["dates"] or [""] * len(data["values"]), strict=True)
+    shown = [f"{name} ({date})" if date else name for name, date in dated]
+    value = ", ".join(shown[:_SHOWN]) if data["value"] is None else str(data["value"])
     rest = data["count"] - _SHOWN if data["value"] is None else 0
     lines = [f"{data['words']}: {value or 'nothing'}{f' and {rest} more' if rest > 0 else ''} {data['unit']}".rstrip()]
     lines += data["notes"]

@@ -49,6 +49,9 @@ class QueryReply(Reply):
     ]
     unit: str
     values: Annotated[list[str], Field(description="The names of the things of a set, 1,000 at most.")]
+    dates: Annotated[
+        list[str], Field(description="Of each name the dates of its statements, where these differ in time.")
+    ]
     count: Annotated[int, Field(description="The number of things that are found, counted, or whose values are taken.")]
     rows: Annotated[list[dict[str, str]], Field(description="The fields of each record of a set, 1,000 at most.")]
     support: Annotated[list[SupportReply], Field(description="Sources, ten at most.")]

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -90,7 +91,9 @@ class TableScorer:
         return float(1 / (1 + np.exp(-(hidden @ a["last_weight"][0] + a["last_bias"][0]))))
 
 
-def evidence_of(mass: Floats, result: int, share: float, score: float, dense: Floats, count: int) -> Floats:
+def evidence_of(
+    mass: NDArray[np.floating[Any]], result: int, share: float, score: float, dense: Floats, count: int
+) -> Floats:
     """Return what tells whether a result is right: float32[15].
 
     From the shares `mass` of the results in the probability: its log-odds, the share of its best candidate (`share`) in
