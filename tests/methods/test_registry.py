@@ -51,9 +51,9 @@ def test_ppr_starts_at_given_evidence() -> None:
         (
             "hybird",
             {},
-            r"no method 'hybird'. Did you mean 'hybrid'\? The methods are agent, .*.*ppr, .*vector\.$",
+            r"no method 'hybird'. Did you mean 'hybrid'\? The methods are bm25, .*.*ppr, .*vector\.$",
         ),
-        ("xyz", {}, r"no method 'xyz'. The methods are agent, .*.*hybrid, .*ppr, .*vector\.$"),
+        ("xyz", {}, r"no method 'xyz'. The methods are bm25, .*.*hybrid, .*ppr, .*vector\.$"),
         (
             "ppr",
             {"seed": 1},
