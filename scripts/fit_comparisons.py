@@ -154,9 +154,7 @@ def fit(questions: Sequence[Question], words: Words, groups: Groups) -> Comparis
     kinds = [q for q in known if q.kind is not None]
     heads = ComparisonHeads(
         heads.sides,
-        softmax(
-            np.array([features[q.text].row for q in kinds]), np.array([q.kind for q in kinds]), 5, STRENGTHS["kinds"]
-        ),
+        softmax(np.array([features[q.text].row for q in kinds]), np.array([q.kind for q in kinds]), 5),
         *fit_signs([(features[q.text].states, q.form, sign) for q in known if (sign := sign_of(q))]),
         none,
     )

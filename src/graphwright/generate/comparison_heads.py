@@ -107,7 +107,7 @@ def word_rows(question: str) -> tuple[list[tuple[int, int]], Floats]:
     ((ids, spans),) = token_ids([question], _MAX_TOKENS, True)
     ((_, outputs),) = encoded([ids])
     states = outputs[1][0]
-    words, rows = [], []
+    words, rows = [], list[Floats]()
     for start, end in word_spans(question):
         tokens = [at + 1 for at, (first, last) in enumerate(spans) if first < end and start < last]
         if tokens:

@@ -57,33 +57,33 @@ def names_of_sides(question: str, tagged: Tagged, passages: Sequence[PassageText
 
     Words of both sides alone name neither, such as "hall" of two halls.
     """
-    texts = [f"{passage.title}\n{passage.text}".casefold() for passage in passages]
+    texts = [f"{passage.title}\n{passage.text}".lower() for passage in passages]
     sides = [question[side.start : side.end] for side in tagged.sides]
-    shared = set.intersection(*(set(_WORD.findall(side.casefold())) for side in sides))
+    shared = set.intersection(*(set(_WORD.findall(side.lower())) for side in sides))
     first, second = (_longest_run(side, texts, shared) for side in sides)
-    return (first, second) if first and second and first.casefold() != second.casefold() else None
+    return (first, second) if first and second and first.lower() != second.lower() else None
 
 
 def _longest_run(side: str, texts: Sequence[str], shared: set[str]) -> str:
     spans = [match.span() for match in _WORD.finditer(side)]
     runs = [side[spans[a][0] : spans[b][1]] for a in range(len(spans)) for b in range(a, len(spans))]
     for run in sorted(runs, key=len, reverse=True):
-        own = _WORD.findall(run.casefold())
+        own = _WORD.findall(run.lower())
         is_name = words(own[0]) and set(own) - shared
-        if is_name and any(_places(run.casefold(), text) for text in texts):
+        if is_name and any(_places(run.lower(), text) for text in texts):
             return run
     return ""
 
 
 def _places(name: str, text: str) -> list[int]:
-    """Return where a text has a name as whole words; both are case-folded."""
+    """Return where a text has a name as whole words; both in lower case."""
     return [match.start() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
 
 
 def passages_naming(names: tuple[str, str], passages: Sequence[PassageText]) -> list[int]:
     """Return the numbers of the first passages whose title or text has a name, at most three for each, in order."""
-    texts = [f"{passage.title}\n{passage.text}".casefold() for passage in passages]
-    naming = ([at for at, text in enumerate(texts) if _places(name.casefold(), text)] for name in names)
+    texts = [f"{passage.title}\n{passage.text}".lower() for passage in passages]
+    naming = ([at for at, text in enumerate(texts) if _places(name.lower(), text)] for name in names)
     return sorted({at for numbers in naming for at in numbers[:_NAMING]})
 
 
@@ -102,18 +102,14 @@ def _values_of(names: tuple[str, str], number: int, passage: PassageText) -> lis
     It is the side that the sentence names last before the value, else next after it, else the one that the title names,
     else the one that was named last before the sentence.
     """
-    lower, title, names = passage.text.casefold(), passage.title.casefold(), (names[0].casefold(), names[1].casefold())
-    if len(lower) != len(passage.text):
-        lower = passage.text.lower()
+    lower, title, names = passage.text.lower(), passage.title.lower(), (names[0].lower(), names[1].lower())
     places = sorted((at, side, len(name)) for side, name in enumerate(names) for at in _places(name, lower))
     places = [p for p in places if not any(q[0] <= p[0] < q[0] + q[2] and q[2] > p[2] for q in places)]
     in_title = [side for side, name in enumerate(names) if _places(name, title)]
     if len(in_title) == 2:  # both, or one within the other
         in_title = [side for side in in_title if names[1 - side] in names[side]]
     sides = {side for _, side, _ in places}
-    values, count = [], 0
-    sides = {side for _, side, _ in places}
-    values, count = [], 0
+    values, count = list[tuple[int, SideValue]](), 0
     for start, end in sentence_spans(passage.text):
         found = [f._replace(start=f.start + start, end=f.end + start) for f in values_in(passage.text[start:end])]
         within = [place for place in places if start <= place[0] < end]
@@ -177,15 +173,13 @@ def pair_rows(
     place = {text: at + 1 for at, text in enumerate(texts)}
     cosines = vectors @ vectors[0]
     asked_words = set(words(asked)) - {"x", "y"}
-    logs, shares = {}, {}
-    for side, read in enumerate(readings):
-        own = {id(value): value for pair in pairs for value in pair[side : side + 1]}
-        for value in own.values():
-            logs[id(value)] = _begin(value, passages, {r.passages[0]: r for r in read})
-        total = max(logs[id(value)] for value in own.values())
-        shares |= {id(value): logs[id(value)] - total for value in own.values()}
+    begins = [
+        np.array([_begin(value, passages, {reading.passages[0]: reading for reading in read}) for value in values])
+        for read, values in zip(readings, zip(*(pair[:2] for pair in pairs), strict=True), strict=True)
+    ]
+    shares = [logs - logs.max() for logs in begins]
     rows = []
-    for pair in pairs:
+    for pair, log, share in zip(pairs, np.transpose(begins), np.transpose(shares), strict=True):
         a, b = (place[value.text] for value in pair[:2])
         heads = [cosines[place[value.before]] for value in pair[:2]]
         shared = [_overlap(asked_words, value.text) for value in pair[:2]]
@@ -194,10 +188,10 @@ def pair_rows(
         rows.append((
             cosines[a] + cosines[b], min(cosines[a], cosines[b]), float(vectors[a] @ vectors[b]),
             sum(heads), min(heads), min(shared), max(shared), min(leading), max(leading),
-            logs[id(pair.first)] + logs[id(pair.second)], min(logs[id(pair.first)], logs[id(pair.second)]),
+            log.sum(), log.min(),
             a_unit == b_unit, pair.first.found.value.kind == DATE, pair.first.named + pair.second.named,
             np.log1p(pair.first.number + pair.second.number), pair.first.number == pair.second.number,
-            shares[id(pair.first)] + shares[id(pair.second)], min(shares[id(pair.first)], shares[id(pair.second)]),
+            share.sum(), share.min(),
         ))  # fmt: skip
     return np.array(rows, np.float32).reshape(len(rows), PAIR_FEATURES)
 
