@@ -1,6 +1,7 @@
 from .answer import AnswerIfEnough as AnswerIfEnough
 from .answer import Generate as Generate
 from .answer import Unaided as Unaided
+from .comparisons import Compare as Compare
 from .contexts import CommunityReports as CommunityReports
 from .contexts import HybridContext as HybridContext
 from .contexts import PassageContext as PassageContext

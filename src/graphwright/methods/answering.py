@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphwright.generate.answer import Generate
+from graphwright.generate.comparisons import Compare
 from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import Overview
 from graphwright.generate.path_answers import TargetAnswer
@@ -23,11 +24,12 @@ from graphwright.search.versions import versions_of
 def offline_answer(ix: Snapshot) -> Operator:
     """Return the steps that answer from passages without a language model.
 
-    A broad question is answered by topics, any other by a span of the embedded reader if its score is high enough, else
-    by quotations; they are the nearest text only if the reader gives a low probability of an answer.
+    A broad question is answered by topics, a comparison of two things by their values, any other question by a span of
+    the embedded reader if its score is high enough, else by quotations; they are the nearest text only if the reader
+    gives a low probability of an answer.
     """
     reader = MiniLMReader()
-    return Overview(ix.passages, reader) >> ReadSpans(reader) >> Quote(reader)
+    return Overview(ix.passages, reader) >> Compare(ix.words) >> ReadSpans(reader) >> Quote(reader)
 
 
 def written(llm: LLM | None, context: Operator, offline: Operator) -> tuple[Operator, Operator]:

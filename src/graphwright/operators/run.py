@@ -208,6 +208,10 @@ class Run:
             return np.empty(0)
         return np.asarray(self._by_reader(reader, "sentence_scores", question, passages, sentences), np.float64)
 
+    def readings(self, reader: Reader, question: str, passages: Sequence[PassageText]) -> Any:
+        """Return what the embedded reader makes of each passage, before any choice; `reader`: one with `readings`."""
+        return self._by_reader(reader, "readings", question, passages)
+
     def _by_reader(
         self, reader: Reader, method: str, question: str, passages: Sequence[PassageText], *more: Any
     ) -> Any:
