@@ -24,6 +24,7 @@ FACTS = Facts.of_rows(
         ("count(employee)", "There is no type 'employee'. Did you mean 'employees'?"),
         ('"Ida Bergr".~name', "Nothing is named 'Ida Bergr'. Did you mean 'Ida Berger'?"),
         ("employees where count(children) > 2", "There is no relation 'children'."),
+        ("employees where city = graz", "There is no relation 'graz'. A text stands in double quotes."),
         ("employees where city = (towns)", "There is no type 'towns'."),
     ],
 )

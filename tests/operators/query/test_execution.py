@@ -98,6 +98,12 @@ ROWS = [
         ("it < (rows where length = 800m)", "1"),
         ("year = (first(rows).year)", "1"),
         ('title > "A"', ""),
+        ("(year = 1999 or has no year)", "1 4"),
+        ('length > 1.5km and (year < 2000 or tag = "a")', "1 3"),
+        ("year > due", ""),
+        ("year < due", "1 2 3"),
+        ("tag != tag", "2 4"),
+        ("id = id", "1 2 3 4"),
     ],
 )
 def test_execute_condition_holds_for_rows(condition: str, ids: str) -> None:
@@ -134,3 +140,29 @@ def test_execute_column_of_two_tables_is_meant_in_both_unless_typed() -> None:
     columns = World((), (("a", (("size", "1"),), False), ("b", (("size", "2"),), False))).facts()
     assert execute(parse_notation("count(everything.size)"), columns) == 2
     assert execute(parse_notation("count(a.size)"), columns) == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "names"),
+    [
+        ("largest(person by count(~parent))", "b"),
+        ("smallest(person by count(~parent))", "d"),
+        ("largest(2nd person by count(~parent))", "a c"),
+        ("largest(5th person by count(~parent))", ""),
+        ("largest(2nd person by age)", "a"),
+        ('"d".parent+', "a b c"),
+        ('"d".parent{1,2}', "b c"),
+        ('"a".~parent+', "b c d e"),
+        ('person where parent+ = "b"', "c d e"),
+    ],
+)
+def test_execute_order_and_repeated_step_give_the_names(order: str, names: str) -> None:
+    triples = [("b", "parent", "a"), ("c", "parent", "b"), ("e", "parent", "b"), ("d", "parent", "c")]
+    triples += [(name, "is a", "person") for name in "abcd"] + [("e", "is a", "person")] * (order[0] in '"p')
+    facts = Facts.of(Graph.from_triples([*triples, ("a", "age", "70"), ("b", "age", "80"), ("c", "age", "9")]))
+    assert sorted(facts.texts(execute(parse_notation(order), facts))) == names.split()  # type: ignore[arg-type]
+
+
+def test_execute_repeated_step_in_a_cycle_ends() -> None:
+    facts = Facts.of(Graph.from_triples([("a", "before", "b"), ("b", "before", "c"), ("c", "before", "a")]))
+    assert facts.texts(execute(parse_notation('"a".before+'), facts)) == ["a", "b", "c"]  # type: ignore[arg-type]

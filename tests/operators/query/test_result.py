@@ -153,3 +153,13 @@ def test_query_of_an_imported_graph_with_documents_cites_the_rows(tmp_path: Path
         rows = [cited for cited in result.citations if cited.document == "tickets.csv"]
         assert [cited.text for cited in rows] == ["T1 | open | Ida", "T3 | closed | Ida"]
         assert index.query('next(tickets where id = "T1")').names == ("T2",)
+
+
+def test_answer_of_repeated_step_is_supported_by_all_facts_on_the_way() -> None:
+    graph = Graph.from_triples([("c", "parent", "b"), ("b", "parent", "a"), ("x", "parent", "a"), ("c", "age", "9")])
+    result = result_of(parse_notation('"c".parent+'), Facts.of(graph))
+    assert result.names == ("b", "a")
+    assert [supported.facts for supported in result.support] == [(0,), (0, 1)]
+    assert result_of(parse_notation('everything where parent+ = "a" and age < 10'), Facts.of(graph)).support[0].facts[
+        :2
+    ] == (0, 1)

@@ -18,6 +18,7 @@ from graphwright.text.numbers import conversion
 from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, typed_values
 
 _SHARE = 16  # of the facts of a relation; to read the values of fewer takes less time than those of all
+_TURNED: dict[Comparison, Comparison] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 _YEARS = (1, 9999)  # numbers that a date is compared with as years
 
 
@@ -135,6 +136,7 @@ def fields_compared(facts: Facts, pairs: Reached, comparison: Comparison, others
     with_at = np.arange(len(at)) + np.repeat(first - np.cumsum(counts) + counts, counts)
     values, other = Amounts.of(facts, pairs).chosen(at), Amounts.of(facts, others).chosen(with_at)
     holds = values.against(comparison, other)
+    holds |= (values.kind == NUMBER) & other.against(_TURNED.get(comparison, comparison), values)  # a year and a day
     if comparison in ("=", "!="):
         ends, other_ends = pairs.ends[at], others.ends[with_at]
         is_text = (values.kind == TEXT) & (other.kind == TEXT)

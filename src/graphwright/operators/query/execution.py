@@ -193,7 +193,7 @@ class Execution:
         """Return the things of a set that meet a condition."""
         if isinstance(condition, q.Or):
             return np.union1d(self._where(query, condition.first), self._where(query, condition.second))
-        pairs = self.meeting(query, condition)
+        pairs = self.met(self.reached(query, condition.path), condition)
         if isinstance(condition, q.Counted):
             ids, counts = pair_counts(pairs.starts, pairs.ends, len(self.facts))
             if not COMPARED[condition.comparison](0, condition.number):
@@ -206,12 +206,8 @@ class Execution:
             return np.setdiff1d(self.things(query), meeting, assume_unique=True)
         return meeting
 
-    def meeting(self, query: q.Things, condition: q.Single) -> Reached:
-        """Return the ends of the condition's path that meet it; of a negative one those that it rules out."""
-        return self.met(self.reached(query, condition.path), condition)
-
     def met(self, pairs: Reached, condition: q.Single) -> Reached:
-        """Return those of the ends of a condition's path that meet it."""
+        """Return the ends of a condition's path that meet it; of a negative one those that it rules out."""
         if isinstance(condition, q.Fields):
             others = reached(self.facts, sorted_distinct(pairs.starts), condition.other)
             return pairs.chosen(fields_compared(self.facts, pairs, condition.comparison, others))
