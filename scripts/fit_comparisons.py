@@ -39,6 +39,7 @@ from graphwright.generate.comparison_values import (
     pairs_of,
     passages_naming,
     values_of_sides,
+    words_asked,
 )
 from graphwright.generate.comparisons import compare
 from graphwright.models.embedded.encoder import MiniLM
@@ -217,7 +218,7 @@ def pair_group(heads: ComparisonHeads, question: Question, run: Run) -> Iterator
     if not tagged or not names or question.kind is None:
         return
     read = [question.passages[number] for number in passages_naming(names, question.passages)]
-    pairs = pairs_of(values_of_sides(names, read))
+    pairs = pairs_of(values_of_sides(names, read, words_asked(question.text, tagged)))
     values = [next(values_in(text), None) for text in question.values]
     if not pairs or (question.kind != SAME and (len(values) < 2 or None in values)):
         return

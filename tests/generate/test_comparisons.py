@@ -21,7 +21,7 @@ TEXTS = {
     "a10.txt": "The A10 drill weighs 1.9 kg and its battery holds 4.0 Ah. It is sold without a charger.",
     "b20.txt": "The B20 drill weighs 2.4 kg. Its battery holds 5.5 Ah and charges in 50 minutes.",
     "halls.txt": "The north hall has 240 seats and costs 300 EUR. The south hall has 180 seats and costs 400 USD.",
-    "people.txt": "Ada Berg (4 May 1912 – 3 June 1990) painted. Carl Holm (9 July 1931 – 2 May 1970) sat in court.",
+    "rooms.txt": "The Garden Room opened on 4 May 2012. The Mill was opened in March 2016.",
 }
 
 
@@ -47,8 +47,7 @@ def answered(index: Index, question: str) -> Answer:
         ("Is the A10 heavier than the B20?", "no", ["1.9 kg", "2.4 kg"]),
         ("What is the difference in weight between the A10 and the B20?", "0.5 kg", ["1.9 kg", "2.4 kg"]),
         ("Which has fewer seats, the north hall or the south hall?", "south hall", ["240 seats", "180 seats"]),
-        ("Who was born first, Ada Berg or Carl Holm?", "Ada Berg", ["4 May 1912", "9 July 1931"]),
-        ("Who died first, Ada Berg or Carl Holm?", "Carl Holm", ["3 June 1990", "2 May 1970"]),
+        ("Which opened first, the Mill or the Garden Room?", "Garden Room", ["March 2016", "4 May 2012"]),
     ],
 )
 def test_ask_of_a_comparison_gives_side_and_both_values_cited(

@@ -14,7 +14,8 @@ from graphwright.models.fake import ScriptedLLM
 
 SNAPSHOT = corpus_index().snapshot
 READER = "MiniLMReader()"
-TWIN = f"Overview({SNAPSHOT.passages!r}, reader={READER}) >> ReadSpans({READER}) >> Quote({READER})"
+TWIN = f"Overview({SNAPSHOT.passages!r}, reader={READER}) >> Compare(words={SNAPSHOT.words!r}) >> "
+TWIN += f"ReadSpans({READER}) >> Quote({READER})"
 OFFLINE = sorted(name for name, method in METHODS.items() if not method.required)
 LEGO_WITH_L = [f"lego-{number}" for number, made in INSTANCES.items() if "-L" in "".join(made)]
 

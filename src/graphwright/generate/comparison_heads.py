@@ -21,6 +21,7 @@ OTHER, WHICH, TRUE, SAME, DIFFERENCE = range(5)
 DATE, TIME = "date", "time"
 """Forms of values for which the larger one may be the lesser: a date of birth ("older"), a duration ("faster")."""
 _MAX_TOKENS = 96
+_WORDS = 3  # of a question with two sides, at least
 
 
 class Side(NamedTuple):
@@ -61,9 +62,9 @@ class ComparisonHeads:
     values: Floats
 
     def tagged(self, question: str) -> Tagged | None:
-        """Return the sides of a question; None for one without two words that may be sides."""
+        """Return the sides of a question; None for one of fewer than three words."""
         spans, rows = word_rows(question)
-        return None if len(spans) < 3 else best_sides(spans, rows @ self.sides)
+        return None if len(spans) < _WORDS else best_sides(spans, rows @ self.sides)
 
     def kind(self, asked: Asked) -> tuple[int, float]:
         """Return the most probable kind of a question, and its probability."""
@@ -116,7 +117,7 @@ def word_rows(question: str) -> tuple[list[tuple[int, int]], Floats]:
             text = question[start:end]
             shape = (text[:1].isupper(), any(map(str.isdigit, text)), not rows, 1.0)
             rows.append(np.concatenate((states[tokens].mean(0), before, after, shape)))
-    return words, np.array(rows, np.float32).reshape(len(words), -1)
+    return words, np.array(rows, np.float32)
 
 
 def best_sides(spans: Sequence[tuple[int, int]], scores: Floats) -> Tagged:

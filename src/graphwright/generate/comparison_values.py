@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import product
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ PAIR_FEATURES = 18
 _MAX_VALUES = 16  # of a side
 _NAMING = 3  # passages that are read for a name
 _WORD = re.compile(r"\w+")
+_NEXT = re.compile(r"[ \u00a0-](\w+)")
 _CLAUSE = re.compile(r"[,;:()\[\]\n]|\. ")
 
 
@@ -87,16 +88,24 @@ def passages_naming(names: tuple[str, str], passages: Sequence[PassageText]) -> 
     return sorted({at for numbers in naming for at in numbers[:_NAMING]})
 
 
-def values_of_sides(names: tuple[str, str], passages: Sequence[PassageText]) -> list[list[SideValue]]:
-    """Return the values that passages give for each of two sides, those of sentences that name it first."""
+def values_of_sides(
+    names: tuple[str, str], passages: Sequence[PassageText], asked: Set[str] = frozenset()
+) -> list[list[SideValue]]:
+    """Return the values that passages give for each of two sides, those of sentences that name it first.
+
+    `asked`: the words of the question without its sides. One beside a name, such as "drill" in "the A10 drill", counts
+    as part of it where the passage has others.
+    """
     result: list[list[SideValue]] = [[], []]
     for number, passage in enumerate(passages):
-        for side, value in _values_of(names, number, passage):
+        for side, value in _values_of(names, number, passage, asked):
             result[side].append(value)
     return [sorted(values, key=lambda value: (not value.named, value.passage))[:_MAX_VALUES] for values in result]
 
 
-def _values_of(names: tuple[str, str], number: int, passage: PassageText) -> list[tuple[int, SideValue]]:
+def _values_of(
+    names: tuple[str, str], number: int, passage: PassageText, asked: Set[str]
+) -> list[tuple[int, SideValue]]:
     """Return the values of a passage with the side that they belong to.
 
     It is the side that the sentence names last before the value, else next after it, else the one that the title names,
@@ -105,6 +114,7 @@ def _values_of(names: tuple[str, str], number: int, passage: PassageText) -> lis
     lower, title, names = passage.text.lower(), passage.title.lower(), (names[0].lower(), names[1].lower())
     places = sorted((at, side, len(name)) for side, name in enumerate(names) for at in _places(name, lower))
     places = [p for p in places if not any(q[0] <= p[0] < q[0] + q[2] and q[2] > p[2] for q in places)]
+    places = _with_neighbours(places, lower, asked)
     in_title = [side for side, name in enumerate(names) if _places(name, title)]
     if len(in_title) == 2:  # both, or one within the other
         in_title = [side for side in in_title if names[1 - side] in names[side]]
@@ -124,6 +134,19 @@ def _values_of(names: tuple[str, str], number: int, passage: PassageText) -> lis
             values.append((given[0], SideValue(number, start, end, each, shown, *texts, named, count + at)))
         count += len(found)
     return values
+
+
+def _with_neighbours(places: list[tuple[int, int, int]], text: str, asked: Set[str]) -> list[tuple[int, int, int]]:
+    """Return places of names with the word after each, if the question has it and the text has other words of it."""
+    wider = []
+    for at, side, size in places:
+        after = _NEXT.match(text, at + size)
+        known = set(words(after[1])) & asked if after else set[str]()
+        wider.append((at, side, after.end() - at if after and known else size))
+    rest = text
+    for at, _, size in wider:
+        rest = rest.replace(text[at : at + size], " ")
+    return wider if asked & set(words(rest)) else places
 
 
 def _clause(
@@ -159,6 +182,11 @@ def pairs_of(values: Sequence[Sequence[SideValue]]) -> list[Pair]:
     return rows
 
 
+def words_asked(question: str, tagged: Tagged) -> set[str]:
+    """Return the words of a question without its sides."""
+    return set(words(masked(question, tagged))) - {"x", "y"}
+
+
 def pair_rows(
     question: str, tagged: Tagged, pairs: Sequence[Pair], passages: Sequence[PassageText],
     readings: Sequence[Sequence[ReaderOutput]], run: Run,
@@ -172,7 +200,7 @@ def pair_rows(
     vectors = run.encode(MiniLM(), [asked, *texts])
     place = {text: at + 1 for at, text in enumerate(texts)}
     cosines = vectors @ vectors[0]
-    asked_words = set(words(asked)) - {"x", "y"}
+    asked_words = words_asked(question, tagged)
     begins = [
         np.array([_begin(value, passages, {reading.passages[0]: reading for reading in read}) for value in values])
         for read, values in zip(readings, zip(*(pair[:2] for pair in pairs), strict=True), strict=True)

@@ -29,6 +29,7 @@ from graphwright.generate.comparison_values import (
     pairs_of,
     passages_naming,
     values_of_sides,
+    words_asked,
 )
 from graphwright.generate.readers import MayAnswer, answered
 from graphwright.models.embedded.reader import MiniLMReader
@@ -69,7 +70,7 @@ class Compare(MayAnswer, Confident):
     """
 
     words: WordIndex | None = None
-    threshold: Annotated[float, Between(0, 1)] = 0.5
+    threshold: Annotated[float, Between(0, 1)] = 0.7
     passages: Annotated[int, AtLeast(1)] = 20
 
     def apply(self, state: State, run: Run) -> State:
@@ -122,7 +123,7 @@ def compare(
         return None
     naming = passages_naming(names, passages)
     read = [passages[number] for number in naming]
-    pairs = pairs_of(values_of_sides(names, read))
+    pairs = pairs_of(values_of_sides(names, read, words_asked(question, tagged)))
     if not pairs:
         return None
     reader = MiniLMReader(paired=0)

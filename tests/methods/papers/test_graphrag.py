@@ -51,7 +51,7 @@ def test_graphrag_expressions_print_as_source() -> None:
         f"ToPassages(limit=15, index={ix.passages!r}) >> "
         f"ReportContext(CommunityReports(summaries={messages}, level=2, limit=3)) >> "
         f"Fallback(Generate({llm!r}), Overview({ix.passages!r}, reader=MiniLMReader()) >> "
-        "ReadSpans(MiniLMReader()) >> Quote(MiniLMReader()))"
+        f"Compare(words={ix.words!r}) >> ReadSpans(MiniLMReader()) >> Quote(MiniLMReader()))"
     )
 
 
