@@ -42,10 +42,9 @@ class _Stated(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MergedChunks:
-    """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of first mention.
+    """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of their normal forms.
 
-    Entities are numbered from 0 here: first those that chunks name, then shorter names that only occur as aliases of
-    topics. `same`: the form that takes the place of each form that is merged with another (see `resolve`). `derived`:
+    Entities are numbered from 0 here. `same`: the form that takes the place of each form that is merged with another (see `resolve`). `derived`:
     summaries of descriptions. `description_tokens`: as in Settings.
     """
 
@@ -61,22 +60,22 @@ class MergedChunks:
 
     @cached_property
     def names(self) -> TextColumn:
-        """The name of each entity: its most frequent surface form (the first of equals), else its form."""
-        surfaces = self.chunks.strings("surfaces")
+        """The name of each entity: its most frequent surface form (of equals the first in order), else its form."""
+        surfaces, forms = self.chunks.strings("surfaces"), self.entities.forms
         form = self.chunks.numbers("surface_form").values[:, 0]
-        entity = self.entities.of(surfaces.owner, form)
         number, first = surfaces.values.numbered()
+        entity, written = self.entities.of(surfaces.owner[first], form[first]), surfaces.values.gather(first)
         counts = np.bincount(number, self.chunks.numbers("counts").values[:, 0], len(first))
-        names = surfaces.values.gather(first[_most_frequent(entity[first], counts, first)])
-        rest = self.entities.forms.gather(np.arange(len(names), len(self.entities.forms)))
-        return TextColumn.joined((names, rest))
+        leading, name = _most_frequent(entity, counts, written), np.arange(len(forms))
+        name[entity[leading]] = len(forms) + leading
+        return TextColumn.joined((forms, written)).gather(name)
 
     @cached_property
     def _phrase_matches(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
         topics = self.chunks.strings("topic_phrases").values
-        distinct_topics = topics.numbered()[1]
-        topics, entity = topics.gather(distinct_topics), self.entities.of_topic_phrases(distinct_topics)
+        first = topics.numbered()[1]
+        topics, entity = topics.gather(first), self.entities.of_topic_phrases[first]
         # An alias of too many topics is not searched for.
         specific = (entity >= 0) & np.isin(entity, np.concatenate((self.entities.topic, self.entities.aliases[0])))
         topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
@@ -148,17 +147,15 @@ class MergedChunks:
         return self.entities.of(owner, form[surfaces[owner] + surface])
 
     def _type_suffixes(self, entities: Ids32, types: TextColumn) -> TextColumn:
-        """Return " (type)" for each entity: the most frequent type of its mentions, of equals the first."""
-        number, first = types.numbered()
+        """Return " (type)" for each entity: the most frequent type of its mentions, of equals the first in order."""
+        distinct, number = types.ranked()
         typed = np.flatnonzero(np.diff(types.offsets) > 0)
-        pairs, place, counts = np.unique(
-            entities[typed].astype(np.int64) * len(first) + number[typed], return_index=True, return_counts=True
-        )
-        entity, kind = np.divmod(pairs, max(len(first), 1))
-        leading = _most_frequent(entity, counts, place)
-        position = np.full(len(self.names), len(first))
+        pairs, counts = np.unique(entities[typed].astype(np.int64) * len(distinct) + number[typed], return_counts=True)
+        entity, kind = np.divmod(pairs, max(len(distinct), 1))
+        leading = _most_frequent(entity, counts, distinct.gather(kind))
+        position = np.full(len(self.names), len(distinct))
         position[entity[leading]] = kind[leading]
-        return TextColumn.of([*(f" ({name})" for name in types.gather(first)), ""]).gather(position)
+        return TextColumn.of([*(f" ({name})" for name in distinct), ""]).gather(position)
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
@@ -244,11 +241,11 @@ class MergedChunks:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
         p, chunks = len(self.chunks), self.chunks
         labels = chunks.strings("labels")
-        number, first = labels.values.numbered()
+        distinct, number = labels.values.ranked()
         source, target = self._references
         # The last relation is named only if it occurs, so that a graph without links does not depend on it.
         built_in = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
-        about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
+        about, mentions, alias, synonym, refers = range(len(distinct), len(distinct) + 5)
         stated = self._stated
         text = self._relation_texts[1][chunks.strings("texts").indptr[stated.chunk] + stated.text]
         owner, entity = self.mentions
@@ -268,14 +265,14 @@ class MergedChunks:
             (owner, stated.chunk, none, source),
         )
         columns = [_joined(part) for part in parts]
-        return (TextColumn.joined((labels.values.gather(first), built_in)), *columns)  # type: ignore[return-value]
+        return (TextColumn.joined((distinct, built_in)), *columns)  # type: ignore[return-value]
 
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity's forms, and a topic's aliases."""
         shorter, full = self.entities.aliases
         forms, merged_into = self.entities.forms, np.arange(len(self.entities.forms))
         if self.same:
-            merged_into = TextColumn.joined((forms, TextColumn.of(self.same.values()))).numbered()[0].astype(np.int64)
+            merged_into = np.append(merged_into, forms.positions(TextColumn.of(self.same.values())))
             forms = TextColumn.joined((forms, TextColumn.of(self.same)))
         order = forms.order()
         rank = np.empty(len(forms), np.int64)
@@ -284,10 +281,16 @@ class MergedChunks:
         return forms.gather(order[at]), len(self.chunks) + node
 
 
-def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], place: Ints) -> Ints:
-    """Return the position of the highest count of each entity, of equals that with the smallest place."""
-    order = np.lexsort((place, -counts, entity))
-    return order[np.diff(entity[order], prepend=-1) > 0]
+def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], texts: TextColumn) -> Ints:
+    """Return the position of the highest count of each entity, of equals that with the first text in order."""
+    highest = np.zeros(int(entity.max(initial=-1)) + 1, counts.dtype)
+    np.maximum.at(highest, entity, counts)
+    leading = np.flatnonzero(counts == highest[entity])
+    tied = leading[np.bincount(entity[leading])[entity[leading]] > 1]
+    rank = np.zeros(len(entity), np.int64)
+    rank[tied[texts.gather(tied).order()]] = np.arange(len(tied))
+    leading = leading[np.lexsort((rank[leading], entity[leading]))]
+    return leading[np.diff(entity[leading], prepend=-1) > 0]
 
 
 def _joined(parts: tuple[NDArray[Any], ...]) -> Ids32:
