@@ -44,8 +44,8 @@ class _Stated(NamedTuple):
 class MergedChunks:
     """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of their normal forms.
 
-    Entities are numbered from 0 here. `same`: the form that takes the place of each form that is merged with another (see `resolve`). `derived`:
-    summaries of descriptions. `description_tokens`: as in Settings.
+    Entities are numbered from 0 here. `same`: the form that takes the place of each form that is merged with another
+    (see `resolve`). `derived`: summaries of descriptions. `description_tokens`: as in Settings.
     """
 
     chunks: ChunkColumns
