@@ -87,7 +87,8 @@ class EntityNumbers:
 
     def of(self, chunk: NDArray[Any], form: NDArray[Any]) -> Ids32:
         """Return the entity of the form of that number in each chunk."""
-        return self.of_forms[self.chunks.strings("forms").indptr[chunk] + form]
+        entities: Ids32 = self.of_forms[self.chunks.strings("forms").indptr[chunk] + form]
+        return entities
 
     def compute(self) -> None:
         """Number the forms and shorter forms now, so that threads need not compute the numbers."""

@@ -81,7 +81,7 @@ class MergedChunks:
         topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
         texts = self.chunks.strings("name_words").values
         chunk, phrase = phrases(texts.data, texts.offsets, topics.data, topics.offsets)
-        return chunk.astype(np.int64), entity[phrase]
+        return chunk.astype(np.int64), entity[phrase].astype(np.int64)
 
     @cached_property
     def mentions(self) -> tuple[Ints, Ints]:

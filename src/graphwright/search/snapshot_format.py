@@ -77,7 +77,7 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str,
     parts = {"keys": keys, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
     for part, array in parts.items():
         save_array(array, folder / f"{name}.{part}.npy")
-    about = {"rows": pages.rows, "dimension": pages.dimension, "page rows": pages.page_rows}
+    about = {"dimension": pages.dimension, "borders": pages.borders}
     checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
     unchanged: dict[str, int] = {}
     if before is not None:
@@ -183,7 +183,7 @@ def _open_space(folder: Path, name: str, about: Mapping[str, Any], ids: int, enc
     keys, row_of, blocks, sums = (
         np.asarray(load_array(folder / f"{name}.{part}.npy")) for part in ("keys", "rows", "blocks", "sums")
     )
-    pages = Pages(folder, name, about["rows"], about["dimension"], about["page rows"], blocks, sums)
+    pages = Pages(folder, name, about["dimension"], about["borders"], blocks, sums)
     if keys.shape != (pages.rows, 2) or len(row_of) != ids:
         raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
     check_limits(row_of, Limits(-1, pages.rows - 1), folder / f"{name}.rows.npy")
