@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.kernels.half import HalfArray
+from graphwright.kernels.numbering import Numbering
 from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Floats
 
@@ -79,12 +80,13 @@ class VectorRows:
 
     def find(self, keys: Keys) -> NDArray[np.int64]:
         """Return the row of `base` and `new` that has each key, -1 for none."""
-        order = np.argsort(self.keys[:, 0], kind="stable")
-        if not len(order):
-            return np.full(len(keys), -1)
-        at = np.searchsorted(self.keys[:, 0], keys[:, 0], sorter=order)
-        row = order[np.minimum(at, len(order) - 1)]
-        return np.where((self.keys[row] == keys).all(axis=1), row, -1)
+        numbering = Numbering()
+        number = numbering.take(self.keys[:, 0])
+        first = np.full(len(numbering) + 1, -1)  # the last is that of unknown keys
+        first[number[::-1]] = np.arange(len(number))[::-1]
+        row = first[numbering.find(keys[:, 0])]
+        equal = (np.concatenate((self.keys, np.zeros((1, 2), np.uint64)))[row] == keys).all(axis=1)
+        return np.where(equal, row, -1)
 
     def extended(self, added: HalfArray, keys: Keys, row: NDArray[np.integer[Any]]) -> VectorRows:
         """Return these rows of `base`, `new`, and of `added` vectors with the keys of their texts."""
