@@ -119,6 +119,15 @@ def test_document_order_changes_numbers_only() -> None:
         assert message(graph_of({name: DOCS[name] for name in names})) == wanted
 
 
+def test_entity_numbers_of_any_document_order_are_equal() -> None:
+    graph = graph_of(DOCS)
+    for names in permutations(DOCS):
+        other = graph_of({name: DOCS[name] for name in names})
+        assert list(other.names[len(DOCS) :]) == list(graph.names[len(DOCS) :])
+        assert list(other.columns.relations) == list(graph.columns.relations)
+        assert other.columns.aliases == graph.columns.aliases
+
+
 def test_graph_without_document_equals_graph_never_having_it() -> None:
     for gone in DOCS:
         selected = {name: doc for name, doc in DOCS.items() if name != gone}
