@@ -180,7 +180,7 @@ def triple_words(graph: Graph) -> TextColumn:
     ['graz lie mur ida born graz ', 'graz lie mur ', 'ida born graz ']
     """
     c = graph.columns
-    if c.texts is not None or c.edge_text is not None:
+    if len(c.texts) or c.edge_text is not None:
         return TextColumn.of("".join(f"{word} " for word in words(graph.passage(node))) for node in range(len(graph)))
     names = TextColumn.of("".join(f"{word} " for word in words(name)) for name in c.names)
     labels = TextColumn.of("".join(f"{word} " for word in words(label.replace("_", " "))) for label in c.relations)

@@ -171,7 +171,7 @@ class MergedChunks:
         return Graph(
             Columns(
                 names=TextColumn.joined((chunks.names, self.names)),
-                texts=TextColumn.joined((chunks.text, self.texts)),
+                texts=chunks.text if self.texts is self.names else TextColumn.joined((chunks.text, self.texts)),
                 kinds=np.repeat(np.array([Kind.CHUNK, Kind.ENTITY], np.uint8), [p, len(self.names)]),
                 heads=heads,
                 relation=relation,

@@ -147,8 +147,7 @@ class Combination:
         return joined_records(parts)
 
     def _texts(self) -> TextColumn:
-        texts = self.added.texts or self.added.names
-        nodes, names = self.base.texts or self.base.names, self.base.names
+        texts, nodes, names = self.added.every_text, self.base.every_text, self.base.names
         longer = dict[int, str]()  # descriptions by documents of nodes without a text
         for entity in np.flatnonzero(self.links.node_of >= 0).tolist():
             node, name = int(self.links.node_of[entity]), self.added.names[self.p + entity]
