@@ -64,11 +64,14 @@ class MergedChunks:
         surfaces, forms = self.chunks.strings("surfaces"), self.entities.forms
         form = self.chunks.numbers("surface_form").values[:, 0]
         number, first = surfaces.values.numbered()
-        entity, written = self.entities.of(surfaces.owner[first], form[first]), surfaces.values.gather(first)
+        entity = self.entities.of(surfaces.owner[first], form[first])
         counts = np.bincount(number, self.chunks.numbers("counts").values[:, 0], len(first))
-        leading, name = _most_frequent(entity, counts, written), np.arange(len(forms))
-        name[entity[leading]] = len(forms) + leading
-        return TextColumn.joined((forms, written)).gather(name)
+        leading = _most_frequent(entity, counts, surfaces.values, first)
+        written, at = surfaces.values.gather(first[leading]), np.full(len(forms), -1)
+        at[entity[leading]] = np.arange(len(leading))
+        unwritten = np.flatnonzero(at < 0)
+        at[unwritten] = len(leading) + np.arange(len(unwritten))
+        return TextColumn.joined((written, forms.gather(unwritten))).gather(at)
 
     @cached_property
     def _phrase_matches(self) -> tuple[Ints, Ints]:
@@ -152,7 +155,7 @@ class MergedChunks:
         typed = np.flatnonzero(np.diff(types.offsets) > 0)
         pairs, counts = np.unique(entities[typed].astype(np.int64) * len(distinct) + number[typed], return_counts=True)
         entity, kind = np.divmod(pairs, max(len(distinct), 1))
-        leading = _most_frequent(entity, counts, distinct.gather(kind))
+        leading = _most_frequent(entity, counts, distinct, kind)
         position = np.full(len(self.names), len(distinct))
         position[entity[leading]] = kind[leading]
         return TextColumn.of([*(f" ({name})" for name in distinct), ""]).gather(position)
@@ -270,27 +273,22 @@ class MergedChunks:
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity's forms, and a topic's aliases."""
         shorter, full = self.entities.aliases
-        forms, merged_into = self.entities.forms, np.arange(len(self.entities.forms))
+        forms, rank = self.entities.forms, np.arange(len(self.entities.forms))
+        entity: Ints = rank
         if self.same:
-            merged_into = np.append(merged_into, forms.positions(TextColumn.of(self.same.values())))
-            forms = TextColumn.joined((forms, TextColumn.of(self.same)))
-        order = forms.order()
-        rank = np.empty(len(forms), np.int64)
-        rank[order] = np.arange(len(forms))
-        at, node = distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((merged_into, full)))
-        return forms.gather(order[at]), len(self.chunks) + node
+            entity = np.append(rank, forms.positions(TextColumn.of(self.same.values())))
+            forms, rank = TextColumn.joined((forms, TextColumn.of(self.same))).ranked()
+        at, node = distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((entity, full)))
+        return forms.gather(at), len(self.chunks) + node
 
 
-def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], texts: TextColumn) -> Ints:
-    """Return the position of the highest count of each entity, of equals that with the first text in order."""
-    highest = np.zeros(int(entity.max(initial=-1)) + 1, counts.dtype)
-    np.maximum.at(highest, entity, counts)
-    leading = np.flatnonzero(counts == highest[entity])
-    tied = leading[np.bincount(entity[leading])[entity[leading]] > 1]
+def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], texts: TextColumn, at: Ints) -> Ints:
+    """Return the position of the highest count of each entity, of equals that with the first text, `texts[at]`."""
+    several = np.flatnonzero(np.bincount(entity)[entity] > 1)
     rank = np.zeros(len(entity), np.int64)
-    rank[tied[texts.gather(tied).order()]] = np.arange(len(tied))
-    leading = leading[np.lexsort((rank[leading], entity[leading]))]
-    return leading[np.diff(entity[leading], prepend=-1) > 0]
+    rank[several[texts.gather(at[several]).order()]] = np.arange(len(several))
+    order = np.lexsort((rank, -counts, entity))
+    return order[np.diff(entity[order], prepend=-1) > 0]
 
 
 def _joined(parts: tuple[NDArray[Any], ...]) -> Ids32:
