@@ -273,10 +273,10 @@ class MergedChunks:
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity's forms, and a topic's aliases."""
         shorter, full = self.entities.aliases
-        forms, rank = self.entities.forms, np.arange(len(self.entities.forms))
-        entity: Ints = rank
+        forms, entity = self.entities.forms, np.arange(len(self.entities.forms))
+        rank: NDArray[Any] = entity
         if self.same:
-            entity = np.append(rank, forms.positions(TextColumn.of(self.same.values())))
+            entity = np.append(entity, forms.positions(TextColumn.of(self.same.values())))
             forms, rank = TextColumn.joined((forms, TextColumn.of(self.same))).ranked()
         at, node = distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((entity, full)))
         return forms.gather(at), len(self.chunks) + node
