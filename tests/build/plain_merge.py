@@ -23,6 +23,10 @@ def clean(text: str) -> str:
     return text.replace("\0", "\ufffd")
 
 
+def most_frequent(counts: Counter[str], form: str) -> str:
+    return min(counts, key=lambda name: (-counts[name], name.encode()), default=form)
+
+
 def message(relation: Relation) -> str:
     words = [clean(word).replace(",", ";") for word in relation.keywords if word]
     return clean(relation.text) + (f" ({', '.join(words)})" if words else "")
@@ -85,7 +89,8 @@ def plain_merge(docs: Sequence[Doc], links: Mapping[str, Sequence[str]]) -> tupl
     for here, (_, _, text, _) in zip(named, docs, strict=True):
         here |= dict.fromkeys(found_in(name_words(text), sought))
     p = len(docs)
-    name_of = {form: surfaces[form].most_common(1)[0][0] if surfaces[form] else form for form in entity}
+    entity = {form: number for number, form in enumerate(sorted(entity, key=str.encode))}
+    name_of = {form: most_frequent(surfaces[form], form) for form in entity}
     names = [*(f"{doc[0]}#0" for doc in docs), *(name_of[form] for form in entity)]
     edges = [
         (names[at], "about" if form == topics[at] else "mentions", name_of[form], None, [at])
@@ -93,7 +98,7 @@ def plain_merge(docs: Sequence[Doc], links: Mapping[str, Sequence[str]]) -> tupl
         for form in here
     ]
     edges += [(name_of[head], label, name_of[tail], text, [at]) for head, label, tail, text, at in stated]
-    for alias, meant in aliases.items():
+    for alias, meant in sorted(aliases.items(), key=lambda item: entity[item[0]]):
         edges += [(name_of[alias], "alias", name_of[form], None, []) for form in sorted(meant, key=entity.__getitem__)]
     place = {doc[0]: at for at, doc in enumerate(docs)}
     for name, at in place.items():

@@ -278,7 +278,7 @@ def test_sync_and_verify_succeed(docs: Path, tmp_path: Path) -> None:
     (docs / "new.txt").write_text("New.")
     assert "1 added" in (done := graphwright("sync", docs, "--into", index)).stdout and "1 removed" in done.stdout
     assert graphwright("verify", "--index", index).returncode == 0
-    (index / (index / "CURRENT").read_text() / "passages.00000.page").write_bytes(b"cut")
+    (index / (index / "CURRENT").read_text() / "passages.000000000.page").write_bytes(b"cut")
     done = graphwright("verify", "--index", index)
     assert done.returncode == 1 and "--repair" in done.stderr
     done = graphwright("verify", docs, "--index", index)

@@ -203,7 +203,7 @@ def test_damaged_snapshot_file_is_reported_and_repaired(
 
 def test_damaged_vector_is_not_reused(folder: Path, more: Path, server: ForkServer, tmp_path: Path) -> None:
     grown = Path(shutil.copytree(folder, tmp_path / "grown"))
-    vectors = snapshot_of(folder) / "passages.00000.page"
+    vectors = snapshot_of(folder) / "passages.000000000.page"
     data = bytearray(vectors.read_bytes())
     data[2] ^= 1
     vectors.write_bytes(data)

@@ -113,6 +113,7 @@ def test_command_killed_at_each_point_completes_on_repeat(
     folder, job, what = fresh(tmp_path / "whole")
     points = [point for (point,) in server.run(job, folder, what, points=True).reports_of("point")]
     expected = state(folder)
+    points = [point for point in points if ".nb" not in point]  # kernels that are compiled only once
     stops = [(point, points[:at].count(point)) for at, point in enumerate(points) if point.startswith("before")]
     words = ("rename",) if kind == "import" else ("rename", "commit", "delete", "checkpoint")
     chosen = [stop for stop in stops if any(word in stop[0] for word in words)]

@@ -63,7 +63,7 @@ def test_damaged_header_raises_named_error(of: str, tmp_path: Path, monkeypatch:
 def test_other_format_raises(tmp_path: Path) -> None:
     save_graph(GRAPHS["line"], tmp_path / "g")
     path = tmp_path / "g" / "graph.json"
-    path.write_text(path.read_text().replace('"format": 4', '"format": 99'))
+    path.write_text(path.read_text().replace('"format": 5', '"format": 99'))
     with pytest.raises(StoreError, match="format 99"):
         load_graph(tmp_path / "g")
 

@@ -114,7 +114,7 @@ def test_map_pages_damage_names_block(large: bool, tmp_path: Path, monkeypatch: 
     data = bytearray(path.read_bytes())
     data[20_000] ^= 1
     path.write_bytes(data)
-    message = r"names\.00003\.page is damaged within 16,384 bytes of byte 16,384"
+    message = r"names\.000003072\.page is damaged within 16,384 bytes of byte 16,384"
     if large:
         rows = map_pages(pages)
         assert isinstance(rows.bits, MappedArray) and np.array_equal(rows[:1500], vectors[:1500])
@@ -164,6 +164,18 @@ def test_open_older_format_raises_store_error(tmp_path: Path) -> None:
         path = next(index.path.glob("snapshot-*/about.json"))
     about = json.loads(path.read_text())
     path.write_text(json.dumps({**about, "format": 5}))
-    with pytest.raises(StoreError, match=r"has format 5; this version reads 8\..*graphwright verify --repair"):
+    with pytest.raises(StoreError, match=r"has format 5; this version reads 9\..*graphwright verify --repair"):
         Index.open(tmp_path / "index", encoder=HashEncoder(8)).retrieve("Graz")
     assert Index.open(tmp_path / "index", encoder=HashEncoder(8)).verify(repair=True) == []
+
+
+def test_small_changes_write_small_pages(tmp_path: Path) -> None:
+    vectors = halves(np.random.default_rng(0).standard_normal((20_000, 384)))
+    pages, rows = first(tmp_path / "0", vectors)
+    initial, written = len(pages.paths()), 0
+    for number in range(1, 101):
+        pages_before, (pages, rows) = pages, changed(tmp_path / str(number), pages, rows, vectors[:7] + number)
+        same = unchanged(pages_before, pages)
+        written += sum(size for size, linked in zip(pages.sizes(), same, strict=True) if not linked)
+    assert len(pages.paths()) <= initial + 6 and written < 100 * 300_000
+    assert np.array_equal(np.asarray(map_pages(pages))[rows[-7:]], halves(vectors[:7] + 100))

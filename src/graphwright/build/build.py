@@ -20,7 +20,7 @@ from graphwright.build.resolution import resolve
 from graphwright.extract.derived import Derived
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph
-from graphwright.models.protocols import Encoder, Floats, Usage
+from graphwright.models.protocols import Encoder, Usage
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import MAX_NORMALISED, name_forms
 from graphwright.search.snapshot import Snapshot
@@ -92,7 +92,10 @@ def build_from_chunks(
     clock.lap("words")
     rows = _rows(graph, len(chunks))
     if copied or imported is not None:
-        spaces = {name: VectorIndex(matrix.halves(), rows[name], encoder) for name, matrix in vectors.items()}
+        spaces = {
+            name: VectorIndex(matrix.halves(), rows[name], encoder, keys=matrix.keys[matrix.row])
+            for name, matrix in vectors.items()
+        }
     else:
         pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
         spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
@@ -101,8 +104,8 @@ def build_from_chunks(
     if imported is None:
         return snapshot
 
-    def encoded(name: str, texts: TextColumn) -> Floats:
-        return np.asarray(encode.new(name, texts, before.get(name)))
+    def encoded(name: str, texts: TextColumn) -> VectorRows:
+        return encode.new(name, texts, before.get(name))
 
     tokens, node_words = chunks.strings("tokens").values, triple_words(imported.graph)
     return Combination(imported, snapshot).snapshot(tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
@@ -112,7 +115,7 @@ def _merged(
     chunks: ChunkColumns,
     settings: Settings,
     encode: BlockEncoder,
-    known: dict[str, tuple[TextColumn, VectorRows]],
+    known: dict[str, VectorRows],
     derived: Derived,
 ) -> MergedChunks:
     """Return the merged chunks, with entities resolved; vectors that this needs are added to the `known` ones."""
@@ -122,7 +125,7 @@ def _merged(
     vectors = None
     if "vectors" in settings.resolve:
         rows = encode.new("names", merged.names, known.get("names"))
-        known["names"] = merged.names, rows
+        known["names"] = rows
         vectors = np.asarray(rows)
     same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived)
     return dataclasses.replace(merged, same=same)
@@ -160,21 +163,14 @@ def build_from_graph(
     }
     encode, spaces = BlockEncoder(encoder, Usage(), progress), {}
     for name in embed:
-        row, distinct_texts = _distinct(texts[name]())
-        spaces[name] = VectorIndex(encode.all(name, distinct_texts), row, encoder)
+        rows = encode.new(name, TextColumn.of(texts[name]()), None)
+        spaces[name] = VectorIndex(rows.new, rows.row.astype(np.int32), encoder, keys=rows.keys)
     clock.lap("vectors")
     column = triple_words(graph) if len(graph.columns.heads) <= MAX_TRIPLES_INDEXED else TextColumn.of([])
     word_index = WordIndex.of_words(column, np.arange(len(column)))
     clock.lap("words")
     about = {"revision": 0, "texts": {name: len(space.vectors) for name, space in spaces.items()}}
     return Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds)
-
-
-def _distinct(texts: Sequence[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the row of each text, and the text of each row: equal texts share one."""
-    rows: dict[str, int] = {}
-    numbers = (rows.setdefault(text, len(rows)) for text in texts)
-    return np.fromiter(numbers, np.int32, len(texts)), list(rows)
 
 
 def triple_words(graph: Graph) -> TextColumn:
@@ -184,7 +180,7 @@ def triple_words(graph: Graph) -> TextColumn:
     ['graz lie mur ida born graz ', 'graz lie mur ', 'ida born graz ']
     """
     c = graph.columns
-    if c.texts is not None or c.edge_text is not None:
+    if len(c.texts) or c.edge_text is not None:
         return TextColumn.of("".join(f"{word} " for word in words(graph.passage(node))) for node in range(len(graph)))
     names = TextColumn.of("".join(f"{word} " for word in words(name)) for name in c.names)
     labels = TextColumn.of("".join(f"{word} " for word in words(label.replace("_", " "))) for label in c.relations)

@@ -42,11 +42,10 @@ class _Stated(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MergedChunks:
-    """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of first mention.
+    """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of their normal forms.
 
-    Entities are numbered from 0 here: first those that chunks name, then shorter names that only occur as aliases of
-    topics. `same`: the form that takes the place of each form that is merged with another (see `resolve`). `derived`:
-    summaries of descriptions. `description_tokens`: as in Settings.
+    Entities are numbered from 0 here. `same`: the form that takes the place of each form that is merged with another
+    (see `resolve`). `derived`: summaries of descriptions. `description_tokens`: as in Settings.
     """
 
     chunks: ChunkColumns
@@ -61,28 +60,31 @@ class MergedChunks:
 
     @cached_property
     def names(self) -> TextColumn:
-        """The name of each entity: its most frequent surface form (the first of equals), else its form."""
-        surfaces = self.chunks.strings("surfaces")
+        """The name of each entity: its most frequent surface form (of equals the first in order), else its form."""
+        surfaces, forms = self.chunks.strings("surfaces"), self.entities.forms
         form = self.chunks.numbers("surface_form").values[:, 0]
-        entity = self.entities.of(surfaces.owner, form)
         number, first = surfaces.values.numbered()
+        entity = self.entities.of(surfaces.owner[first], form[first])
         counts = np.bincount(number, self.chunks.numbers("counts").values[:, 0], len(first))
-        names = surfaces.values.gather(first[_most_frequent(entity[first], counts, first)])
-        rest = self.entities.forms.gather(np.arange(len(names), len(self.entities.forms)))
-        return TextColumn.joined((names, rest))
+        leading = _most_frequent(entity, counts, surfaces.values, first)
+        written, at = surfaces.values.gather(first[leading]), np.full(len(forms), -1)
+        at[entity[leading]] = np.arange(len(leading))
+        unwritten = np.flatnonzero(at < 0)
+        at[unwritten] = len(leading) + np.arange(len(unwritten))
+        return TextColumn.joined((written, forms.gather(unwritten))).gather(at)
 
     @cached_property
     def _phrase_matches(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
         topics = self.chunks.strings("topic_phrases").values
-        distinct_topics = topics.numbered()[1]
-        topics, entity = topics.gather(distinct_topics), self.entities.of_topic_phrases(distinct_topics)
+        first = topics.numbered()[1]
+        topics, entity = topics.gather(first), self.entities.of_topic_phrases[first]
         # An alias of too many topics is not searched for.
         specific = (entity >= 0) & np.isin(entity, np.concatenate((self.entities.topic, self.entities.aliases[0])))
         topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
         texts = self.chunks.strings("name_words").values
         chunk, phrase = phrases(texts.data, texts.offsets, topics.data, topics.offsets)
-        return chunk.astype(np.int64), entity[phrase]
+        return chunk.astype(np.int64), entity[phrase].astype(np.int64)
 
     @cached_property
     def mentions(self) -> tuple[Ints, Ints]:
@@ -148,17 +150,15 @@ class MergedChunks:
         return self.entities.of(owner, form[surfaces[owner] + surface])
 
     def _type_suffixes(self, entities: Ids32, types: TextColumn) -> TextColumn:
-        """Return " (type)" for each entity: the most frequent type of its mentions, of equals the first."""
-        number, first = types.numbered()
+        """Return " (type)" for each entity: the most frequent type of its mentions, of equals the first in order."""
+        distinct, number = types.ranked()
         typed = np.flatnonzero(np.diff(types.offsets) > 0)
-        pairs, place, counts = np.unique(
-            entities[typed].astype(np.int64) * len(first) + number[typed], return_index=True, return_counts=True
-        )
-        entity, kind = np.divmod(pairs, max(len(first), 1))
-        leading = _most_frequent(entity, counts, place)
-        position = np.full(len(self.names), len(first))
+        pairs, counts = np.unique(entities[typed].astype(np.int64) * len(distinct) + number[typed], return_counts=True)
+        entity, kind = np.divmod(pairs, max(len(distinct), 1))
+        leading = _most_frequent(entity, counts, distinct, kind)
+        position = np.full(len(self.names), len(distinct))
         position[entity[leading]] = kind[leading]
-        return TextColumn.of([*(f" ({name})" for name in types.gather(first)), ""]).gather(position)
+        return TextColumn.of([*(f" ({name})" for name in distinct), ""]).gather(position)
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
@@ -174,7 +174,7 @@ class MergedChunks:
         return Graph(
             Columns(
                 names=TextColumn.joined((chunks.names, self.names)),
-                texts=TextColumn.joined((chunks.text, self.texts)),
+                texts=chunks.text if self.texts is self.names else TextColumn.joined((chunks.text, self.texts)),
                 kinds=np.repeat(np.array([Kind.CHUNK, Kind.ENTITY], np.uint8), [p, len(self.names)]),
                 heads=heads,
                 relation=relation,
@@ -244,11 +244,11 @@ class MergedChunks:
         """Return relations, and of all edges heads, relations, tails, sentences and chunks: int32 each."""
         p, chunks = len(self.chunks), self.chunks
         labels = chunks.strings("labels")
-        number, first = labels.values.numbered()
+        distinct, number = labels.values.ranked()
         source, target = self._references
         # The last relation is named only if it occurs, so that a graph without links does not depend on it.
         built_in = TextColumn.of((ABOUT, MENTIONS, ALIAS, SYNONYM, *([REFERS] if len(source) else ())))
-        about, mentions, alias, synonym, refers = range(len(first), len(first) + 5)
+        about, mentions, alias, synonym, refers = range(len(distinct), len(distinct) + 5)
         stated = self._stated
         text = self._relation_texts[1][chunks.strings("texts").indptr[stated.chunk] + stated.text]
         owner, entity = self.mentions
@@ -268,25 +268,26 @@ class MergedChunks:
             (owner, stated.chunk, none, source),
         )
         columns = [_joined(part) for part in parts]
-        return (TextColumn.joined((labels.values.gather(first), built_in)), *columns)  # type: ignore[return-value]
+        return (TextColumn.joined((distinct, built_in)), *columns)  # type: ignore[return-value]
 
     def _alias_nodes(self) -> tuple[TextColumn, Ints]:
         """Return normal forms in order and the node of each: an entity's forms, and a topic's aliases."""
         shorter, full = self.entities.aliases
-        forms, merged_into = self.entities.forms, np.arange(len(self.entities.forms))
+        forms, entity = self.entities.forms, np.arange(len(self.entities.forms))
+        rank: NDArray[Any] = entity
         if self.same:
-            merged_into = TextColumn.joined((forms, TextColumn.of(self.same.values()))).numbered()[0].astype(np.int64)
-            forms = TextColumn.joined((forms, TextColumn.of(self.same)))
-        order = forms.order()
-        rank = np.empty(len(forms), np.int64)
-        rank[order] = np.arange(len(forms))
-        at, node = distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((merged_into, full)))
-        return forms.gather(order[at]), len(self.chunks) + node
+            entity = np.append(entity, forms.positions(TextColumn.of(self.same.values())))
+            forms, rank = TextColumn.joined((forms, TextColumn.of(self.same))).ranked()
+        at, node = distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((entity, full)))
+        return forms.gather(at), len(self.chunks) + node
 
 
-def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], place: Ints) -> Ints:
-    """Return the position of the highest count of each entity, of equals that with the smallest place."""
-    order = np.lexsort((place, -counts, entity))
+def _most_frequent(entity: Ids32 | Ints, counts: NDArray[Any], texts: TextColumn, at: Ints) -> Ints:
+    """Return the position of the highest count of each entity, of equals that with the first text, `texts[at]`."""
+    several = np.flatnonzero(np.bincount(entity)[entity] > 1)
+    rank = np.zeros(len(entity), np.int64)
+    rank[several[texts.gather(at[several]).order()]] = np.arange(len(several))
+    order = np.lexsort((rank, -counts, entity))
     return order[np.diff(entity[order], prepend=-1) > 0]
 
 

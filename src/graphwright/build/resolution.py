@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 def resolve(
     merged: MergedChunks, vectors: Floats | None, by: Sequence[str], threshold: float, derived: Derived
 ) -> dict[str, str]:
-    """Return the replacement of each merged form: the form of its group that is mentioned first.
+    """Return the replacement of each merged form: the longest form of its group, of equals the first in order.
 
     `by`: some of aliases, vectors, llm (see `Settings`). `vectors`: of `merged.names`, for "vectors"; `threshold`:
     their minimal cosine.
@@ -75,7 +75,7 @@ def resolve(
     titles = set(map(normal_form, merged.chunks.document_titles)) - {""}
     same: dict[str, str] = {}
     for members in groups(candidates.values(), titles, decide):
-        first, *others = sorted(members, key=position.__getitem__)
+        first, *others = sorted(members, key=lambda form: (-len(form), form))
         same |= dict.fromkeys(others, first)
     return same
 

@@ -168,6 +168,20 @@ class TextColumn(Sequence[str]):
         number, first = kernels.distinct(self.data, self.offsets)
         return number, np.asarray(first, np.int64)
 
+    def ranked(self) -> tuple[TextColumn, NDArray[np.int32]]:
+        """Return the distinct strings in order (of their UTF-8 bytes), and the position of each string among them.
+
+        >>> distinct, position = TextColumn.of(["b", "a", "b"]).ranked()
+        >>> list(distinct), position.tolist()
+        (['a', 'b'], [1, 0, 1])
+        """
+        number, first = self.numbered()
+        distinct = self.gather(first)
+        order = distinct.order()
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        return distinct.gather(order), rank[number]
+
     def positions(self, texts: TextColumn) -> NDArray[np.int64]:
         """Return the position of the first string that equals each text, -1 for none.
 

@@ -60,7 +60,7 @@ class Part:
         for node in map(int, self.nodes):
             name = columns.names[node]
             attributes: Attributes = {"name": name, "kind": Kind(columns.kinds[node]).name.lower()}
-            if columns.texts is not None and (text := columns.texts[node]) != name:
+            if (text := self.graph.text(node)) != name:
                 attributes["text"] = text
             passage = None if columns.passages is None else columns.passages.of(node)
             if passage is not None:

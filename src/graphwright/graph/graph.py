@@ -52,7 +52,7 @@ class Kind(IntEnum):
 class Columns:
     """The arrays of a snapshot, by snapshot id; n nodes and m edges. Parts of a graph share them.
 
-    `names`, `texts`: n strings each (`texts` is None where every text is the name); `kinds: uint8[n]`.
+    `names`: n strings; `texts`: those of the first nodes, the text of each further node is its name; `kinds: uint8[n]`.
     `heads`, `tails`: int32[m]; `relation: int32[m]` indexes `relations`; `edge_text: int32[m]`
     indexes `sentences`, -1 where the text is "head relation tail".
     `node_chunks`, `edge_chunks`: the chunk nodes that each node and edge came from.
@@ -66,7 +66,7 @@ class Columns:
     relation: Ids32
     relations: TextColumn
     kinds: NDArray[np.uint8]
-    texts: TextColumn | None = None
+    texts: TextColumn = field(default_factory=lambda: TextColumn.of([]))
     edge_text: Ids32 | None = None
     sentences: TextColumn | None = None
     node_chunks: Csr | None = None
@@ -82,6 +82,11 @@ class Columns:
                 column = column.copy()
                 column.flags.writeable = False
                 setattr(self, name, column)
+
+    @property
+    def every_text(self) -> TextColumn:
+        """The text of each node."""
+        return TextColumn.joined((self.texts, self.names.gather(np.arange(len(self.texts), len(self.names)))))
 
     @cached_property
     def name_order(self) -> Ints:
@@ -331,7 +336,7 @@ class Graph:
     def text(self, node: int) -> str:
         """Return a node's text, by default its name."""
         texts = self.columns.texts
-        return self.names[node] if texts is None else texts[node]
+        return texts[node] if node < len(texts) else self.names[node]
 
     def title_of(self, node: int) -> str:
         """Return the title of a passage's document, "" where it has none and for a node that is not a passage."""

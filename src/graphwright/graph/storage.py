@@ -20,7 +20,7 @@ from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, outside
 from graphwright.kernels.csr import Csr
 
-FORMAT = 4
+FORMAT = 5
 IN_BLOCKS = 64 * 2**20
 """Bytes above which a file is verified in blocks, each before it is first read."""
 # Derived arrays are stored, because they take long to compute on large graphs.
@@ -90,7 +90,7 @@ def load_graph(folder: Path) -> Graph:
 def _wrong_length(columns: Columns) -> str:
     """Return the name of an array of the wrong length, "" if there is none."""
     n, m = len(columns.kinds), len(columns.heads)
-    lengths = {"names": n, "texts": n, "name_order": n, "tails": m, "relation": m, "edge_text": m}
+    lengths = {"names": n, "name_order": n, "tails": m, "relation": m, "edge_text": m}
     lengths |= {"out": n, "into": n, "related": len(columns.relations), "adjacency": n}
     lengths |= {"node_chunks": n, "edge_chunks": m}
     damaged = _of_wrong_length(vars(columns), lengths)

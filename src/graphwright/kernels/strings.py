@@ -51,18 +51,23 @@ def _eight(data: Bytes, at: int, size: int) -> np.uint64:
 
 
 @kernel
-def _hash(data: Bytes, start: int, end: int) -> np.uint64:
+def _seeded(data: Bytes, start: int, end: int, seed: np.uint64) -> np.uint64:
     """Return a hash, eight bytes a step; the length distinguishes trailing zero bytes."""
-    state = np.uint64(end - start) * _GOLDEN
+    state = np.uint64(end - start) * _GOLDEN ^ seed
     for at in range(start, end, 8):
         state = _mixed(state ^ _eight(data, at, end - at))
     return state
 
 
 @kernel
-def _fingerprints(data: Bytes, offsets: Pointers, out: Hashes) -> None:
+def _hash(data: Bytes, start: int, end: int) -> np.uint64:
+    return _seeded(data, start, end, np.uint64(0))
+
+
+@kernel
+def _fingerprints(data: Bytes, offsets: Pointers, seed: np.uint64, out: Hashes) -> None:
     for i in range(out.size):
-        out[i] = _hash(data, offsets[i], offsets[i + 1])
+        out[i] = _seeded(data, offsets[i], offsets[i + 1], seed)
 
 
 @kernel
@@ -362,8 +367,8 @@ def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offs
     )
 
 
-def fingerprints(data: ArrayLike, offsets: ArrayLike) -> Hashes:
-    """Return a 64-bit hash of each string: uint64[n]. Equal strings have equal ones.
+def fingerprints(data: ArrayLike, offsets: ArrayLike, seed: int = 0) -> Hashes:
+    """Return a 64-bit hash of each string: uint64[n]. Equal strings have equal ones; another seed gives another hash.
 
     Raises ValueError if the offsets do not fit the data.
 
@@ -373,7 +378,7 @@ def fingerprints(data: ArrayLike, offsets: ArrayLike) -> Hashes:
     """
     block, borders = _column(data, offsets, "offsets")
     out = np.empty(borders.size - 1, np.uint64)
-    _fingerprints(block, borders, out)
+    _fingerprints(block, borders, np.uint64(seed), out)
     return out
 
 

@@ -4,7 +4,8 @@
 - `graph/`: the arrays of the graph, an npy file each, named in `graph.json` (graph/storage.py)
 - `words/`: BM25 postings (bm25_postings.py)
 - `SPACE.NNNNN.page`: vectors of `passages`, `names` or `triples` in half precision; beside them `SPACE.rows.npy` (the
-  row of each id), `SPACE.place.npy` (the row of each text), and checksums of blocks and rows (vector_pages.py)
+  row of each id), `SPACE.keys.npy` (a fingerprint of the text of each row), and checksums of blocks and rows
+  (vector_pages.py)
 - `names.nearest.npy`: the pivots nearest to each name (build/near_pairs.py)
 
 A file of more than 64 MB has a checksum of each 16 KB beside it, in `FILE.blocks.npy`, instead of a checksum in
@@ -34,7 +35,7 @@ from graphwright.search.vector_index import VectorIndex, vectors_checksum
 from graphwright.search.vector_pages import Pages, map_pages, write_pages
 from graphwright.store.locks import Lease
 
-FORMAT = 8
+FORMAT = 9
 _BY_BLOCKS = -1  # in place of a file's checksum, if its blocks have checksums
 _NEAREST = "names.nearest.npy"
 _READ = 2**20  # bytes of a file: larger ones are mapped
@@ -71,10 +72,12 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str,
     before, (vectors, text_of) = space.pages, space.by_text()
     pages, place = write_pages(folder, name, vectors, before)
     row_of = np.append(place, np.int32(-1))[np.asarray(text_of)]
-    parts = {"place": place, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
+    keys = np.zeros((pages.rows, 2), np.uint64)
+    keys[place] = vectors.keys[vectors.row]
+    parts = {"keys": keys, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
     for part, array in parts.items():
         save_array(array, folder / f"{name}.{part}.npy")
-    about = {"rows": pages.rows, "dimension": pages.dimension, "page rows": pages.page_rows}
+    about = {"dimension": pages.dimension, "borders": pages.borders}
     checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
     unchanged: dict[str, int] = {}
     if before is not None:
@@ -169,24 +172,21 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
     graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
     for name, space in about["spaces"].items():
         ids = graph.edges if name == "triples" else graph
-        spaces[name] = _open_space(folder, name, space, (about["texts"].get(name), len(ids)), encoder)
+        spaces[name] = _open_space(folder, name, space, len(ids), encoder)
     vars(words)["checksum"] = about["words"]
     nearest = np.asarray(load_array(folder / _NEAREST)) if _NEAREST in about["files"] else None
     return Snapshot.of(graph, spaces, words, encoder, about, lease=lease, nearest=nearest)
 
 
-def _open_space(
-    folder: Path, name: str, about: Mapping[str, Any], lengths: tuple[int, int], encoder: Encoder
-) -> VectorIndex:
-    """Open the vectors of a space; `lengths`: the numbers of its texts and of its ids. Raises StoreError."""
-    place, row_of, blocks, sums = (
-        np.asarray(load_array(folder / f"{name}.{part}.npy")) for part in ("place", "rows", "blocks", "sums")
+def _open_space(folder: Path, name: str, about: Mapping[str, Any], ids: int, encoder: Encoder) -> VectorIndex:
+    """Open the vectors of a space; `ids`: how many it has. Raises StoreError."""
+    keys, row_of, blocks, sums = (
+        np.asarray(load_array(folder / f"{name}.{part}.npy")) for part in ("keys", "rows", "blocks", "sums")
     )
-    pages = Pages(folder, name, about["rows"], about["dimension"], about["page rows"], blocks, sums)
-    if (len(place), len(row_of)) != lengths:
+    pages = Pages(folder, name, about["dimension"], about["borders"], blocks, sums)
+    if keys.shape != (pages.rows, 2) or len(row_of) != ids:
         raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
     check_limits(row_of, Limits(-1, pages.rows - 1), folder / f"{name}.rows.npy")
-    check_limits(place, Limits(0, pages.rows - 1), folder / f"{name}.place.npy")
-    space = VectorIndex(map_pages(pages), row_of, encoder, place=place, pages=pages)
+    space = VectorIndex(map_pages(pages), row_of, encoder, keys=keys, pages=pages)
     vars(space)["checksum"] = about["checksum"]  # known since it was written
     return space

@@ -18,7 +18,7 @@ from graphwright.kernels.half import HalfArray, products
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.vector_pages import Pages
-from graphwright.search.vector_rows import VectorRows, row_sums
+from graphwright.search.vector_rows import Keys, VectorRows, row_sums
 
 
 class EncodingRun(Protocol):
@@ -39,8 +39,8 @@ class VectorIndex(ChecksummedIndex):
 
     `row_of: int32[n]`: the row of each node (or edge) id, -1 for none; several ids may share a row, for example edges
     that one sentence states. Without it row i belongs to id i. Two indexes are equal if each id has an equal vector in
-    both, at any row. `place: int32[texts]`: the row of each text that was embedded; without it row i belongs to text i.
-    The `pages` of a snapshot may have rows without a text.
+    both, at any row. `keys`: those of the texts of the rows (see `text_keys`), by which a later index finds them; the
+    `pages` of a snapshot may have rows without a text.
 
     >>> index = VectorIndex.from_array([[1, 0], [0, 1]]); index.scores(np.float32([0.5, 2])).tolist()
     [0.5, 2.0]
@@ -49,7 +49,7 @@ class VectorIndex(ChecksummedIndex):
     vectors: Any  # Floats or HalfArray; VectorRows in a snapshot that can only be written
     row_of: NDArray[np.int32] | None = None
     encoder: Encoder | None = None
-    place: NDArray[np.int32] | None = field(default=None, kw_only=True)
+    keys: Keys | None = field(default=None, kw_only=True)
     pages: Pages | None = field(default=None, kw_only=True)
 
     @classmethod
@@ -161,19 +161,15 @@ class VectorIndex(ChecksummedIndex):
         return vectors
 
     def by_text(self) -> tuple[VectorRows, NDArray[np.int32] | None]:
-        """Return the vector of each embedded text, in the order of texts, and the text of each id."""
-        if self.place is None:
+        """Return the vectors that have a text, in the order of rows, and the position of each id's among them."""
+        if self.keys is None or isinstance(self.vectors, VectorRows):
             return VectorRows.of(self.vectors), self.row_of
-        text = np.full(len(self.vectors) + 1, -1, np.int32)
-        text[self.place] = np.arange(len(self.place))
+        with_text = np.flatnonzero(self.keys[:, 0])
+        position = np.full(len(self.vectors) + 1, -1, np.int32)
+        position[with_text] = np.arange(len(with_text))
         none, sums = np.empty((0, self.dimension), np.float32), None if self.pages is None else self.pages.sums
-        rows = VectorRows(self.vectors, none, self.place, sums)
-        return rows, None if self.row_of is None else text[np.asarray(self.row_of)]
-
-    def compact(self) -> VectorIndex:
-        """Return the index with a copy of its vectors, one row for each embedded text."""
-        rows, row_of = self.by_text()
-        return VectorIndex(rows.halves(), row_of, self.encoder)
+        rows = VectorRows(self.vectors, none, with_text, sums, self.keys)
+        return rows, None if self.row_of is None else position[np.asarray(self.row_of)]
 
     @cached_property
     def lengths(self) -> NDArray[np.floating]:

@@ -1,9 +1,10 @@
 """Files of vectors in pages that snapshots share: a change writes only the pages that it touches.
 
 A page is a file of at most 4 MB with whole vectors, in half precision, and never changes. A new snapshot links the
-unchanged pages of the snapshot before it, and writes the others anew; vectors of removed texts are overwritten with
-zeros. So the row of a vector depends on the history, its content does not. Pages are mapped side by side as one matrix
-for kernels; each block of 16 KB is verified against its checksum.
+unchanged pages of the snapshot before it, and writes new vectors into a page of their own, which is joined with those
+before it that are not larger, so that few are small. A page with vectors of removed texts is written anew, with zeros
+in their place. So the row of a vector depends on the history, its content does not. Pages are mapped side by side as
+one matrix for kernels; each block of 16 KB is verified against its checksum.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import gcd
 from pathlib import Path
 
@@ -29,6 +32,7 @@ from graphwright.search.vector_rows import Sums, VectorRows, row_sums
 PAGE = 4 * 2**20
 """Maximum bytes of a page, unless one block of whole vectors has more."""
 _ITEM = 2  # bytes of a number
+_SMALL = 4  # units of rows of a last page that is filled up rather than followed by another
 _MAX_UNUSED = 1 / 4  # share of rows without a text; above it all pages are written anew
 _FIXED = 0x10  # MAP_FIXED of Linux and macOS
 Mask = NDArray[np.bool_]
@@ -38,37 +42,56 @@ Mask = NDArray[np.bool_]
 class Pages:
     """The pages of one space of a snapshot.
 
-    `rows` of `dimension` numbers, those without a text included, `page_rows` in each page but the last; `blocks`: the
-    checksum of each block of 16 KB; `sums`: a fingerprint of each vector, 0 for a row without a text.
+    `borders`: the first row of each page, and the number of rows, those without a text included; each row has
+    `dimension` numbers. `blocks`: the checksum of each block of 16 KB; `sums`: a fingerprint of each vector, 0 for a
+    row without a text.
     """
 
     folder: Path
     name: str
-    rows: int
     dimension: int
-    page_rows: int
+    borders: list[int]
     blocks: Sums
     sums: Sums
 
     @classmethod
     def empty(cls, folder: Path, name: str, dimension: int) -> Pages:
         """Return pages without rows."""
-        none, unit = np.empty(0, np.uint64), _unit(dimension)
-        return cls(folder, name, 0, dimension, max(PAGE // (_ITEM * max(dimension, 1) * unit), 1) * unit, none, none)
+        none = np.empty(0, np.uint64)
+        return cls(folder, name, dimension, [0], none, none)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.borders[-1]
 
     def paths(self) -> list[Path]:
         """Return the files, in order."""
-        return [self.folder / f"{self.name}.{at:05d}.page" for at in range(-(-self.rows // self.page_rows))]
+        return [self.folder / f"{self.name}.{first:09d}.page" for first in self.borders[:-1]]
 
     def sizes(self) -> list[int]:
         """Return the bytes of each file."""
-        each = self.page_rows
-        return [_ITEM * self.dimension * (min(start + each, self.rows) - start) for start in range(0, self.rows, each)]
+        return [_ITEM * self.dimension * (end - first) for first, end in pairwise(self.borders)]
 
 
 def _unit(dimension: int) -> int:
     """Return the rows of which every page has a multiple: whole blocks."""
     return BLOCK // gcd(BLOCK, _ITEM * max(dimension, 1))
+
+
+def _extended(borders: list[int], rows: int, dimension: int) -> list[int]:
+    """Return borders of pages up to `rows`; the last pages are joined while none is more than twice the next.
+
+    >>> _extended([0, 320, 384], 448, 384), _extended([0, 1000, 1064], 1128, 384)
+    ([0, 320, 448], [0, 1000, 1128])
+    """
+    unit, ends = _unit(dimension), list(borders)
+    limit = max(PAGE // (_ITEM * max(dimension, 1) * unit), 1) * unit
+    while ends[-1] < rows:
+        ends.append(min(ends[-1] + limit, rows))
+    while len(ends) > 2 and ends[-1] - ends[-3] <= limit and ends[-2] - ends[-3] <= 2 * (ends[-1] - ends[-2]):
+        del ends[-2]
+    return ends
 
 
 def map_pages(pages: Pages) -> HalfArray:
@@ -82,8 +105,9 @@ def map_pages(pages: Pages) -> HalfArray:
         raise StoreError(f"{pages.folder}: checksums of vectors of {pages.name} are missing; build the index again.")
 
     def damage(block: int) -> StoreError:
-        at, inside = divmod(block * BLOCK, _ITEM * pages.dimension * pages.page_rows)
-        return damaged_block(pages.paths()[at], inside // BLOCK)
+        row = block * BLOCK // (_ITEM * pages.dimension)
+        at = bisect_right(pages.borders, row) - 1
+        return damaged_block(pages.paths()[at], block - _ITEM * pages.dimension * pages.borders[at] // BLOCK)
 
     if raw.size > IN_BLOCKS:
         return HalfArray(MappedArray(raw, values, pages.blocks, damage))
@@ -153,7 +177,7 @@ class _Plan:
     before: Pages
     source: NDArray[np.int64]
     place: NDArray[np.int32]
-    dirty: Mask
+    changed: Mask  # of each row: whether its vector is new or erased
 
     @property
     def rows(self) -> int:
@@ -166,51 +190,42 @@ class _Plan:
     @classmethod
     def of(cls, vectors: VectorRows, before: Pages) -> _Plan:
         """Plan rows: used rows of the base keep their place, new vectors go into pages that are written anyway."""
-        n, each, row = before.rows, before.page_rows, vectors.row
+        n, unit = before.rows, _unit(before.dimension)
         live = np.zeros(n + len(vectors.new), bool)
-        live[row] = True
+        live[vectors.row] = True
         new = n + np.flatnonzero(live[n:])
         erased = np.flatnonzero((before.sums != 0) & ~live[:n])
-        dirty = np.zeros(-(-n // each) + 1, bool)
-        dirty[erased // each] = True
-        page = np.arange(n) // each
-        if np.count_nonzero(~live[:n] & dirty[page]) < len(new):
-            dirty[n // each] = n % each > 0
-        free = np.flatnonzero(~live[:n] & dirty[page])[: len(new)]
+        sizes = np.diff(before.borders)
+        page, is_written = np.repeat(np.arange(len(sizes)), sizes), np.zeros(len(sizes), bool)
+        is_written[page[erased]] = True
+        is_written[-1:] |= sizes[-1:] <= _SMALL * unit
+        free = np.flatnonzero(~live[:n] & is_written[page])[: len(new)]
         more = len(new) - len(free)
-        unit = _unit(before.dimension)
-        rows = n + -(-more // unit) * unit
-        source = np.full(rows, -1)
-        source[:n][live[:n]] = np.flatnonzero(live[:n])
-        at = np.concatenate((free, n + np.arange(more)))
-        source[at] = new
-        place_of = np.full(n + len(vectors.new), -1, np.int32)
-        place_of[:n][live[:n]] = np.flatnonzero(live[:n])
-        place_of[new] = at
-        pages = np.zeros(-(-rows // each), bool)
-        pages[: len(dirty)] = dirty[: len(pages)]
-        pages[np.unique(at // each)] = True
-        return cls(vectors, before, source, place_of[row], pages)
+        source = np.full(n + -(-more // unit) * unit, -1)
+        at = np.concatenate((np.flatnonzero(live[:n]), free, n + np.arange(more)))
+        source[at] = stored = np.concatenate((np.flatnonzero(live[:n]), new))
+        place = np.full(len(live), -1, np.int32)
+        place[stored] = at
+        changed = source >= n
+        changed[erased] = True
+        return cls(vectors, before, source, place[vectors.row], changed)
 
     def write(self, folder: Path, name: str) -> tuple[Pages, NDArray[np.int32]]:
         """Write the pages that change, and link the others."""
-        old, n, each = self.before, self.before.rows, self.before.page_rows
-        blocks = np.zeros(_ITEM * old.dimension * self.rows // BLOCK, np.uint64)
-        blocks[: len(old.blocks)] = old.blocks
-        sums = np.zeros(self.rows, np.uint64)
-        unchanged = (self.source >= 0) & (self.source < n)
-        sums[unchanged] = old.sums[self.source[unchanged]]
-        pages = Pages(folder, name, self.rows, old.dimension, each, blocks, sums)
-        for at, path in enumerate(pages.paths()):
-            if not self.dirty[at]:
-                link(old.paths()[at], path)
+        old, width = self.before, self.before.dimension
+        sums, blocks = np.zeros(self.rows, np.uint64), np.zeros(_ITEM * width * self.rows // BLOCK, np.uint64)
+        sums[: old.rows], blocks[: len(old.blocks)] = old.sums, old.blocks
+        pages = Pages(folder, name, width, _extended(old.borders, self.rows, width), blocks, sums)
+        linked = {rows: path for rows, path in zip(pairwise(old.borders), old.paths(), strict=True)}
+        for (first, end), path in zip(pairwise(pages.borders), pages.paths(), strict=True):
+            if (first, end) in linked and not self.changed[first:end].any():
+                link(linked[first, end], path)
                 continue
-            rows = slice(at * each, min((at + 1) * each, self.rows))
-            content = self._content(self.source[rows])
-            sums[rows] = np.where(self.source[rows] >= 0, row_sums(content), np.uint64(0))
+            content = self._content(self.source[first:end])
+            sums[first:end] = np.where(self.source[first:end] >= 0, row_sums(content), np.uint64(0))
             data = content.bits.reshape(-1).view(np.uint8)
-            first = _ITEM * old.dimension * rows.start // BLOCK
-            blocks[first : first + data.size // BLOCK] = block_sums(data)
+            begin = _ITEM * width * first // BLOCK
+            blocks[begin : begin + data.size // BLOCK] = block_sums(data)
             path.write_bytes(data.data)
         return pages, self.place
 

@@ -90,7 +90,7 @@ def _columns(nodes: Sequence[Node], values: Sequence[str], ends: Sequence[tuple[
         relation=relation,
         relations=TextColumn.of(relations),
         kinds=np.zeros(len(nodes) + len(values), np.uint8),
-        texts=TextColumn.of([*(node.text or node.name for node in nodes), *values]) if described else None,
+        texts=TextColumn.of([*(node.text or node.name for node in nodes), *values] if described else []),
         edge_text=text if texts else None,
         sentences=TextColumn.of(texts) if texts else None,
     )

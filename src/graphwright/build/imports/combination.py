@@ -26,13 +26,14 @@ from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, OWN_RELATIONS, Colum
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import distinct
-from graphwright.models.protocols import Floats
+from graphwright.models.protocols import Encoder
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
+from graphwright.search.vector_rows import VectorRows
 
-Encode = Callable[[str, TextColumn], Floats]
+Encode = Callable[[str, TextColumn], VectorRows]
 """A function that returns the vectors of texts; the name of their space is for progress."""
 
 
@@ -146,8 +147,7 @@ class Combination:
         return joined_records(parts)
 
     def _texts(self) -> TextColumn:
-        texts = self.added.texts or self.added.names
-        nodes, names = self.base.texts or self.base.names, self.base.names
+        texts, nodes, names = self.added.every_text, self.base.every_text, self.base.names
         longer = dict[int, str]()  # descriptions by documents of nodes without a text
         for entity in np.flatnonzero(self.links.node_of >= 0).tolist():
             node, name = int(self.links.node_of[entity]), self.added.names[self.p + entity]
@@ -274,32 +274,30 @@ class Combination:
         return Snapshot.of(graph, spaces, word_index, self.documents.encoder, about, seconds=self.documents.seconds)
 
     def _passage_vectors(self, encode: Encode, max_passages: int, n: int) -> VectorIndex:
-        added, rows = self.documents.passages.compact(), np.full(n, -1, np.int32)
-        vectors = added.vectors
-        assert added.row_of is not None
-        rows[: self.p] = added.row_of[: self.p]
-        count = len(self.nodes.described)
+        added, row_of = self.documents.passages.by_text()
+        assert row_of is not None
+        parts, rows, count = [added], np.full(n, -1, np.int32), len(self.nodes.described)
+        rows[: self.p] = row_of[: self.p]
         if count <= max_passages:
-            rows[self.p : self.first] = len(vectors) + np.arange(count)
-            vectors = _joined(vectors, encode("passages", self.nodes.titled))
-        return VectorIndex(vectors, rows, added.encoder)
+            rows[self.p : self.first] = len(added) + np.arange(count)
+            parts.append(encode("passages", self.nodes.titled))
+        return _joined(parts, rows, self.documents.encoder)
 
     def _vectors(self, name: str, size: int, added_ids: Ints, base_ids: Ints) -> VectorIndex | None:
         """Return the vectors of names or triples, None without any; `added_ids`, `base_ids`: the ids of their rows."""
-        both: list[VectorIndex | None] = [getattr(part, name) for part in (self.documents, self.imported)]
-        if both == [None, None]:
-            return None
-        rows, parts = np.full(size, -1, np.int32), list[Floats]()
-        for space, ids in zip(both, (added_ids, base_ids), strict=True):
-            compact = None if space is None else space.compact()
-            if compact is not None and compact.row_of is not None:
-                row, ids = np.asarray(compact.row_of), ids[: len(compact.row_of)]
-                rows[ids] = np.where(row >= 0, row + sum(map(len, parts)), rows[ids])
-                parts.append(np.asarray(compact.vectors))
-        vectors = _joined(parts[0], parts[-1] if len(parts) > 1 else parts[0][:0])
-        return VectorIndex(vectors, rows, self.documents.encoder)
+        rows, parts = np.full(size, -1, np.int32), list[VectorRows]()
+        for part, ids in ((self.documents, added_ids), (self.imported, base_ids)):
+            space: VectorIndex | None = getattr(part, name)
+            vectors, row_of = (None, None) if space is None else space.by_text()
+            if vectors is not None and row_of is not None:
+                ids = ids[: len(row_of)]
+                rows[ids] = np.where(row_of >= 0, row_of + sum(map(len, parts)), rows[ids])
+                parts.append(vectors)
+        return _joined(parts, rows, self.documents.encoder) if parts else None
 
 
-def _joined(first: Floats, second: Floats) -> Floats:
-    """Return the rows of both; one without rows may have another width."""
-    return np.concatenate([part for part in (first, second) if len(part)] or [first]).astype(np.float32, copy=False)
+def _joined(parts: list[VectorRows], row_of: NDArray[np.int32], encoder: Encoder) -> VectorIndex:
+    """Return the index of the rows of all parts; one without rows may have another width."""
+    vectors = np.concatenate([np.asarray(part) for part in parts if len(part)] or [np.asarray(parts[0])])
+    keys = np.concatenate([part.keys[part.row] for part in parts])
+    return VectorIndex(vectors, row_of, encoder, keys=keys)

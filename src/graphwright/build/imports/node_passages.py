@@ -50,8 +50,8 @@ class NodePassages:
         """The node of each passage, ascending."""
         has = np.zeros(len(self.base.names), bool)
         has[self.heads] = has[self.tails] = True
-        if self.base.texts is not None:
-            has |= np.array([text != name for text, name in zip(self.base.texts, self.base.names, strict=True)], bool)
+        texts = self.base.texts
+        has[: len(texts)] |= np.array([text != name for text, name in zip(texts, self.base.names, strict=False)], bool)
         return np.flatnonzero(has)
 
     @cached_property
@@ -88,7 +88,7 @@ class NodePassages:
     def texts(self) -> TextColumn:
         """The texts of the passages, as Graph.passage returns them."""
         columns = self.base
-        if columns.texts is not None or columns.edge_text is not None:
+        if len(columns.texts) or columns.edge_text is not None:
             return TextColumn.of(self.graph.passage(node) for node in self.described.tolist())
         relations = TextColumn.of(name.replace("_", " ") for name in columns.relations)
         parts = TextColumn.joined((columns.names, relations, TextColumn.of([" ", ".", ". "])))

@@ -119,7 +119,7 @@ class EntityGraph(_CachedView):
         edges = np.flatnonzero(columns.between_entities(np.arange(len(columns.heads))))
         heads, tails = columns.heads[edges], columns.tails[edges]
         edge_sentence = None if columns.edge_text is None else columns.edge_text[edges]
-        texts = columns.names if columns.texts is None else columns.texts
+        texts = columns.every_text
         if edge_sentence is not None and columns.sentences is not None:
             texts = _with_sentences(texts, heads, tails, edge_sentence, columns.sentences, self.sentences)
         return replace(
