@@ -260,8 +260,8 @@ def measure(heads: ComparisonHeads, questions: Sequence[Question]) -> None:
             if threshold == 0.5 and outcome(short, question.answers) == "wrong":
                 print("   wrong:", question.text, "|", short, "|", found.names, [v.text for v in found.pair[:2]])
         if kind == "comparison":
-            (best, *_) = reader.read(question.text, texts)
-            short = best.answer(texts) if best.score >= 0.5 else ""
+            spans = reader.read(question.text, texts)
+            short = spans[0].answer(texts) if spans and spans[0].score >= 0.5 else ""
             counts[kind, "reader", outcome(short, question.answers)] += 1
     for kind, threshold in sorted({key[:2] for key in counts}):
         shown = ", ".join(f"{counts[kind, threshold, name]} {name}" for name in ("right", "wrong", "none"))

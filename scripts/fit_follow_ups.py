@@ -182,7 +182,7 @@ def report_unclear(rows: list[Example]) -> None:
     asked = dict.fromkeys((True, False), 0)
     for row in rows:
         weights = fitted_unclear([other for other in rows if other.conversation != row.conversation])
-        asked[row.unclear] += 1 / (1 + np.exp(-row.choice @ weights)) >= UNCLEAR_FROM
+        asked[row.unclear] += 1 / (1 + np.exp(-np.array(row.choice) @ weights)) >= UNCLEAR_FROM
     count = sum(row.unclear for row in rows)
     print(f"two names: asked back {asked[True]}/{count} that may mean both, {asked[False]}/{len(rows) - count} others")
 

@@ -30,7 +30,7 @@ from graphwright.text.words import STOP_WORDS, words
 
 SETS = ("squad_train_subset", "nq_open_oracle", "medquad", "pubmedqa", "fairytaleqa", "squadshifts")
 CHARACTERS, QUESTIONS = 1500, 40
-PENALTIES = (1e-4, 1e-2)  # of spelling and initials: of these there are fewer cases
+PENALTIES = (1e-6, 1e-3)  # of spelling and initials: of these there are fewer cases
 PREFIXES = (
     "hyper hypo", "in ex", "im ex", "pre post", "ante post", "inter intra", "macro micro", "over under", "super sub",
     "pro anti", "homo hetero", "mono poly", "up down", "out in", "en de", "as de", " un", " in", " dis", " non", " mis",
@@ -204,19 +204,15 @@ def fitted(cases: Sequence[Case], count: int, penalty: float) -> list[float]:
     rows = np.array([meaning.features for case in cases for meaning in case.meanings], np.float64)
     right = np.array([right for case in cases for right in case.right], np.float64)
     weight = np.concatenate([np.full(len(case.right), 1 / len(case.right)) for case in cases])
-    mean, scale = rows.mean(0), rows.std(0)
-    mean[0], scale[0] = 0.0, 1.0  # of the constant
-    rows = (rows - mean) / scale
+    scale = np.abs(rows).max(0) + 1e-9
 
     def loss(weights: Any) -> tuple[float, Any]:
-        logits, fined = rows @ weights, penalty * np.append(0, weights[1:])
-        value = weight @ (np.logaddexp(0, logits) - right * logits) / weight.sum() + fined @ weights
-        slope = rows.T @ (weight * (1 / (1 + np.exp(-logits)) - right)) / weight.sum() + 2 * fined
+        logits = (rows / scale) @ weights
+        value = weight @ (np.logaddexp(0, logits) - right * logits) / weight.sum() + penalty * weights @ weights
+        slope = (rows / scale).T @ (weight * (1 / (1 + np.exp(-logits)) - right)) / weight.sum() + 2 * penalty * weights
         return float(value), slope
 
-    weights = minimize(loss, np.zeros(count), jac=True).x / scale
-    weights[0] -= weights @ mean
-    return [round(float(value), 3) for value in weights]
+    return [round(float(value), 3) for value in minimize(loss, np.zeros(count), jac=True).x / scale]
 
 
 def figures(cases: Sequence[Case], weights: Sequence[float]) -> str:

@@ -14,9 +14,10 @@ from graphwright import Document, Index, start
 from graphwright.data.documents import read_documents
 from graphwright.generate import Quote
 from graphwright.generate.citations import numbered, overlap, passage_text
-from graphwright.generate.quoted_sentences import around, sentences_of, shown
+from graphwright.generate.quoted_sentences import around, quotations, sentences_of, shown, with_lines
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
+from graphwright.operators.state import Citation
 from graphwright.store import Settings
 
 
@@ -246,3 +247,10 @@ def test_around_row_of_a_table_in_text_has_its_header() -> None:
 )
 def test_shown_keeps_lines_of_lists_and_commands_and_joins_prose(text: str, lines: list[str] | int) -> None:
     assert lines in (shown(text).split("\n"), len(shown(text).split("\n")))
+
+
+def test_quotations_are_one_line_each_and_get_their_lines_back() -> None:
+    cited = [Citation("a", "a#0", 0, 9, "Do this:\n\nmake\nmake install"), Citation("b", "b#0", 0, 9, "It is\ncold.")]
+    text = "\n".join(quotations(cited))
+    assert text == "Do this: make make install [1]\nIt is cold. [2]"
+    assert with_lines(text, cited) == "Do this:\nmake\nmake install [1]\nIt is cold. [2]"

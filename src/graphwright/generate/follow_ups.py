@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints
 from graphwright.models.embedded.encoder import MiniLM
@@ -237,7 +238,7 @@ def _coverage(text: str, nodes: Ints, snapshot: Snapshot) -> float:
     return sum(weight for weight, rows in weights if row in rows) / total
 
 
-def _weights(text: str, snapshot: Snapshot) -> list[tuple[float, Ints]]:
+def _weights(text: str, snapshot: Snapshot) -> list[tuple[float, NDArray[np.int32]]]:
     """Return for each word of a text its idf, that of a single row where none has it, and the rows that have it."""
     found = [snapshot.words.postings(word)[0] for word in dict.fromkeys(words(text))]
     return [(snapshot.words.rarity(max(len(rows), 1)), rows) for rows in found]

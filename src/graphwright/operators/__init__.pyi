@@ -10,6 +10,7 @@ from .anchors.keywords import Specialise as Specialise
 from .anchors.keywords import SpecialiseInContext as SpecialiseInContext
 from .anchors.link_entities import AnchorSearch as AnchorSearch
 from .anchors.link_entities import LinkEntities as LinkEntities
+from .citation import also_in as also_in
 from .communities.communities import CommunitySearch as CommunitySearch
 from .communities.communities import EntitySearch as EntitySearch
 from .communities.communities import LocalContext as LocalContext

@@ -20,7 +20,7 @@ from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import terms, words
 
 SPELLING_WEIGHTS = (
-    -2.494, -0.962, -5.859, -0.407, 17.39, -3.262, 2.36, 1.343, -2.685, 4.501, 7.91, -0.337, -3.587
+    -0.896, -1.214, -8.653, -0.023, 16.968, -3.548, 2.433, 1.374, -2.381, 4.342, 8.05, -0.387, -3.514
 )  # fmt: skip
 INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
 """Weights of the features of meanings, by scripts/fit_reword.py."""

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from graphwright import Graph
-from graphwright.operators.citation import also_in
+from graphwright.operators import also_in
 from graphwright.serve.chat.conversation import SOURCES
 from graphwright.serve.events import event
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from graphwright.operators.citation import also_in
+from graphwright.operators import also_in
 from graphwright.serve.mcp.calls import address
 from graphwright.serve.schemas.answers import PassageReply
 from graphwright.serve.views.documents import document_text
