@@ -97,7 +97,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "operators.state:MAX_QUESTION prompts.templates:data_line remote.bucket:is_url "
             "search.snapshot:SnapshotCache store.locks:is_written"
         ),
-        "copies are named as on a terminal": "operators.citation:also_in",
     },
     "evaluate": {
         "documents are compared as the index compares them": (
@@ -133,7 +132,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS"
         ),
         "it lists types as queries name them": "operators.query.query:OfType",
-        "copies are named as on the server": "operators.citation:also_in",
         "it reports what is installed and compiled": (
             "kernels.csr:compiled_before kernels:csr learn.network:import_torch models.embedded.runtime:import_runtime "
             "store.tables:SCHEMA"
