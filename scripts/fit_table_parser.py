@@ -13,7 +13,9 @@ import argparse
 import pickle
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 from zlib import crc32
 
 import numpy as np
@@ -229,7 +231,15 @@ def main() -> None:
         scores.append(all_scores(model, held, mean, scale))
         arrays |= {f"{member}/{name}": array for name, array in arrays_of(model, kept).items()}
         arrays |= calibrated(held, [np.mean(own, axis=0) for own in zip(*scores, strict=True)])
-        np.savez_compressed(args.out, **arrays)
+        save(args.out, arrays)
+
+
+def save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays as numpy reads them, compressed as far as deflate can."""
+    with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=9) as file:
+        for name, array in arrays.items():
+            with file.open(f"{name}.npy", "w") as part:
+                np.save(part, array)
 
 
 def calibrated(held: list[Entry], scores: list[np.ndarray]) -> dict[str, np.ndarray]:
