@@ -63,13 +63,13 @@ def properties() -> list[Property]:
 
 
 def _property(row: Sequence[str]) -> Property:
-    things, name, larger, smaller, sentences, values = row
-    numbers = [float(number.replace(",", "")) for number in re.findall(r"\d[\d.,]*", values)[:2]]
+    *lists, values = row
+    low, high = (float(number.replace(",", "")) for number in re.findall(r"\d[\d.,]*", values)[:2])
     unit = values.split()[-1]
     if values[0] in "€$£":
         unit = values[0] + (" million" if "million" in values else "")
-    parts = [part.split("; ") for part in (things, larger, smaller, sentences)]
-    return Property(parts[0], name, *parts[1:], *numbers[:2], unit)
+    things, _, larger, smaller, sentences = (part.split("; ") for part in lists)
+    return Property(things, row[1], larger, smaller, sentences, low, high, unit)
 
 
 def frames() -> list[tuple[int, str]]:
@@ -110,8 +110,8 @@ def names_of(thing: str, titles: Sequence[str], draw: random.Random) -> tuple[st
         a, b = draw.sample(_PLACES, 2)
         return f"the {thing} of {a}", f"the {thing} of {b}"
     if way == 3:
-        a, b = draw.sample(range(1, 60), 2)
-        return f"{thing} {a}", f"{thing} {b}"
+        first, second = draw.sample(range(1, 60), 2)
+        return f"{thing} {first}", f"{thing} {second}"
     a, b = draw.sample(_FIRST, 2)
     return f"the {a} {thing}", f"the {b} {thing}"
 

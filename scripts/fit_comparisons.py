@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from comparison_data import TIMES, Question, break_questions, made, multihop, properties
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from graphwright.evaluate.metrics import token_f1
@@ -33,6 +35,7 @@ from graphwright.generate.comparison_heads import (
 )
 from graphwright.generate.comparison_values import (
     PAIR_FEATURES,
+    SideValue,
     about,
     names_of_sides,
     pair_rows,
@@ -44,9 +47,8 @@ from graphwright.generate.comparison_values import (
 from graphwright.generate.comparisons import compare
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
-from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
-from graphwright.text.value_search import values_in
+from graphwright.text.value_search import FoundValue, values_in
 
 WEIGHTS = Path(__file__).parents[1] / "src/graphwright/models/weights/comparisons/model.npz"
 STRENGTHS = {
@@ -60,35 +62,43 @@ STRENGTHS = {
 ABSENT = 0.5  # share of made questions whose values are taken out
 OTHERS = 1000  # questions of BREAK that compare nothing
 
+Reals = NDArray[np.floating[Any]]
+Ints = NDArray[np.int64]
 
-def logistic(rows: Floats, labels: Floats, strength: float) -> Floats:
+
+def lowest(loss: Callable[[Reals], tuple[float, Reals]], start: Reals, iterations: int) -> Reals:
+    """Return where a loss, which is given with its slope, is lowest."""
+    found: Reals = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": iterations}).x
+    return found
+
+
+def logistic(rows: Reals, labels: Reals, strength: float) -> Reals:
     """Return the weights of a logistic regression; the last feature, a constant, is not penalised."""
     signs = np.where(labels > 0, 1.0, -1.0)
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
+    def loss(weights: Reals) -> tuple[float, Reals]:
         margins, free = signs * (rows @ weights), np.append(weights[:-1], 0)
         slope = -(rows.T @ (signs / (1 + np.exp(margins)))) + free / strength
         return float(np.logaddexp(0, -margins).sum() + free @ free / (2 * strength)), slope
 
-    return minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
+    return lowest(loss, np.zeros(rows.shape[1]), 300)
 
 
-def softmax(rows: Floats, labels: Floats, classes: int) -> Floats:
+def softmax(rows: Reals, labels: Ints, classes: int) -> Reals:
     """Return the weights of a logistic regression over several classes."""
     strength = STRENGTHS["kinds"]
     truth = np.eye(classes)[labels]
 
-    def loss(flat: Floats) -> tuple[float, Floats]:
+    def loss(flat: Reals) -> tuple[float, Reals]:
         scores = rows @ flat.reshape(-1, classes)
         logs = scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)
         slope = rows.T @ (np.exp(logs) - truth) + flat.reshape(-1, classes) / strength
         return float(-(logs * truth).sum() + flat @ flat / (2 * strength)), slope.ravel()
 
-    start = np.zeros(rows.shape[1] * classes)
-    return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x.reshape(-1, classes)
+    return lowest(loss, np.zeros(rows.shape[1] * classes), 300).reshape(-1, classes)
 
 
-def choice(groups: Sequence[tuple[Floats, list[int]]], strength: float) -> Floats:
+def choice(groups: Sequence[tuple[Reals, list[int]]], strength: float) -> Reals:
     """Return the weights of a choice among rows, or of none of them, whose score is the last weight.
 
     Each group has the numbers of its right rows; without any, none is right.
@@ -97,7 +107,7 @@ def choice(groups: Sequence[tuple[Floats, list[int]]], strength: float) -> Float
     for rows in padded:
         rows[-1, -1] = 1
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
+    def loss(weights: Reals) -> tuple[float, Reals]:
         total, slope = weights @ weights / (2 * strength), weights / strength
         for rows, (_, right) in zip(padded, groups, strict=True):
             shares = np.exp(rows @ weights - np.logaddexp.reduce(rows @ weights))
@@ -107,11 +117,10 @@ def choice(groups: Sequence[tuple[Floats, list[int]]], strength: float) -> Float
             slope = slope - rows.T @ (chosen / chosen.sum() - shares)
         return float(total), slope
 
-    start = np.zeros(PAIR_FEATURES + 1)
-    return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    return lowest(loss, np.zeros(PAIR_FEATURES + 1), 200)
 
 
-def side_labels(question: Question, spans: Sequence[tuple[int, int]]) -> Floats | None:
+def side_labels(question: Question, spans: Sequence[tuple[int, int]]) -> Reals | None:
     """Return which words belong to a side; None where a side is not in the question."""
     labels, at = np.zeros(len(spans)), 0
     for side in question.sides:
@@ -127,14 +136,14 @@ def sign_of(question: Question) -> int:
     """Return whether a question asks for the larger (1) or the smaller value (-1), 0 if unknown."""
     if question.sign or question.kind != WHICH or question.answer is None:
         return question.sign
-    values = [next(values_in(text), None) for text in question.values]
-    if None in values or values[0].value.amount == values[1].value.amount:
+    first, second = (next(values_in(text), None) for text in question.values)
+    if first is None or second is None or first.value.amount == second.value.amount:
         return 0
-    return 1 if (values[1].value.amount > values[0].value.amount) == (question.answer == 1) else -1
+    return 1 if (second.value.amount > first.value.amount) == (question.answer == 1) else -1
 
 
-Words = dict[str, tuple[list[tuple[int, int]], Floats]]
-Groups = dict[str, list[tuple[Floats, list[int]]]]
+Words = dict[str, tuple[list[tuple[int, int]], Reals]]
+Groups = dict[str, list[tuple[Reals, list[int]]]]
 
 
 def fit(questions: Sequence[Question], words: Words, groups: Groups) -> ComparisonHeads:
@@ -146,11 +155,11 @@ def fit(questions: Sequence[Question], words: Words, groups: Groups) -> Comparis
         (words[q.text][1], labels) for q in questions if (labels := side_labels(q, words[q.text][0])) is not None
     ]
     rows, labels = (np.concatenate(part) for part in zip(*labelled, strict=True))
-    none = np.zeros(1)
+    none: Reals = np.zeros(1)
     heads = ComparisonHeads(logistic(rows, labels, STRENGTHS["sides"]), none, none, none, none)
     run = Run()
-    tagged = {q.text: heads.tagged(q.text) for q in questions}
-    known = [q for q in questions if tagged[q.text] is not None]
+    tagged = {q.text: found for q in questions if (found := heads.tagged(q.text))}
+    known = [q for q in questions if q.text in tagged]
     features = {q.text: asked_of(q.text, tagged[q.text]) for q in known}
     kinds = [q for q in known if q.kind is not None]
     heads = ComparisonHeads(
@@ -162,11 +171,11 @@ def fit(questions: Sequence[Question], words: Words, groups: Groups) -> Comparis
     asked = [q for q in known if q.passages and q.sides]
     if not groups:
         groups |= {q.text: list(pair_group(heads, q, run)) for q in asked}
-    rows = [group for q in asked for group in groups[q.text]]
-    return replace(heads, values=choice(rows, STRENGTHS["values"]))
+    choices = [group for q in asked for group in groups[q.text]]
+    return replace(heads, values=choice(choices, STRENGTHS["values"]))
 
 
-def fit_signs(asked: Sequence[tuple[Floats, str, int]]) -> tuple[Floats, Floats]:
+def fit_signs(asked: Sequence[tuple[Reals, str, int]]) -> tuple[Reals, Reals]:
     """Return the weights of the direction, and of durations among units; `asked`: states, form of values, and sign."""
     size = max(len(states) for states, *_ in asked)
     states = np.stack([np.pad(rows, ((0, size - len(rows)), (0, 0))) for rows, *_ in asked]).astype(np.float64)
@@ -178,14 +187,14 @@ def fit_signs(asked: Sequence[tuple[Floats, str, int]]) -> tuple[Floats, Floats]
     return signs, logistic(vectors, np.array([unit in TIMES for unit in units]), STRENGTHS["durations"])
 
 
-def attention(states: Floats, absent: Floats, forms: Floats, labels: Floats) -> Floats:
+def attention(states: Reals, absent: Reals, forms: Reals, labels: Reals) -> Reals:
     """Return the attention to tokens, and the weights of their mean by it for each form: float64[4, 385].
 
     `states: [n, tokens, 384]`; `absent: [n, tokens]`, 0 for a token; `forms: [n, 3]`; `labels: [n]`, 1 or -1.
     """
     width = states.shape[2]
 
-    def loss(flat: Floats) -> tuple[float, Floats]:
+    def loss(flat: Reals) -> tuple[float, Reals]:
         weights = flat.reshape(4, width + 1)
         shares = states @ weights[0, :-1] + absent
         shares = np.exp(shares - shares.max(1, keepdims=True))
@@ -207,11 +216,10 @@ def attention(states: Floats, absent: Floats, forms: Floats, labels: Floats) -> 
 
     start = np.zeros((4, width + 1))
     start[1] = np.random.default_rng(0).normal(0, 0.01, width + 1)
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 150})
-    return found.x.reshape(4, width + 1)
+    return lowest(loss, start.ravel(), 150).reshape(4, width + 1)
 
 
-def pair_group(heads: ComparisonHeads, question: Question, run: Run) -> Iterator[tuple[Floats, list[int]]]:
+def pair_group(heads: ComparisonHeads, question: Question, run: Run) -> Iterator[tuple[Reals, list[int]]]:
     """Yield the features of the pairs of values of a question, and the numbers of the right ones."""
     tagged = heads.tagged(question.text)
     names = tagged and names_of_sides(question.text, tagged, question.passages)
@@ -219,15 +227,14 @@ def pair_group(heads: ComparisonHeads, question: Question, run: Run) -> Iterator
         return
     read = [question.passages[number] for number in passages_naming(names, question.passages)]
     pairs = pairs_of(values_of_sides(names, read, words_asked(question.text, tagged)))
-    values = [next(values_in(text), None) for text in question.values]
-    if not pairs or (question.kind != SAME and (len(values) < 2 or None in values)):
+    values = [value for text in question.values if (value := next(values_in(text), None))]
+    if not pairs or (question.kind != SAME and len(values) < 2):
         return
     readings = [MiniLMReader(paired=0).readings(about(question.text, tagged, side), read, run.usage) for side in (0, 1)]
     rows = pair_rows(question.text, tagged, pairs, read, readings, run).astype(np.float64)
-    equal = np.array([[_equal(v, gold) for v, gold in zip(pair[:2], values, strict=False)] for pair in pairs], bool)
-    equal = (
-        equal.reshape(len(pairs), -1) if len(values) == 2 and None not in values else np.zeros((len(pairs), 2), bool)
-    )
+    equal = np.zeros((len(pairs), 2), bool)
+    if len(values) == 2:
+        equal[:] = [[_equal(value, gold) for value, gold in zip(pair[:2], values, strict=True)] for pair in pairs]
     if question.source.startswith("made") and random.Random(question.text).random() < ABSENT:
         rows, equal = rows[~equal.any(1)], equal[~equal.any(1)]
     elif question.source.startswith("made") and not equal.all(1).any():
@@ -236,9 +243,9 @@ def pair_group(heads: ComparisonHeads, question: Question, run: Run) -> Iterator
         yield rows, np.flatnonzero(equal.all(1)).tolist()
 
 
-def _equal(value: object, gold: object) -> bool:
-    a, b = value.found.value, gold and gold.value  # type: ignore[attr-defined]
-    return bool(b) and a.kind == b.kind and abs(a.amount - b.amount) < 1e-6
+def _equal(value: SideValue, gold: FoundValue) -> bool:
+    a, b = value.found.value, gold.value
+    return a.kind == b.kind and abs(a.amount - b.amount) < 1e-6
 
 
 def outcome(short: str, answers: Sequence[str]) -> str:
@@ -257,15 +264,15 @@ def measure(heads: ComparisonHeads, questions: Sequence[Question]) -> None:
         for threshold in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
             short = found.short if found and found.probability >= threshold else ""
             counts[kind, f"{threshold}", outcome(short, question.answers)] += 1
-            if threshold == 0.5 and outcome(short, question.answers) == "wrong":
+            if found and threshold == 0.5 and outcome(short, question.answers) == "wrong":
                 print("   wrong:", question.text, "|", short, "|", found.names, [v.text for v in found.pair[:2]])
         if kind == "comparison":
             spans = reader.read(question.text, texts)
             short = spans[0].answer(texts) if spans and spans[0].score >= 0.5 else ""
             counts[kind, "reader", outcome(short, question.answers)] += 1
-    for kind, threshold in sorted({key[:2] for key in counts}):
-        shown = ", ".join(f"{counts[kind, threshold, name]} {name}" for name in ("right", "wrong", "none"))
-        print(f"  {kind}, {threshold}: {shown}", flush=True)
+    for kind, by in sorted({key[:2] for key in counts}):
+        shown = ", ".join(f"{counts[kind, by, name]} {name}" for name in ("right", "wrong", "none"))
+        print(f"  {kind}, {by}: {shown}", flush=True)
 
 
 def measure_made(questions: Sequence[Question], words: Words, groups: Groups) -> None:
