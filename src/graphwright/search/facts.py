@@ -6,6 +6,7 @@ Things are numbered: the n nodes of the graph, then the r records, then the dist
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -108,6 +109,19 @@ class Facts:
         names = self.columns.relations.take(stated)
         fields = [] if self.records is None else self.records.names.take(np.unique(self.records.name))
         return tuple(dict.fromkeys([*names, *fields]))
+
+    def frequent_relations(self, limit: int) -> tuple[str, ...]:
+        """Return the relations and fields with the most facts, at most `limit`, in the order of `relations`."""
+        if len(self.relations) <= limit:
+            return self.relations
+        stated = Counter[str]()
+        names = [(self.columns.relations, self.columns.relation)]
+        names += [] if self.records is None else [(self.records.names, self.records.name)]
+        for column, numbers in names:
+            each, counts = np.unique(numbers, return_counts=True)
+            stated.update(dict(zip(column.take(each), counts.tolist(), strict=True)))
+        kept = set(sorted(self.relations, key=lambda name: -stated[name])[:limit])
+        return tuple(name for name in self.relations if name in kept)
 
     def relation(self, name: str) -> RelationFacts:
         """Return the facts of a relation or field, in the order of their numbers; none for an unknown name."""

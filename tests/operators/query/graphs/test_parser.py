@@ -100,3 +100,14 @@ def test_candidates_do_not_have_what_has_a_relation_and_lacks_it(facts):
     reading = Reading.of("Which bridges have no designer?", facts, MiniLM(), scorer.likeness, scorer.heads)
     queries = {candidate.query for candidate in reading.candidates()}
     assert parse_notation("everything where has [designed by] and has no [designed by]") not in queries
+
+
+def test_parse_over_more_relations_than_are_compared_uses_those_with_most_facts(monkeypatch):
+    monkeypatch.setattr("graphwright.operators.query.graphs.steps.MAX_NAMES", 4)
+    monkeypatch.setattr("graphwright.operators.query.graphs.likeness.MAX_NAMES", 4)
+    rare = [("Ulva", f"relation {number}", f"thing {number}") for number in range(20)]
+    facts = Facts(Graph.from_triples([*BRIDGES, *rare, ("Norsund Bridge", "painted in", "red")]).columns)
+    assert {"designed by", "crosses", "length in metres"} < set(facts.frequent_relations(4))
+    best = PARSER.parse("Who designed the Tornes Bridge?", facts)[0]
+    assert facts.texts(execute(best.query, facts).tolist()) == ["Jens Aker"]
+    assert PARSER.parse("What is the relation 7 of Ulva?", facts)

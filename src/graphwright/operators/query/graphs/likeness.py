@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.graphs.matching import Words
+from graphwright.operators.query.graphs.steps import MAX_NAMES
 from graphwright.search.facts import Facts
 from graphwright.search.relation_names import relation_phrase
 from graphwright.text.words import STOP_WORDS
 
 _BUCKETS = 2048  # of n-grams of characters
 _SPELLED = 8.0  # weight of likeness in spelling beside what is learned
-_MAX_NAMES = 4_000  # relations and types that are compared
 
 
 def spelling_vectors(words: Sequence[str]) -> Floats:
@@ -79,8 +79,8 @@ class Vocabulary:
     @classmethod
     def of(cls, facts: Facts, encoder: Encoder) -> Vocabulary:
         """Build the vocabulary of facts."""
-        relations = facts.relations[:_MAX_NAMES]
-        types = facts.types[: max(0, _MAX_NAMES - len(relations))]
+        relations = facts.frequent_relations(MAX_NAMES)
+        types = facts.types[: max(0, MAX_NAMES - len(relations))]
         phrases = tuple([relation_phrase(name) for name in relations] + [name.casefold() for name in types])
         split = [_content(phrase) for phrase in phrases]
         words = tuple(dict.fromkeys(word for own in split for word in own))

@@ -13,6 +13,8 @@ from graphwright.operators.query.query import Step
 from graphwright.search.facts import Facts
 from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
 
+MAX_NAMES = 4_000
+"""Relations and types that questions may ask for: of more, those with the most facts."""
 _EDGES = 4_000  # maximum facts that one expansion looks at
 _SAMPLED = 60  # ends of a step whose kinds are looked at
 _ENDS = 60  # maximum ends that are kept of one step
@@ -35,9 +37,10 @@ class StepIndex:
 
     @classmethod
     def of(cls, facts: Facts) -> StepIndex:
-        """Build the index: O(facts)."""
+        """Build the index of at most MAX_NAMES relations: O(facts)."""
         near, far, keys = [], [], []
-        for number, name in enumerate(facts.relations):
+        relations = facts.frequent_relations(MAX_NAMES)
+        for number, name in enumerate(relations):
             relation = facts.relation(name)
             near += [relation.subjects, relation.objects]
             far += [relation.objects, relation.subjects]
@@ -47,7 +50,7 @@ class StepIndex:
         ends, key = np.concatenate(near), np.concatenate(keys)
         order = np.lexsort((key, ends))
         start = np.searchsorted(ends[order], np.arange(len(facts) + 1))
-        return cls(facts.relations, start, key[order], np.concatenate(far)[order])
+        return cls(relations, start, key[order], np.concatenate(far)[order])
 
     def step(self, key: int) -> Step:
         """Return the step of a key."""
