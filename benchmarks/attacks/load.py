@@ -5,8 +5,8 @@ Each answer must have all documents of a batch or none, and the document that is
 
 **Mixed**: `--mixed` operations, drawn at random, on one index: add, replace, remove, ask, read, list, reopen.
 After each, what is returned must equal a model of the documents in memory; now and then the index is verified. Memory
-and open files at the end must be those after the first tenth. The folder is in memory where the system has such one:
-a change waits for the disk otherwise, which takes most of the time.
+and open files of the index at the end must be those after the first tenth. The folder is in memory where the system has
+such one: a change waits for the disk otherwise, which takes most of the time.
 """
 
 from __future__ import annotations
@@ -168,16 +168,20 @@ class Mixed:
         return self.list(at)
 
 
-def _resources() -> tuple[int, int]:
-    """Return the bytes of memory in use that no file has, and the number of open files; zeros where unknown.
+def _resources(folder: Path) -> tuple[int, int]:
+    """Return the bytes of memory in use that no file has, and the number of open files of a folder.
 
-    Memory that was freed, and that the allocator of the system keeps, does not count.
+    Memory that was freed, and that the allocator of the system keeps, does not count. What is unknown is 0.
     """
     gc.collect()
     with suppress(OSError, AttributeError):  # only glibc has this function
         ctypes.CDLL(None).malloc_trim(0)
     files = Path("/proc/self/fd")
-    return anonymous_memory(), len(list(files.iterdir())) if files.is_dir() else 0
+    count = 0
+    for file in files.iterdir() if files.is_dir() else ():
+        with suppress(OSError):  # the listing itself, which is closed by now
+            count += str(file.readlink()).startswith(f"{folder.resolve()}/")
+    return anonymous_memory(), count
 
 
 def mixed(folder: Path, operations: int, seed: int) -> Record:
@@ -188,9 +192,9 @@ def mixed(folder: Path, operations: int, seed: int) -> Record:
         work.step(at)
         if at % max(operations // 10, 1) == 0:
             work.reopen(at)
-            samples.append(_resources())
+            samples.append(_resources(folder))
     work.reopen(operations)
-    samples.append(_resources())
+    samples.append(_resources(folder))
     work.index.close()
     failures, (memory, files) = work.failures, samples[1]
     if samples[-1][0] > memory + GROWTH:
