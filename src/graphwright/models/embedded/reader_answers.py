@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.embedded.cross_encoder import network
-from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.embedded.encoder import token_set
 from graphwright.models.protocols import Floats, PassageText
 
 Ints = NDArray[np.int64]
@@ -123,7 +123,7 @@ def sides(question: str, passages: Sequence[PassageText], readings: Sequence[Rea
 
     The network alone cannot distinguish yes from no, but the overlap of its answers in both sides can.
     """
-    asked, *titles = (set(each.ids) for each in tokenise([question, *(passage.title or "" for passage in passages)]))
+    asked, *titles = map(token_set, [question, *(passage.title or "" for passage in passages)])
     rarity = network().rarity
     named = {
         number

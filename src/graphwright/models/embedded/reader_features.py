@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphwright.models.embedded.cross_encoder import network
-from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.embedded.encoder import token_set
 from graphwright.models.embedded.reader_answers import (
     NO,
     NONE,
@@ -60,7 +60,7 @@ class _Covered:
     """The coverage of a question by passages: shares of its tokens, weighted by rarity."""
 
     def __init__(self, question: str, passages: Sequence[PassageText]) -> None:
-        asked, *texts = (set(each.ids) for each in tokenise([question, *map(whole, passages)]))
+        asked, *texts = map(token_set, [question, *map(whole, passages)])
         rarity = network().rarity
         self.weights = {token: float(rarity[token]) for token in asked}
         self.total = sum(self.weights.values()) + 1e-6
