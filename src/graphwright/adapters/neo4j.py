@@ -13,8 +13,7 @@ from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.dump import NO_RELATION
 from graphwright.data.graph_files.property_graphs import edge_of, node_of
 from graphwright.errors import DataError
-from graphwright.graph.export import Exported
-from graphwright.graph.export_part import Part
+from graphwright.graph.export import Exported, Part
 
 try:
     from neo4j.exceptions import DriverError, Neo4jError

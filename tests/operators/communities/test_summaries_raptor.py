@@ -13,8 +13,8 @@ from tests.shared import corpus_index
 from graphwright import Graph, VectorIndex, start
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import SummaryTree, TreeSearch, WrittenSummaryTree
-from graphwright.operators.communities.summaries import Tree, central, lead
 from graphwright.operators.run import Run
+from graphwright.operators.summaries import Tree, central, lead
 from graphwright.search.vector_index import normalised
 
 SNAPSHOT = corpus_index().snapshot

@@ -14,7 +14,7 @@ from tests.serve.conftest import Running, serving
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
-from graphwright.serve.security.keys import Keys
+from graphwright.serve.keys import Keys
 
 SECRET = "The password of the vault in Graz is swordfish."
 

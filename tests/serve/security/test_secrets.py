@@ -15,7 +15,7 @@ from tests.llm_server import LLMServer
 from tests.serve.security.guarded import SECRET, Guarded, guarding
 
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.telemetry.logs import JSONFormatter
+from graphwright.serve.logs import JSONFormatter
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_schema_holds_no_secret_or_path(guarded: Guarded) -> None:
 
 def test_changes_are_audited_with_actor(guarded: Guarded) -> None:
     """By a route of the test that needs "write"; those of documents declare the same."""
-    from graphwright.serve.security.authentication import require
+    from graphwright.serve.authentication import require
 
     @guarded.app.delete("/v1/indexes/{ix}/audited/{name}", dependencies=[require("write")], include_in_schema=False)
     async def audited(ix: str, name: str) -> dict[str, str]:
