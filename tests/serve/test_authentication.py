@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serve.security.guarded import Guarded, guarding
+from tests.serve.guarded import Guarded, guarding
 
 pytest.importorskip("fastapi", reason='needs the extra "serve"')
 from fastapi.routing import iter_route_contexts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.serve.conftest import Running
-from tests.serve.security.guarded import Guarded, exchanged, status_of
+from tests.serve.guarded import Guarded, exchanged, status_of
 
 RETRIEVE = "/v1/indexes/cities/retrieve"
 TRAVERSALS = ["..", ".", "../secret", "..%2fsecret", "%2e%2e", "%2e%2e%2fcities", "cities/../secret", "cities%2f..%2fsecret", "cities%00", "C:%5C", "%2Fetc%2Fpasswd", "....//", "cities%0d%0aX-Injected:%201"]  # fmt: skip  # noqa: E501

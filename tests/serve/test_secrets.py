@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.llm_server import LLMServer
-from tests.serve.security.guarded import SECRET, Guarded, guarding
+from tests.serve.guarded import SECRET, Guarded, guarding
 
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.logs import JSONFormatter
