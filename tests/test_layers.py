@@ -70,12 +70,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "adapters": {
         "graphs of other libraries become graphs as property graphs do": (
             "build.imports.assembly:graph_of "
-            "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:edge_of "
-            "data.graph_files.dump:NO_RELATION"
+            "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:edge_of"
         ),
-        "results are exported in parts, and typed": (
-            "graph.export:Exported graph.export:Part operators.search.search:Result"
-        ),
+        "results are exported in parts, and typed": ("graph.export:Part operators.search.search:Result"),
     },
     "serve": {
         "requests and settings use types that only signatures name": (
