@@ -24,8 +24,7 @@ from starlette.types import Receive, Scope, Send
 from graphwright import __version__
 from graphwright.errors import GraphwrightError
 from graphwright.graph.columns import Listed
-from graphwright.serve import views as documents
-from graphwright.serve import views as graph
+from graphwright.serve import views
 from graphwright.serve.authentication import granted
 from graphwright.serve.keys import Grant
 from graphwright.serve.mcp.results import ROOT, address, caller, errors_as, index_name, keep_request, storable
@@ -48,7 +47,7 @@ def add_resources(server: MCPServer[Any], library: Library) -> None:
     @server.resource(f"{ROOT}/{{index}}/documents/{{document}}", mime_type="text/plain", security=_IDS)
     async def document(index: str, document: str) -> str:
         """The text of a document."""
-        return await read(lambda: documents.text(library.catalog[index_name(library, index)], document))
+        return await read(lambda: views.text(library.catalog[index_name(library, index)], document))
 
     @server.resource(f"{ROOT}/{{index}}/entities/{{entity}}", mime_type="application/json", security=_IDS)
     async def entity(index: str, entity: str) -> str:
@@ -56,7 +55,7 @@ def add_resources(server: MCPServer[Any], library: Library) -> None:
 
         def described() -> str:
             snapshot = library.catalog[index_name(library, index)].graph
-            return json.dumps(graph.entity(snapshot, graph.node_of(snapshot, entity), 0, _MAX_STATEMENTS))
+            return json.dumps(views.entity(snapshot, views.node_of(snapshot, entity), 0, _MAX_STATEMENTS))
 
         return await read(described)
 
@@ -88,7 +87,7 @@ class ResourceList:
         entries = (
             (name, document)
             for name in self.library.visible(grant)
-            for document in chain((None,), documents.listed(self.library.catalog[name]))
+            for document in chain((None,), views.listed(self.library.catalog[name]))
         )
         return [_resource(*entry) for entry in islice(entries, first, first + self.page + 1)]
 
