@@ -31,7 +31,7 @@ from sources.everyday import documents_of
 from sources.packages import Source, Unavailable, read_sources
 
 from graphwright import Index
-from graphwright.cli.progress import progress as shown_progress
+from graphwright.cli.terminal import progress as shown_progress
 
 QUESTIONS = Path(__file__).parent / "everyday"
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from graphwright.graph.graph import ABOUT, Graph, Kind
-from graphwright.graph.relation_paths import Ways, relation_words
+from graphwright.graph.walks import Ways, relation_words
 
 Passages: TypeAlias = frozenset[int]
 """Gold passages, by chunk node."""

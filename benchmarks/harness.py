@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from sources.linked_questions import write_linked_questions
 from stamps import RESULTS, alone, begin, line, made_by, read_stamped, write_stamped, write_text
 
-from graphwright.cli.progress import progress as shown_progress
+from graphwright.cli.terminal import progress as shown_progress
 from graphwright.data.question_sets.questions import QuestionRecord, read_questions
 from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment

@@ -69,10 +69,10 @@ from graphwright.kernels.flow import flow_paths
 from graphwright.kernels.ppr import push_ppr
 from graphwright.models.fake import HashEncoder
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.paths.flow_paths import FlowPaths
+from graphwright.operators.paths.node_paths import FlowPaths
 from graphwright.operators.state import Anchor, start
 from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
-from graphwright.operators.trees.bubble import Bubble, Coverage
+from graphwright.operators.trees import Bubble, Coverage
 
 Adjacency = tuple[NDArray[np.int64], NDArray[np.int32]]
 DIMENSION = 384

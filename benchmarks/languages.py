@@ -24,7 +24,7 @@ from sources.language_pages import MAX_PAGES, write_dataset
 from sources.packages import Source, Unavailable, read_sources
 from stamps import states_in
 
-from graphwright.cli.progress import progress as shown_progress
+from graphwright.cli.terminal import progress as shown_progress
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test

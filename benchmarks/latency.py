@@ -55,7 +55,7 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Usage
 from graphwright.operators.operator import Then
 from graphwright.operators.state import start
-from graphwright.operators.subgraph.seed_nodes import seeds
+from graphwright.operators.subgraph.pagerank import seeds
 from graphwright.store.settings import Settings
 from kernels import igraph_of
 

@@ -37,7 +37,7 @@ from pydantic import BaseModel, ConfigDict
 from stamps import made_by, states_of, together
 
 from graphwright import Index
-from graphwright.cli.progress import progress as shown_progress
+from graphwright.cli.terminal import progress as shown_progress
 from graphwright.data.question_sets.graph_questions import GraphQuestion
 from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import GraphwrightError
@@ -45,7 +45,7 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.indexing import build_index
 from graphwright.evaluate.metrics import exact_match, hits_at_1, token_f1
 from graphwright.models import MiniLM, OpenAILLM
-from graphwright.models.deadline import Deadline
+from graphwright.models.budget import Deadline
 from graphwright.models.structured import Mismatch, RawReply, parse_reply, plain_text
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run

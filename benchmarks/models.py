@@ -51,14 +51,14 @@ from graphwright.evaluate.metrics import ndcg_at_k, recall_at_k
 from graphwright.evaluate.statistics import bootstrap_interval
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import make_method
-from graphwright.models.embedded import cross_encoder, runtime
+from graphwright.models.embedded import cross_encoder
 from graphwright.models.embedded import encoder as embedded
+from graphwright.models.embedded import encoder as runtime
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Keep
-from graphwright.operators.rerank.multi_hop_rerank import MultiHopRerank
-from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.state import start
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from gold_graph import Gold, Passages, united
 
 from graphwright.graph.graph import Graph
-from graphwright.graph.relation_paths import Ways, relation_words
+from graphwright.graph.walks import Ways, relation_words
 from graphwright.models.protocols import Cancel, Completion, OnText, Schema
 from graphwright.models.structured import complete_by
 from graphwright.text.names import normal_form

@@ -25,8 +25,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 from parser_data import KGQA, Asked, asked_of, facts_of, read_kgqa
 
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.embedded.runtime import QUERIES
+from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.operators.query.asked import RECORDED
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.parser import GraphQueryParser

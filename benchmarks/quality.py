@@ -63,10 +63,10 @@ from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.ranking import Ranking
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS, make_method
-from graphwright.operators.communities.summaries import most_central
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, start
+from graphwright.operators.summaries import most_central
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import normalised
 from graphwright.store.settings import Settings

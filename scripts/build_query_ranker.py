@@ -20,7 +20,7 @@ from build_encoder import ROOT
 from build_reading import calibrate, joint, outputs
 
 from graphwright.models.embedded.cross_encoder import Match, joint_input, tokens_of
-from graphwright.models.embedded.runtime import QUERIES
+from graphwright.models.embedded.encoder import QUERIES
 
 TARGET = ROOT / "src/graphwright/models/weights" / QUERIES
 PAIRS = 200

@@ -32,8 +32,7 @@ from scorer_trees import in_preorder
 from sklearn.linear_model import LogisticRegression
 
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.embedded.runtime import QUERIES
+from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.network import read_pairs

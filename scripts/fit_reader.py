@@ -37,17 +37,15 @@ from graphwright.models.embedded.reader import PARTS, MiniLMReader
 from graphwright.models.embedded.reader_answers import (
     Candidate,
     ReaderOutput,
+    answer_features,
     candidates,
+    confidence_features,
     mixture,
     normalised,
     probabilities,
-    sides,
-)
-from graphwright.models.embedded.reader_features import (
-    answer_features,
-    confidence_features,
     reading_features,
     sentence_features,
+    sides,
 )
 from graphwright.models.protocols import PassageText, Usage
 from graphwright.operators.rerank.fitted_scorer import PassageScorer

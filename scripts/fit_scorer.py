@@ -48,8 +48,7 @@ from scorer_trees import with_trees
 from stamps import RESULTS
 
 from graphwright.operators.rerank.fitted_scorer import Cover, PassageScorer
-from graphwright.operators.rerank.passage_features import ALONE
-from graphwright.operators.rerank.passage_match import PAIR
+from graphwright.operators.rerank.passage_features import ALONE, PAIR
 
 STEPS, BATCH, RATE = 500, 24, 0.03
 PENALTY, PENALTY_OF_QUESTIONS = 1e-3, 0.3

@@ -31,8 +31,15 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
 from graphwright.models.embedded.encoder import encoded, token_ids
-from graphwright.models.embedded.mention_features import CASE, SURFACE, surface_features, word_states, words_of
-from graphwright.models.embedded.mentions import TYPES, best_tags
+from graphwright.models.embedded.mentions import (
+    CASE,
+    SURFACE,
+    TYPES,
+    best_tags,
+    surface_features,
+    word_states,
+    words_of,
+)
 
 TARGET = Path(__file__).parents[1] / "src/graphwright/models/weights/minilm-mentions"
 STATES, FIRST, SECOND, WIDTH = 384, 160, 128, 5

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.llm_server import Behaviour, Handler
 
 from graphwright.models import Cancellation
-from graphwright.models.openai.retries import Clock
+from graphwright.models.openai.http import Clock
 
 
 def silent(handler: Handler) -> None:

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 from tests.cli.command import graphwright
+from tests.cli.test_experiments import LEARNED, TRIPLES, write
 from tests.cli.test_indexing import model
-from tests.cli.test_training import LEARNED, TRIPLES, write
 from tests.llm_server import LLMServer
 from tests.shared import CORPUS, corpus_index
 

@@ -17,9 +17,9 @@ from tests.shared import CORPUS
 from graphwright import Index
 from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of
 from graphwright.errors import DataError, OptionError
-from graphwright.extract.detector import MentionExtractor
 from graphwright.extract.distribution import EngineEncoder, on_engine, tasks_of
 from graphwright.extract.extraction import Excerpt
+from graphwright.extract.extractors import MentionExtractor
 from graphwright.extract.llm import GenerativeExtractor
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.fake import HashEncoder, ScriptedLLM

@@ -70,12 +70,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "adapters": {
         "graphs of other libraries become graphs as property graphs do": (
             "build.imports.assembly:graph_of "
-            "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:edge_of "
-            "data.graph_files.dump:NO_RELATION"
+            "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:edge_of"
         ),
-        "results are exported in parts, and typed": (
-            "graph.export:Exported graph.export_part:Part operators.search.function_search:Result"
-        ),
+        "results are exported in parts, and typed": ("graph.export:Part operators.search.search:Result"),
     },
     "serve": {
         "requests and settings use types that only signatures name": (
@@ -116,12 +113,12 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "cli": {
         "it starts the server": (
-            "serve.app:create_app serve.catalog:Catalog serve.connections:DrainingServer "
-            "serve.connections:server_config "
-            "serve.mcp.server:create_mcp serve.security.authentication:create_command serve.security.keys:Key "
-            "serve.security.keys:Keys serve.server:Library serve.settings:ServeSettings "
-            "serve.settings:default_data_folder serve.settings:read_server_file serve.telemetry.logs:AuditLog "
-            "serve.telemetry.logs:configure_logging"
+            "serve.app:create_app serve.catalog:Catalog serve.app:DrainingServer "
+            "serve.app:server_config "
+            "serve.mcp.server:create_mcp serve.authentication:create_command serve.keys:Key "
+            "serve.keys:Keys serve.server:Library serve.settings:ServeSettings "
+            "serve.settings:default_data_folder serve.settings:read_server_file serve.logs:AuditLog "
+            "serve.logs:configure_logging"
         ),
         "a method of one's own comes from a file": "methods.method:Builder methods.method:read_method_file",
         "it shows the tables of an evaluation": (
@@ -133,7 +130,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "it lists types as queries name them": "operators.query.query:OfType",
         "it reports what is installed and compiled": (
-            "kernels.csr:compiled_before kernels:csr learn.network:import_torch models.embedded.runtime:import_runtime "
+            "kernels.csr:compiled_before kernels:csr learn.network:import_torch models.embedded.encoder:import_runtime "
             "store.tables:SCHEMA"
         ),
         "options are those of models and filters": (

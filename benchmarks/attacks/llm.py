@@ -30,11 +30,11 @@ from pydantic import BaseModel
 from attacks.hostile_servers import ATTACKS, KEY, Server, certificate, certificates
 from graphwright.errors import GraphwrightError
 from graphwright.models.budget import Prices
-from graphwright.models.functions import FunctionEncoder, FunctionLLM
-from graphwright.models.openai.encoder import OpenAIEncoder
+from graphwright.models.openai.http import Clock
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.models.openai.retries import Clock
+from graphwright.models.openai.model import OpenAIEncoder
 from graphwright.models.protocols import Usage
+from graphwright.models.registry import FunctionEncoder, FunctionLLM
 
 __all__ = ["ATTACKS", "attack", "run"]
 

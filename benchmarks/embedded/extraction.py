@@ -29,8 +29,7 @@ from graphwright.evaluate.metrics import recall_at_k
 from graphwright.evaluate.statistics import paired_test
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.extract.llm import KINDS, extraction_prompt
-from graphwright.extract.precomputed import Precomputed
-from graphwright.extract.rules import LexicalExtractor
+from graphwright.extract.rules import LexicalExtractor, Precomputed
 from graphwright.graph.graph import Kind
 from graphwright.index_folder.index import Index
 from graphwright.models.budget import estimated_tokens

@@ -21,8 +21,8 @@ from graphwright.index_folder.index import Index
 from graphwright.learn.registry import load_retriever
 from graphwright.learn.retriever import Checkpoint, read_checkpoint
 from graphwright.models.fake import HashEncoder
-from graphwright.models.openai.encoder import OpenAIEncoder
 from graphwright.models.openai.llm import _Call
+from graphwright.models.openai.model import OpenAIEncoder
 from graphwright.models.protocols import Cancellation, Usage
 from graphwright.models.settings import LLMSettings, read_settings
 from graphwright.operators.state import start

@@ -18,9 +18,8 @@ from fuzzing.seeds import JSON
 from fuzzing.target import Target, scratch
 from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
-from graphwright.serve.app import create_app
+from graphwright.serve.app import create_app, server_config
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.connections import server_config
 from graphwright.serve.settings import ServeSettings
 
 __all__ = ["targets"]

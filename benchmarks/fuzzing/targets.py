@@ -61,7 +61,7 @@ from graphwright.index_folder.index import Index
 from graphwright.learn.labels import read_labels
 from graphwright.models.fake import HashEncoder
 from graphwright.models.openai.errors import Endpoint, Secret
-from graphwright.models.openai.reply import IncomingReply
+from graphwright.models.openai.llm import IncomingReply
 from graphwright.models.structured import parse_reply
 
 __all__ = ["TARGETS", "Target"]

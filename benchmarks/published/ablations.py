@@ -48,24 +48,22 @@ from graphwright.index_folder.index import Index
 from graphwright.kernels.csr import Csr
 from graphwright.methods.house import hybrid, ppr, vector
 from graphwright.methods.method import Method
-from graphwright.methods.papers.bubblerag import anchor_groups, evidence_graphs, node_vectors
-from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
+from graphwright.methods.papers.paths import pathrag, pathrag_lt
+from graphwright.methods.papers.trees import anchor_groups, evidence_graphs, node_vectors
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.anchors.keywords import NamesAndPhrases
 from graphwright.operators.anchors.link_entities import AnchorSearch
 from graphwright.operators.control import OnGraph
+from graphwright.operators.grow import Grow
 from graphwright.operators.operator import Operator
-from graphwright.operators.paths.flow_paths import FlowPaths, WithEdges
-from graphwright.operators.paths.path_order import HopFirst, Shuffled
+from graphwright.operators.paths.node_paths import FlowPaths, HopFirst, Shuffled, WithEdges
 from graphwright.operators.run import Run
-from graphwright.operators.search.search import VectorSearch
-from graphwright.operators.search.shared_budget import SharedBudget
+from graphwright.operators.search.search import SharedBudget, VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble, Coverage, Unite
-from graphwright.operators.trees.grow import Grow
+from graphwright.operators.trees import Bubble, Coverage, Unite
 from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import Snapshot
 

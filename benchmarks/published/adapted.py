@@ -13,12 +13,12 @@ from typing import Literal
 from graphwright.operators.anchors.keywords import NamesAndPhrases
 from graphwright.operators.control import ReciprocalRank
 from graphwright.operators.operator import Composite, Keep, Operator
-from graphwright.operators.paths.flow_paths import FlowPaths
+from graphwright.operators.paths.node_paths import FlowPaths
 from graphwright.operators.run import Run
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.search.seeds import PhraseSeeds
 from graphwright.operators.state import State
-from graphwright.operators.subgraph.frontier import Frontier
+from graphwright.operators.subgraph.narrow import Frontier
 from graphwright.operators.subgraph.pagerank import PersonalizedPageRank
 from graphwright.search.vector_index import VectorIndex
 

@@ -15,19 +15,17 @@ from typing import Any
 
 from harness import SPACES, Record, shared_index
 
-from graphwright.cli.progress import progress as shown_progress
+from graphwright.cli.terminal import progress as shown_progress
 from graphwright.evaluate.entries import ComparedMethod
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.judge import judge_run
-from graphwright.evaluate.judges import DIMENSIONS, Judge
+from graphwright.evaluate.judge import DIMENSIONS, Judge, judge_run
 from graphwright.evaluate.run import run
 from graphwright.files import whole_lines
 from graphwright.generate.path_contexts import FlatContext
 from graphwright.methods.answering import either
 from graphwright.methods.method import Method
-from graphwright.methods.papers.bubblerag import node_vectors
-from graphwright.methods.papers.lego import answered, cell, scorer
-from graphwright.methods.papers.lego_models import BestByChoice, BestByScore
+from graphwright.methods.papers.lego import BestByChoice, BestByScore, answered, cell, scorer
+from graphwright.methods.papers.trees import node_vectors
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.protocols import LLM
@@ -40,16 +38,14 @@ from graphwright.operators.anchors.keywords import (
     SpecialiseInContext,
 )
 from graphwright.operators.control import OnGraph
+from graphwright.operators.grow import Grow, GrowByModel
 from graphwright.operators.operator import Operator
 from graphwright.operators.paths.beam import BeamSearch
-from graphwright.operators.paths.path_order import HopFirst, Shuffled
-from graphwright.operators.paths.shortest_paths import ShortestPaths
-from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.rerank import Rerank
+from graphwright.operators.paths.node_paths import HopFirst, ShortestPaths, Shuffled
+from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.subgraph.views import StatementGraph
-from graphwright.operators.trees.bubble import Bubble
-from graphwright.operators.trees.grow import Grow, GrowByModel
+from graphwright.operators.trees import Bubble
 from graphwright.search.snapshot import Snapshot
 from published.overlap_judge import OverlapJudge
 from published.tables import NotMeasured, Ours

@@ -61,7 +61,7 @@ from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.search.search import VectorSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Question, State, start
-from graphwright.operators.subgraph.frontier import Frontier, Unseen
+from graphwright.operators.subgraph.narrow import Frontier, Unseen
 from graphwright.operators.subgraph.views import EntityGraph, PassageGraph, entity_vectors
 from graphwright.search.snapshot import Snapshot
 

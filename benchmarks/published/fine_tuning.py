@@ -22,8 +22,7 @@ from graphwright.errors import DataError, NeedsError, OptionError
 from graphwright.files import write_text
 from graphwright.graph import Graph
 from graphwright.learn.labels import Labels, Progress
-from graphwright.models.sentence_transformers.encoder import open_encoder
-from graphwright.models.sentence_transformers.loading import loading
+from graphwright.models.sentence_transformers import loading, open_encoder
 from published.path_groups import PathGroup, path_groups
 
 RECORD = "graphwright.json"

@@ -48,27 +48,22 @@ from graphwright.generate.path_answers import TargetAnswer
 from graphwright.graph.evidence import Evidence
 from graphwright.graph.graph import Graph
 from graphwright.kernels.hops import components
-from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, cell, lego
-from graphwright.methods.papers.lego_models import Model
+from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, Model, cell, lego
 from graphwright.methods.papers.lego_systems import planned, selected
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder
-from graphwright.models.sentence_transformers.encoder import SentenceTransformerEncoder
+from graphwright.models.sentence_transformers import SentenceTransformerCrossEncoder, SentenceTransformerEncoder
 from graphwright.operators.operator import Keep, Operator, Then
 from graphwright.operators.paths.beam import BeamSearch, Explore
-from graphwright.operators.paths.path_order import Shuffled
+from graphwright.operators.paths.node_paths import EnumeratedPaths, ShortestPaths, Shuffled
 from graphwright.operators.paths.relation_paths import EdgesBy, Instances, RelationPaths, Relations
-from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
-from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities, Patterns
 from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import BM25, Composed, Steps
+from graphwright.operators.rerank.scorer import BM25, Composed, LengthPenalty, MaskEntities, Patterns, Steps
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.operators.search.search import EdgeSearch, VectorSearch
 from graphwright.operators.state import State, start
 from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdges, Nodes, Triples
-from graphwright.operators.subgraph.pagerank import PageRank, PersonalizedPageRank
-from graphwright.operators.subgraph.random_walk import KHop, RandomWalk
+from graphwright.operators.subgraph.pagerank import KHop, PageRank, PersonalizedPageRank, RandomWalk
 from graphwright.search.clustering import communities
 from graphwright.search.vector_index import VectorIndex
 

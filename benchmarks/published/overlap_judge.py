@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphwright.evaluate.judges import Verdict
+from graphwright.evaluate.judge import Verdict
 from graphwright.evaluate.metrics import normalised, token_f1
 from graphwright.operators.run import Run
 

@@ -11,7 +11,7 @@ import numpy as np
 from graphwright.errors import DataError
 from graphwright.graph import Evidence, Graph, Item
 from graphwright.graph.items import path_item
-from graphwright.graph.relation_paths import Ways, labelled_edges, walks_along, ways_of
+from graphwright.graph.walks import Ways, labelled_edges, walks_along, ways_of
 from graphwright.learn.candidates import ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.operators import ShortestPaths, start

@@ -46,7 +46,7 @@ from graphwright.evaluate.metrics import hit, hits_at_1, macro_f1, micro_f1
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.path_contexts import ChainContext
 from graphwright.graph.graph import Graph
-from graphwright.graph.relation_paths import relation_words
+from graphwright.graph.walks import relation_words
 from graphwright.learn.candidates import examples_of
 from graphwright.learn.labels import Labels, intersection, make_labels, union
 from graphwright.learn.refine import CosineRefiner, NeighbourRefiner, Refiner, ShortestPathLabels
@@ -54,7 +54,7 @@ from graphwright.learn.registry import load_retriever, train_retriever
 from graphwright.learn.retriever import Retriever, read_checkpoint
 from graphwright.learn.training import Schedule
 from graphwright.methods.papers.lego_systems import planned
-from graphwright.methods.papers.reg import explained, gnn_rag, retrieved, subgraphrag
+from graphwright.methods.papers.paths import explained, gnn_rag, retrieved, subgraphrag
 from graphwright.models.budget import estimated_tokens
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.operator import Operator

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from graphwright.cli.progress import progress as shown_progress
+from graphwright.cli.terminal import progress as shown_progress
 from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.learn.candidates import examples_of
 from graphwright.learn.labels import Labels, make_labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from graphwright.build.descriptions import description
-from graphwright.extract.derived import Derived
+from graphwright.extract.llm import Derived
 from graphwright.models.budget import estimated_tokens
 
 PARTS = [f"Fact {i} about the river, with some words." for i in range(40)]

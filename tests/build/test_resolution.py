@@ -11,8 +11,8 @@ from tests.toys import chunk_columns_of
 from graphwright.build.merge import MergedChunks
 from graphwright.build.resolution import Candidate, acronyms, compatible, groups, numbers, resolve
 from graphwright.errors import OptionError
-from graphwright.extract.derived import Derived, Task
 from graphwright.extract.extraction import Extraction, Mention, Relation
+from graphwright.extract.llm import Derived, Task
 from graphwright.graph.graph import Kind
 from graphwright.search.name_index import name_index_of
 from graphwright.store.settings import Settings

@@ -10,7 +10,7 @@ import typer
 from tests.evaluate.small_run import write_set
 from typer.testing import CliRunner
 
-from graphwright.cli.evaluate import evaluate
+from graphwright.cli.experiments import evaluate
 from graphwright.errors import OptionError
 
 app = typer.Typer()

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from graphwright.data.records.openie import OpenieRecord
 from graphwright.extract.extraction import Excerpt, Extraction, Extractor, Mention, Relation
-from graphwright.extract.precomputed import Precomputed
-from graphwright.extract.rules import LexicalExtractor
+from graphwright.extract.rules import LexicalExtractor, Precomputed
 
 SNOW = (
     'In 1949 Hank Snow moved to Nashville, Tennessee. His single "Hello Love" was released on 5 April 1974.'

@@ -20,8 +20,7 @@ from tests.llm_server import Handler, LLMServer, Say, error
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.extract.llm import KINDS, GenerativeExtractor, extraction_prompt, gleaning_prompt
-from graphwright.extract.precomputed import Precomputed
-from graphwright.extract.rules import LexicalExtractor
+from graphwright.extract.rules import LexicalExtractor, Precomputed
 from graphwright.models.budget import BudgetedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM

@@ -16,8 +16,8 @@ from graphwright.data.formats.html import html_text
 from graphwright.data.formats.markdown import markdown_text
 from graphwright.errors import OptionError
 from graphwright.extract import LexicalExtractor
-from graphwright.extract.detector import _united
 from graphwright.extract.extraction import Excerpt
+from graphwright.extract.extractors import _united
 from graphwright.models.openai.errors import Secret
 from graphwright.models.structured import parse_reply
 from graphwright.operators.anchors.link_entities import _candidates, _joined

@@ -31,7 +31,7 @@ from graphwright.models.protocols import Completion
 from graphwright.operators.control import Fallback
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.prompts.answer_prompt import Context
+from graphwright.prompts.templates import Context
 from graphwright.text.words import words
 
 INSTRUCTIONS = Context("?").prompt[0]

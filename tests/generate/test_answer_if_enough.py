@@ -13,7 +13,7 @@ from graphwright.models import ScriptedLLM
 from graphwright.operators.operator import Then
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.answer_prompt import Context
+from graphwright.prompts.templates import Context
 
 INSTRUCTIONS = Context("?").prompt[0]
 

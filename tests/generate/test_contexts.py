@@ -17,7 +17,7 @@ from graphwright.generate.passage_budget import line_size
 from graphwright.graph.ranking import Ranking
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State
-from graphwright.prompts.answer_prompt import Context
+from graphwright.prompts.templates import Context
 
 INSTRUCTIONS = Context("?").prompt[0]
 

@@ -17,7 +17,7 @@ from graphwright.models import ScriptedLLM
 from graphwright.operators import NamesAndPhrases
 from graphwright.operators.anchors.group_anchors import GroupAnchors
 from graphwright.operators.state import State
-from graphwright.operators.trees.bubble import Unite
+from graphwright.operators.trees import Unite
 
 SNAPSHOT = corpus_index().snapshot
 GRAPH = SNAPSHOT.graph

@@ -24,7 +24,7 @@ from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.extract import LexicalExtractor
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention
 from graphwright.generate import PassageContext
-from graphwright.methods.papers.pathrag import pathrag
+from graphwright.methods.papers.paths import pathrag
 from graphwright.models import HashEncoder
 from graphwright.operators import LinkEntities
 from graphwright.store import Settings

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 from tests.kernels.small_graphs import from_networkx
 
-from graphwright.kernels import csr, hops, paths, ppr_push, ppr_sweep
+from graphwright.kernels import csr, hops, paths, ppr_push
+from graphwright.kernels import ppr_push as ppr_sweep
 from graphwright.kernels.csr import undirected, workspace
 from graphwright.kernels.ppr import push_ppr
 

@@ -1,4 +1,7 @@
-"""Top k against a full sort, and the order of items against that of Python's lists."""
+"""Top k against a full sort, and the order of items against that of Python's lists.
+
+Numbering of codes by first appearance, compared with a dictionary.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphwright.kernels.ranking import kth, rank_items, sorted_distinct, top
+from graphwright.kernels import ranking as module
+from graphwright.kernels.ranking import Numbering, kth, rank_items, sorted_distinct, top
 
 
 @given(st.lists(st.sampled_from([-1.5, 0.0, 0.25, 3.0, float("inf")]), max_size=30), st.integers(0, 35))
@@ -71,3 +75,30 @@ def test_kth_equals_sorted_value():
     scores = np.array([3.0, 1.0, 2.0])
     for floor in (0.0, 1.5, 9.0):
         assert [kth(scores, k, floor) for k in (1, 2, 3)] == [3.0, 2.0, 1.0]
+
+
+codes = st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1)), max_size=200)
+
+
+@given(st.lists(codes, max_size=5))
+def test_numbering_equals_dictionary_by_first_appearance(batches):
+    numbering, known = Numbering(), {}
+    for batch in batches:
+        wanted = [known.setdefault(code, len(known)) for code in batch]
+        assert numbering.take(np.array(batch, np.uint64)).tolist() == wanted
+    assert len(numbering) == len(known)
+    assert numbering.find(np.array([*known, 2**63 + 5], np.uint64)).tolist() == [
+        *range(len(known)),
+        known.get(2**63 + 5, -1),
+    ]
+
+
+@pytest.mark.parametrize("spread", [1, 2**40])
+def test_numbering_keeps_numbers_as_it_grows(monkeypatch, spread):
+    monkeypatch.setattr(module, "_FIRST", 4)
+    numbering = Numbering()
+    drawn = np.random.default_rng(0).integers(0, 5_000, 50_000).astype(np.uint64) * np.uint64(spread)
+    first = {}
+    wanted = [first.setdefault(code, len(first)) for code in drawn.tolist()]
+    assert numbering.take(drawn).tolist() == wanted
+    assert numbering.find(drawn).tolist() == wanted

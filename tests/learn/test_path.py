@@ -15,10 +15,10 @@ from tests.toys import untrained
 
 from graphwright import Chains, Evidence, Graph, MergeChains, Triples, start
 from graphwright.errors import OptionError
-from graphwright.graph.relation_paths import relation_paths, relation_text, ways_of
+from graphwright.graph.walks import relation_paths, relation_text, ways_of
 from graphwright.learn import Decode, PathRetriever
 from graphwright.models import HashEncoder
-from graphwright.operators.paths.path_evidence import query_entities
+from graphwright.operators.paths.node_paths import query_entities
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 

@@ -11,7 +11,7 @@ import pytest
 
 from graphwright import Graph
 from graphwright.errors import OptionError
-from graphwright.graph.relation_paths import Ways
+from graphwright.graph.walks import Ways
 from graphwright.learn.candidates import SHORTEST, Candidate, Example, Pool, candidate_pool
 from graphwright.learn.refine import (
     CosineRefiner,

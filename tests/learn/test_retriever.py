@@ -10,7 +10,7 @@ from graphwright import Evidence, Graph, Rerank, ShortestPaths, start
 from graphwright.errors import OptionError
 from graphwright.learn import LastNode
 from graphwright.methods.papers.lego_systems import planned
-from graphwright.methods.papers.reg import gnn_rag, subgraphrag
+from graphwright.methods.papers.paths import gnn_rag, subgraphrag
 from graphwright.operators.run import Run
 
 FILMS = Graph.from_triples(

@@ -16,7 +16,7 @@ from tests.toys import knowledge
 
 from graphwright import Evidence, Graph, VectorIndex, start
 from graphwright.errors import DataError, NeedsError, OptionError
-from graphwright.graph.relation_paths import Ways
+from graphwright.graph.walks import Ways
 from graphwright.learn import Checkpoint, NeighbourRefiner, PathRetriever, load_retriever, make_labels, train_retriever
 from graphwright.learn.candidates import ANSWER, SHORTEST, Candidate, Example
 from graphwright.learn.graph_retrievers import triple_logits

@@ -1,9 +1,16 @@
-"""Budgets of tokens and money: counting, reservations, and concurrent calls."""
+"""The deadline of a question, and the cancellation that it may be combined with.
+
+Budgets of tokens and money: counting, reservations, and concurrent calls.
+"""
+
+from __future__ import annotations
 
 import pickle
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from threading import Lock, Timer
 
 import pytest
 from hypothesis import given, settings
@@ -13,11 +20,58 @@ from tests.faulty_server import Watch, cut, silent
 from tests.llm_server import LLMServer, Say, error
 
 from graphwright.errors import BudgetError, LLMResponseError, ModelError, OptionError, ReplyCutError
-from graphwright.models.budget import BudgetedLLM, Prices, estimated_tokens
+from graphwright.models.budget import BudgetedLLM, Deadline, Prices, estimated_tokens
 from graphwright.models.cache import CachedLLM
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM, Cancellation, Completion, Usage
+
+
+def test_deadline_passes_by_itself() -> None:
+    deadline = Deadline(0.05)
+    deadline.check()
+    deadline.pause(0.01)
+    time.sleep(0.05)
+    with pytest.raises(ReplyCutError, match=r"deadline of 0\.05 seconds"):
+        deadline.check()
+    with pytest.raises(ReplyCutError), deadline.acquire(taken()):
+        pass
+
+
+def taken() -> Lock:
+    lock = Lock()
+    lock.acquire()
+    return lock
+
+
+def test_pause_beyond_deadline_ends_at_once() -> None:
+    began = time.monotonic()
+    with pytest.raises(ReplyCutError):
+        Deadline(5.0).pause(6.0)
+    assert time.monotonic() - began < 1
+
+
+def test_cancellation_ends_deadline_early() -> None:
+    cancel = Cancellation()
+    deadline = Deadline(60.0, cancel)
+    Timer(0.1, cancel.set).start()
+    with pytest.raises(ModelError, match="cancelled"):
+        deadline.pause(30.0)
+    with pytest.raises(ModelError, match="cancelled"):
+        deadline.check()
+
+
+def test_models_without_server_are_not_asked_after_deadline() -> None:
+    deadline = Deadline(0.01)
+    time.sleep(0.02)
+    with pytest.raises(ReplyCutError):
+        ScriptedLLM(["ok"]).complete("", "a", cancel=deadline)
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), float("inf"), "60"])
+def test_invalid_deadline_raises(seconds: float) -> None:
+    with pytest.raises(OptionError, match="deadline is"):
+        Deadline(seconds)
 
 
 class Place(BaseModel):

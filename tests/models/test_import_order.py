@@ -10,14 +10,10 @@ import graphwright.models
 ROOT = Path(graphwright.models.__file__).parent
 # fmt: off
 ORDER = [
-    "protocols", "deadline", "structured", "budget", "constrained",
-    "openai.errors", "openai.http", "openai.retries", "openai.model", "openai.reply",
-    "openai.llm", "openai.encoder", "fake", "functions", "cache", "multilingual",
-    "embedded.runtime", "embedded.encoder", "embedded.mention_features", "embedded.mentions",
-    "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader_features",
-    "embedded.reader", "sentence_transformers.loading", "sentence_transformers.encoder",
-    "sentence_transformers.cross_encoder",
-    "settings", "registry",
+    "protocols", "structured", "budget", "constrained",
+    "openai.errors", "openai.http", "openai.model", "openai.llm", "fake", "cache", "multilingual",
+    "embedded.encoder", "embedded.mentions", "embedded.cross_encoder", "embedded.reader_answers", "embedded.reader",
+    "sentence_transformers", "settings", "registry",
 ]
 # fmt: on
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.models.embedded.encoder import MiniLM, token_ids
-from graphwright.models.embedded.mention_features import CASE, SURFACE, surface_features, words_of
-from graphwright.models.embedded.mentions import TYPES, read_mentions
+from graphwright.models.embedded.mentions import CASE, SURFACE, TYPES, read_mentions, surface_features, words_of
 from graphwright.models.protocols import Usage
 
 TEXT = "Ludwig Boltzmann taught physics at the University of Graz until 1890, and Anna Meyer sang in Vienna."

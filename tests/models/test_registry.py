@@ -25,8 +25,16 @@ from graphwright.models import (
     ScriptedLLM,
     Span,
 )
-from graphwright.models.functions import FunctionCrossEncoder, FunctionEncoder, FunctionLLM, FunctionReader
-from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
+from graphwright.models.registry import (
+    FunctionCrossEncoder,
+    FunctionEncoder,
+    FunctionLLM,
+    FunctionReader,
+    cross_encoder_of,
+    encoder_of,
+    llm_of,
+    reader_of,
+)
 from graphwright.operators import WordSearch
 
 URL = "http://localhost:11434/v1"

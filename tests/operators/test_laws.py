@@ -153,8 +153,8 @@ from graphwright.operators import (
     WrittenSummaryTree,
 )
 from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
-from graphwright.operators.anchors.implied_names import ImpliedNames
 from graphwright.operators.anchors.keywords import (
+    ImpliedNames,
     LatentKeywords,
     NamesAndPhrases,
     Relax,

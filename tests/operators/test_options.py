@@ -72,9 +72,9 @@ from graphwright.operators import (
 )
 from graphwright.operators.anchors.group_anchors import GroupAnchors, GroupByModel
 from graphwright.operators.anchors.keywords import LatentKeywords, Relax, Specialise
+from graphwright.operators.grow import GrowByModel
 from graphwright.operators.rerank.fitted_scorer import Cover
 from graphwright.operators.rerank.scorer import Composed
-from graphwright.operators.trees.grow import GrowByModel
 
 SNAPSHOT = corpus_index().snapshot
 VECTORS = SNAPSHOT.passages

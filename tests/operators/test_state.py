@@ -6,7 +6,7 @@ from tests.shared import GRAPHS
 
 from graphwright import Anchor, Evidence, start
 from graphwright.errors import OptionError
-from graphwright.operators.subgraph.seed_nodes import seeds
+from graphwright.operators.subgraph.pagerank import seeds
 
 FAMILY = GRAPHS["family"]
 LINE = GRAPHS["line"]

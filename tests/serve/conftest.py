@@ -19,7 +19,7 @@ from graphwright import Index  # noqa: E402
 from graphwright.models.fake import HashEncoder  # noqa: E402
 
 if TYPE_CHECKING:
-    from tests.serve.security.guarded import Guarded
+    from tests.serve.guarded import Guarded
 
 EMOJI = "🏔️ Graz lies on the Mur in Styria. 😀 The Mur flows into the Drava. גרץ היא עיר."
 DOCUMENTS = [
@@ -67,7 +67,7 @@ def server(cities: Path) -> Iterator[Running]:
 @pytest.fixture(scope="session")
 def guarded(cities: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     """A server with keys that many tests share; it does not slow down wrong ones."""
-    from tests.serve.security.guarded import guarding
+    from tests.serve.guarded import guarding
 
     folder = tmp_path_factory.mktemp("guarded") / "data"
     with guarding(cities, folder, failures_per_minute=100_000, max_body=20_000) as running:

@@ -17,7 +17,7 @@ from tests.serve.conftest import DOCUMENTS, Running, events_of, serving, wait_un
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.security.keys import Keys
+from graphwright.serve.keys import Keys
 
 ASK = "/v1/indexes/cities/ask"
 QUESTION = {"question": "On which river does Graz lie?", "method": "bm25"}

@@ -1,18 +1,106 @@
+"""Served indexes that follow object storage: what is pushed is answered from, and failures leave what was there."""
+
+from __future__ import annotations
+
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.serve.conftest import DOCUMENTS, wait_until
 
 from graphwright import Index
 from graphwright.errors import OptionError, StoreError
+from graphwright.models.fake import HashEncoder
+from graphwright.remote import push
 from graphwright.search.snapshot import Snapshot
+from graphwright.serve.app import create_app
+from graphwright.serve.catalog import Catalog, local_folders
+from graphwright.serve.jobs.queue import Jobs
+from graphwright.serve.settings import ServeSettings
 from graphwright.store.layout import IndexLayout
 
 pytest.importorskip("fastapi", reason='needs the extra "serve"')
-from tests.serve.conftest import wait_until
+pytest.importorskip("obstore", reason='needs the extra "remote"')
 
-from graphwright.serve.catalog import Catalog
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A URL to which an index was pushed."""
+    with Index.create(tmp_path / "index", encoder=HashEncoder()) as index:
+        index.add(DOCUMENTS)
+    push(tmp_path / "index", f"{tmp_path.as_uri()}/storage/cities")
+    return f"{tmp_path.as_uri()}/storage/cities"
+
+
+@contextmanager
+def opened(tmp_path: Path, *places: str) -> Iterator[Catalog]:
+    with closing(Catalog.open(places, encoder=HashEncoder(), data=tmp_path / "data")) as catalog:
+        yield catalog
+
+
+def push_another(tmp_path: Path, url: str, **document: Any) -> None:
+    with Index.open(tmp_path / "index", encoder=HashEncoder()) as index:
+        index.add([document])
+    push(tmp_path / "index", url)
+
+
+def test_replica_follows_pushes(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path, url, f"towns={url}") as catalog, catalog.refreshing(poll=0.1):
+        assert list(catalog) == ["cities", "towns"]
+        before = catalog["cities"].snapshot
+        push_another(tmp_path, url, id="krems", text="Krems lies on the Danube.")
+        for name in catalog:
+            wait_until(lambda name=name: "krems" in [item.id for item in catalog[name].list_documents()])
+        assert catalog["cities"].snapshot is not before
+        assert catalog["cities"].retrieve("Krems", filter={"documents": ["krems"]}).passages
+
+
+def test_replica_is_read_only(tmp_path: Path, url: str) -> None:
+    with opened(tmp_path, url, f"own={tmp_path / 'index'}") as catalog:
+        jobs = Jobs(catalog, ServeSettings(data=tmp_path / "data"))
+        jobs.check_writable("own")
+        with pytest.raises(OptionError, match=r"cities is a replica.*graphwright pull"):
+            jobs.submit("cities", "add", {})
+        server = create_app(catalog, ServeSettings(data=tmp_path / "data")).state.server
+        assert not server.facts("cities")["takes_documents"]
+        assert server.facts("own")["takes_documents"]
+
+
+def test_damaged_push_keeps_served_snapshot(tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(tmp_path, url) as catalog, catalog.refreshing(poll=0.1):
+        push_another(tmp_path, url, id="krems", text="Krems lies on the Danube.")
+        kept = {path: path.read_bytes() for path in (tmp_path / "storage").rglob("manifests/*")}
+        for path in kept:
+            path.write_bytes(b"{}")
+        wait_until(lambda: "cities cannot be pulled" in caplog.text)
+        ids = [item.id for item in catalog["cities"].list_documents()]
+        assert len(ids) >= len(DOCUMENTS) and catalog["cities"].retrieve("Graz", "bm25").passages
+        for path, content in kept.items():
+            path.write_bytes(content)
+        wait_until(lambda: "krems" in [item.id for item in catalog["cities"].list_documents()])
+
+
+def test_replica_is_served_while_storage_is_down(tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(tmp_path, url):
+        pass
+    (tmp_path / "storage").rename(tmp_path / "away")
+    with opened(tmp_path, url) as catalog:
+        assert len(catalog["cities"].list_documents()) == len(DOCUMENTS)
+    assert "cities serves its last pulled state" in caplog.text
+    with pytest.raises(StoreError, match="there is no folder"):
+        local_folders([f"new={url}"], tmp_path / "data")
+
+
+def test_url_without_usable_name_is_refused(tmp_path: Path) -> None:
+    for place in ("s3://bucket/a b", "a/b=s3://bucket/path", "..=s3://bucket/path"):
+        with pytest.raises(OptionError, match="NAME=URL"):
+            local_folders([place], tmp_path)
+
+
+pytest.importorskip("fastapi", reason='needs the extra "serve"')
 
 
 @pytest.fixture

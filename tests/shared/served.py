@@ -38,9 +38,8 @@ def serving(
     import httpx
     import uvicorn
 
-    from graphwright.serve.app import create_app
+    from graphwright.serve.app import create_app, server_config
     from graphwright.serve.catalog import Catalog
-    from graphwright.serve.connections import server_config
     from graphwright.serve.settings import ServeSettings
 
     data = Path(str(folder).rpartition("=")[2]).parent / "data"

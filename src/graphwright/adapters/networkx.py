@@ -9,7 +9,7 @@ from graphwright.adapters.results import missing_extra
 from graphwright.build.imports.assembly import graph_of
 from graphwright.data.graph_files.property_graphs import edge_of, node_of
 from graphwright.errors import OptionError
-from graphwright.graph.export_part import Part
+from graphwright.graph.export import Part
 
 try:
     import networkx as nx

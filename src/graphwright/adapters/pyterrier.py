@@ -10,7 +10,7 @@ from typing import Any
 from graphwright import Index
 from graphwright.adapters.results import missing_extra, opened, passages_of
 from graphwright.operators import FunctionSearch
-from graphwright.operators.search.function_search import Result
+from graphwright.operators.search.search import Result
 
 try:
     import pandas as pd

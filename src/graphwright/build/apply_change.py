@@ -30,8 +30,8 @@ from graphwright.build.publication import Publication
 from graphwright.data.document import Document
 from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError, StoreError
-from graphwright.extract.derived import Refiner, Task
 from graphwright.extract.extraction import Excerpt, ExtractionFailure
+from graphwright.extract.llm import Refiner, Task
 from graphwright.store.changes import Changes
 from graphwright.store.digests import id_digest
 from graphwright.store.store import StoredChunk

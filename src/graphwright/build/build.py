@@ -17,7 +17,7 @@ from graphwright.build.known_vectors import BlockEncoder, known_pairs, known_vec
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import NearPairs, synonyms
 from graphwright.build.resolution import resolve
-from graphwright.extract.derived import Derived
+from graphwright.extract.llm import Derived
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder, Usage

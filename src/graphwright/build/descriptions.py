@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from graphwright.extract.derived import Derived, Task
+from graphwright.extract.llm import Derived, Task
 from graphwright.models.budget import estimated_tokens
 from graphwright.prompts.templates import data_line
 

@@ -15,7 +15,7 @@ from graphwright.build.near_pairs import KnownPairs, NearPairs
 from graphwright.errors import ModelError, StoreError, explained
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import SYNONYM
-from graphwright.kernels.half import LARGEST, HalfArray, to_half
+from graphwright.kernels.blocks import LARGEST, HalfArray, to_half
 from graphwright.models.protocols import Encoder, Usage, call_metered
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_rows import VectorRows, text_keys

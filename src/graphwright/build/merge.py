@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from graphwright.build.descriptions import description
 from graphwright.build.entity_numbers import EntityNumbers, distinct_pairs
 from graphwright.build.record_merge import merged_records
-from graphwright.extract.derived import Derived
+from graphwright.extract.llm import Derived
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Ids32, Kind

@@ -8,7 +8,7 @@ from contextlib import suppress
 from graphwright.build.build import build_from_chunks
 from graphwright.build.operation import QUICK, Operation
 from graphwright.errors import StoreError
-from graphwright.extract.derived import Derived
+from graphwright.extract.llm import Derived
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
 from graphwright.store.digests import id_digest

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import near_pairs
-from graphwright.extract.derived import Derived, Task
+from graphwright.extract.llm import Derived, Task
 from graphwright.models.protocols import Floats
 from graphwright.prompts.templates import data_line
 from graphwright.text.names import ARTICLES, PARTICLES, normal_form

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphwright.build.build import build_from_chunks
 from graphwright.errors import StoreError
-from graphwright.extract.derived import Derived
+from graphwright.extract.llm import Derived
 from graphwright.graph.columns import Passages
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import MappedArray

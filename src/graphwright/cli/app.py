@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from graphwright import __version__
-from graphwright.cli.evaluate import evaluate
-from graphwright.cli.importing import import_
+from graphwright.cli.experiments import evaluate, train
 from graphwright.cli.indexing import index, reextract, remove, sync
-from graphwright.cli.keys import keys
 from graphwright.cli.options import (
     AsJson,
     AskModelOptions,
@@ -36,10 +34,9 @@ from graphwright.cli.options import (
     one_folder,
 )
 from graphwright.cli.questions import QuestionCommand
-from graphwright.cli.remote import pull, push
-from graphwright.cli.serve import mcp, serve
+from graphwright.cli.serve import keys, mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, say
-from graphwright.cli.training import train
+from graphwright.cli.transfer import import_, pull, push
 from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, counted, explained
 
 if TYPE_CHECKING:
@@ -123,7 +120,7 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Compute exact results over records and the graph."""
-    from graphwright.cli.querying import show_query, show_schema
+    from graphwright.cli.listing import show_query, show_schema
 
     if text is None:
         show_schema(index, as_json=as_json)

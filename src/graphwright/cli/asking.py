@@ -16,8 +16,16 @@ from rich.text import Text
 
 from graphwright.cli.explanation import explain as print_explanation
 from graphwright.cli.method import to_ask
-from graphwright.cli.progress import note_compilation, progress, progress_text
-from graphwright.cli.terminal import console, note, print_json, say, shortened
+from graphwright.cli.terminal import (
+    console,
+    note,
+    note_compilation,
+    print_json,
+    progress,
+    progress_text,
+    say,
+    shortened,
+)
 from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.generate import with_lines

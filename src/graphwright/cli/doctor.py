@@ -93,7 +93,7 @@ def check_packages() -> Check:
     for name in _PACKAGES:
         try:
             if name == "onnxruntime":
-                from graphwright.models.embedded.runtime import import_runtime  # after the packages that it needs
+                from graphwright.models.embedded.encoder import import_runtime  # after the packages that it needs
 
                 import_runtime()
             else:

@@ -3,9 +3,9 @@ from .experiment import Experiment as Experiment
 from .experiment import Subject as Subject
 from .experiment import read_plan as read_plan
 from .experiment import write_plan as write_plan
+from .judge import Judge as Judge
+from .judge import ModelJudge as ModelJudge
 from .judge import judge_run as judge_run
-from .judges import Judge as Judge
-from .judges import ModelJudge as ModelJudge
 from .measures import MEASURES as MEASURES
 from .measures import Measure as Measure
 from .measures import Quality as Quality

@@ -22,8 +22,7 @@ from graphwright.errors import DataError, ModelError, NeedsError, OptionError, c
 from graphwright.evaluate.asking import Asker, Results, Row, stable_repr
 from graphwright.evaluate.experiment import Experiment, Subject, write_plan
 from graphwright.evaluate.indexing import build_index, check_index, sample_index
-from graphwright.evaluate.judge import judge_run
-from graphwright.evaluate.judges import Judge
+from graphwright.evaluate.judge import Judge, judge_run
 from graphwright.evaluate.report import write_report
 from graphwright.evaluate.statistics import summarised
 from graphwright.files import remove_drafts, whole_lines, write_text

@@ -1,4 +1,3 @@
-from .detector import MentionExtractor as MentionExtractor
 from .estimate import Estimate as Estimate
 from .estimate import estimate as estimate
 from .extraction import Excerpt as Excerpt
@@ -8,11 +7,12 @@ from .extraction import Extractor as Extractor
 from .extraction import Mention as Mention
 from .extraction import Relation as Relation
 from .extractors import EXTRACTORS as EXTRACTORS
+from .extractors import MentionExtractor as MentionExtractor
+from .extractors import SpacyExtractor as SpacyExtractor
 from .extractors import extractor_of as extractor_of
 from .llm import KINDS as KINDS
 from .llm import GenerativeExtractor as GenerativeExtractor
-from .precomputed import Precomputed as Precomputed
 from .references import estimate_references as estimate_references
 from .references import with_references as with_references
 from .rules import LexicalExtractor as LexicalExtractor
-from .spacy_extractor import SpacyExtractor as SpacyExtractor
+from .rules import Precomputed as Precomputed

@@ -1,4 +1,8 @@
-"""Extraction of entities and relations by a language model: in full, or names and triples only.
+"""Extraction of entities and relations by a language model; values that it derives from the merged graph.
+
+Each is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else: not
+on the order in which documents came, and not on what was derived before. Where a value is missing, the offline method
+is used.
 
 The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
 merged and located in the text, so that they are stored and merged like the results of any other extractor.
@@ -6,20 +10,140 @@ merged and located in the text, so that they are stored and merged like the resu
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, Any
+from functools import cached_property
+from threading import Lock
+from typing import Annotated, Any, TypeVar
 
 from graphwright.constraints import AtLeast, Checked, OneOf
-from graphwright.errors import ModelError
-from graphwright.extract.derived import Refiner
+from graphwright.errors import BudgetError, LLMResponseError, ModelError
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
-from graphwright.extract.metered_calls import MeteredCalls
 from graphwright.extract.rules import LexicalExtractor
-from graphwright.models.protocols import LLM, Usage
+from graphwright.models.protocols import LLM, Cancellation, Usage
 from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
+
+_MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class MeteredCalls:
+    """Calls for one batch of work, shared by its threads; `ended`: the reason why further calls would fail, or ""."""
+
+    def __init__(self, llm: LLM, usage: Usage) -> None:
+        self.cancel = Cancellation()
+        self.ended = ""
+        self._llm = llm
+        self._usage = usage
+        self._lock = Lock()
+        self._unanswered = 0  # calls in a row without a reply
+
+    def for_each(
+        self, work: Callable[[Item, MeteredCalls], Result], items: Sequence[Item], threads: int
+    ) -> list[Result]:
+        """Return the result of the work on each item, done in threads; an error or an interrupt ends all calls."""
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="extract")
+        with self.cancel:
+            try:
+                tasks = [pool.submit(work, item, self) for item in items]
+                return [task.result() for task in tasks]
+            finally:
+                self.ended = self.ended or "the extraction was ended"
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def failure(self, error: ModelError, reason: str) -> ExtractionFailure:
+        """Return the failure of one item; a reply that does not fit the schema does not affect the others."""
+        return ExtractionFailure(reason, bool(self.ended) and not isinstance(error, LLMResponseError))
+
+    def complete(self, prompt: str, system: str, user: str) -> Any:
+        """Return the model's reply as an instance of the prompt's schema. Raises ModelError if there is none."""
+        from graphwright.prompts.replies import REPLIES  # commands that extract nothing need not load pydantic
+
+        if self.ended:
+            raise ModelError(self.ended)
+        try:
+            completion = self._llm.complete(system, user, schema=REPLIES[prompt], cancel=self.cancel)
+        except ModelError as error:
+            with self._lock:
+                self._usage.add(error.usage or Usage())
+                answered = isinstance(error, BudgetError | LLMResponseError)
+                self._unanswered = 0 if answered else self._unanswered + 1
+                if isinstance(error, BudgetError):
+                    self.ended = f"the budget is exhausted: {error}"
+                    raise ModelError(self.ended) from error
+                if self._unanswered >= _MAX_UNANSWERED:
+                    self.ended = f"{_MAX_UNANSWERED} calls in a row got no reply, the last: {error}"
+            raise
+        with self._lock:
+            self._usage.add(completion.usage)
+            self._unanswered = 0
+        return completion.value
+
+
+@dataclass(frozen=True)
+class Task:
+    """A value to be derived: the name of the prompt, and the lines of data that it is filled with."""
+
+    prompt: str
+    lines: str
+
+    @cached_property
+    def key(self) -> bytes:
+        """Sixteen bytes that change with the prompt and the lines."""
+        content = json.dumps([self.prompt, checksum(self.prompt), self.lines]).encode()
+        return hashlib.blake2b(content, digest_size=16).digest()
+
+
+@dataclass
+class Derived:
+    """Stored values by key, with the keys that a build used and those that it missed."""
+
+    values: Mapping[bytes, str] = field(default_factory=dict)
+    used: set[bytes] = field(default_factory=set)
+    missing: dict[bytes, Task] = field(default_factory=dict)
+
+    def get(self, task: Task) -> str | None:
+        """Return the value of a task, None where it was not derived yet."""
+        value = self.values.get(task.key)
+        if value is None:
+            self.missing[task.key] = task
+        else:
+            self.used.add(task.key)
+        return value
+
+
+@dataclass(frozen=True)
+class Refiner(Checked):
+    """Deriver of values by a language model, `threads` at a time.
+
+    >>> from graphwright.models.fake import ScriptedLLM
+    >>> task = Task("same_entity", "{}")
+    >>> Refiner(ScriptedLLM(['{"reason": "One is short for the other.", "same": true}'])).answers([task], Usage())
+    ['yes']
+    """
+
+    llm: LLM
+    _: KW_ONLY
+    threads: Annotated[int, AtLeast(1)] = 8
+
+    def answers(self, tasks: Sequence[Task], usage: Usage) -> list[str | ExtractionFailure]:
+        """Return the value or the failure of each task, in order, and add the model's work to `usage`."""
+        return MeteredCalls(self.llm, usage).for_each(_answer, tasks, self.threads)
+
+
+def _answer(task: Task, calls: MeteredCalls) -> str | ExtractionFailure:
+    try:
+        value: str = calls.complete(task.prompt, *messages(task.prompt, lines=task.lines)).value
+    except ModelError as error:
+        return calls.failure(error, " ".join(str(error).split()))
+    return value if value else ExtractionFailure("the model replied with an empty text")
+
 
 _MAX_NAME = 200  # characters; a longer string is not a name
 _MAX_DESCRIPTION = 1_000  # characters

@@ -1,18 +1,88 @@
-"""Extraction by rules: names by their capitals, dates, figures and quoted phrases."""
+"""Extraction by rules (names by their capitals, dates, figures, quoted phrases), and from given records."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from operator import attrgetter
 
 from graphwright.data.document import BELOW
-from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation
-from graphwright.extract.statements import sentence_relations
+from graphwright.data.records.openie import OpenieRecord
+from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
+from graphwright.graph.graph import CO_OCCURS
 from graphwright.text.names import capitals_problem, is_boilerplate, is_file_title, name_spans, surface_words
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.words import frequent_terms, repeated_phrases
+from graphwright.text.words import frequent_terms, repeated_phrases, words
+
+_MAX_PREDICATE = 40  # characters
+_PRONOUN = re.compile(r"(?:He|She|It|They|His|Her|Its|Their)(?=\s+[^\W\d_])")  # at the beginning of a sentence
+_ARTICLE = re.compile(r"[\"'“‘«„(\[]*(?:The |A |An )?")
+_BREAK = re.compile(r"[,;:()\[\]{}\"“”«»„|]|\s[-–—]+\s|``|''")  # signs between clauses
+_LEADING = re.compile(r"^(?:(?:and|or|but|nor|also|who|which|that|where|when|the|an?|as well as)\s)+")
+_TRAILING = re.compile(r"(?:(?:^|\s)(?:and|or|but|nor|the|an?|his|her|its|their))+\s$")
+
+
+def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start: int, end: int) -> Iterator[Relation]:
+    """Yield the relations that the sentence `text[start:end]` states: each name to the next, the topic to each name.
+
+    The predicate is the text between two names where it reads as one; other pairs co-occur (`CO_OCCURS`). A pronoun at
+    the start of the sentence stands for the topic, the title of the document. Each relation has the sentence as its
+    text, as a `proposition`.
+
+    >>> text = "He married Teutberga, daughter of Boso."
+    >>> names = [Mention("Teutberga", 11, 20), Mention("Boso", 34, 38)]
+    >>> [r[:3] for r in sentence_relations("Lothair II", names, text, 0, len(text))]  # doctest: +NORMALIZE_WHITESPACE
+    [('Lothair II', 'married', 'Teutberga'), ('Teutberga', 'co-occurs with', 'Boso'),
+     ('Lothair II', 'co-occurs with', 'Boso')]
+    """
+    if not mentions:
+        return
+    statement = proposition(topic, mentions, text, start, end)
+    pronoun = _PRONOUN.match(text, start, end) if topic else None
+    subject = [] if pronoun is None else [Mention(topic, *pronoun.span())]
+    related = {topic}
+    for left, right in pairwise([*subject, *mentions]):
+        predicate = _predicate(text, left, right)
+        if left.name == right.name or (topic in (left.name, right.name) and predicate == CO_OCCURS):
+            continue
+        related |= {left.name, right.name} if topic in (left.name, right.name) else set()
+        yield Relation(left.name, predicate, right.name, statement)
+    for name in dict.fromkeys(mention.name for mention in mentions) if topic else ():
+        if name not in related:
+            yield Relation(topic, CO_OCCURS, name, statement)
+
+
+def proposition(topic: str, mentions: Sequence[Mention], text: str, start: int, end: int) -> str:
+    """Return a sentence with its topic before it, unless it names the topic or begins with another name.
+
+    A sentence that begins with a pronoun always gets the topic.
+
+    >>> proposition("Hello Love", [], "It is a single.", 0, 15), proposition("Hello Love", [], "Love sold well.", 0, 15)
+    ('Hello Love: It is a single.', 'Love sold well.')
+    """
+    sentence = text[start:end]
+    opening = _ARTICLE.match(text, start, end)
+    first = start if opening is None else opening.end()
+    begins_with_name = any(start <= m.start <= first and not m.name[0].isdigit() for m in mentions)
+    has_subject = begins_with_name or not set(words(topic)).isdisjoint(words(sentence))
+    has_pronoun = _PRONOUN.match(text, start, end) is not None
+    return f"{topic}: {sentence}" if topic and (has_pronoun or not has_subject) else sentence
+
+
+def _predicate(text: str, left: Mention, right: Mention) -> str:
+    """Return the text between two names where it is short, within one clause, and more than a conjunction."""
+    between = text[left.end : right.start].strip()
+    if not 0 < len(between) <= _MAX_PREDICATE or _BREAK.search(between):
+        return CO_OCCURS
+    predicate = _TRAILING.sub("", _LEADING.sub("", f"{' '.join(between.split())} ")).strip()
+    return predicate if predicate[:1].isalpha() and predicate == predicate.lower() else CO_OCCURS
+
 
 _SAMPLE = 400  # characters that tell whether capitals mark names
 _START = attrgetter("start")
@@ -91,3 +161,44 @@ def _without_overlaps(names: list[Mention], terms: Sequence[Mention]) -> list[Me
         return names
     outside = [term for term in terms if all(term.end <= name.start or name.end <= term.start for name in names)]
     return sorted([*names, *outside], key=_START)
+
+
+@dataclass(frozen=True)
+class Precomputed:
+    """Extractor that looks up the entities and triples of documents; other documents are read by `otherwise`.
+
+    A triple's text is "head relation tail". The title is a mention too, as in lexical extraction.
+    """
+
+    records: Mapping[str, OpenieRecord]
+    otherwise: Extractor = field(default_factory=LexicalExtractor)
+
+    @classmethod
+    def of(cls, records: Iterable[OpenieRecord]) -> Precomputed:
+        """Take the records that `read_openie` returns."""
+        return cls({record.id: record for record in records})
+
+    @cached_property
+    def id(self) -> str:
+        """Name, checksum of all records, and the other extractor's id."""
+        digest = hashlib.blake2b(digest_size=6)
+        for key in sorted(self.records):
+            record = self.records[key]
+            digest.update(json.dumps([key, record.entities, record.triples]).encode())
+        return f"precomputed:{digest.hexdigest()}+{self.otherwise.id}"
+
+    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction | ExtractionFailure]:
+        """Look up the document of each excerpt."""
+        records = [self._record(excerpt.document) for excerpt in excerpts]
+        pairs = list(zip(excerpts, records, strict=True))
+        unknown = iter(self.otherwise.extract([excerpt for excerpt, record in pairs if record is None]))
+        return [next(unknown) if record is None else self._extraction(excerpt, record) for excerpt, record in pairs]
+
+    def _record(self, document: str) -> OpenieRecord | None:
+        """Return the record of a document; one of a row `file#3` may be named by the row alone."""
+        return self.records.get(document) or self.records.get(document.rpartition("#")[2])
+
+    def _extraction(self, excerpt: Excerpt, record: OpenieRecord) -> Extraction:
+        names = dict.fromkeys([*([excerpt.title] if excerpt.title else []), *record.entities])
+        relations = tuple(Relation(h, r, t, f"{h} {r} {t}") for h, r, t in record.triples)
+        return Extraction(located(map(Mention, names), excerpt, excerpt.title), relations)

@@ -17,8 +17,7 @@ from graphwright.models.structured import plain_text, without_thoughts
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.prompts.answer_prompt import Context
-from graphwright.prompts.templates import data_line, messages
+from graphwright.prompts.templates import Context, data_line, messages
 
 
 class Draft:

@@ -16,7 +16,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.records import RecordColumns
 from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
-from graphwright.operators.citation import cite, location_of
+from graphwright.operators.select import cite, location_of
 from graphwright.operators.state import Citation, State
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words

@@ -19,12 +19,11 @@ from graphwright.generate.passage_budget import (
 )
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import PassageText
-from graphwright.operators.communities.communities import communities_of
-from graphwright.operators.communities.summaries import Summaries, SummaryTree
+from graphwright.operators.communities import communities_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.answer_prompt import Context, ShownPassage
-from graphwright.prompts.templates import data_line
+from graphwright.operators.summaries import Summaries, SummaryTree
+from graphwright.prompts.templates import Context, ShownPassage, data_line
 
 _MAX_TITLE = 200  # characters of a title
 _TRIPLES = 0.25  # share of triples in a hybrid context before its passages are added

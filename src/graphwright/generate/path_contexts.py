@@ -30,8 +30,7 @@ from graphwright.kernels.ranking import top
 from graphwright.operators.anchors.keywords import themes
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.answer_prompt import Context
-from graphwright.prompts.templates import data_line, spaced_tokens
+from graphwright.prompts.templates import Context, data_line, spaced_tokens
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 

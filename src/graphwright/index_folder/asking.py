@@ -12,13 +12,13 @@ from typing import Any
 from graphwright.errors import OptionError
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
-from graphwright.models.deadline import Deadline
-from graphwright.operators.distinct_passages import DistinctPassages
+from graphwright.models.budget import Deadline
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.query import Query
 from graphwright.operators.query.result import QueryResult, answer_of
 from graphwright.operators.query.schema import schema
 from graphwright.operators.run import Run
+from graphwright.operators.select import DistinctPassages
 from graphwright.operators.state import Question, State, start
 from graphwright.search.copies import repeated_passages
 from graphwright.search.facts import Facts

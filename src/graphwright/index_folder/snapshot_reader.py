@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from graphwright.build.build import build_from_chunks
 from graphwright.errors import DataError, StoreError
-from graphwright.extract.derived import Derived
+from graphwright.extract.llm import Derived
 from graphwright.models.protocols import NamedEncoder
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot

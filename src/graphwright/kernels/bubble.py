@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import bubble_kernels as at
+from graphwright.kernels.blocks import HalfArray, matrix_of
 from graphwright.kernels.bubble_kernels import Costs, Tables
 from graphwright.kernels.csr import Ids, Pointers, node_ids, readonly, workspace
-from graphwright.kernels.half import HalfArray, matrix_of
 
 Table = NDArray[np.int64]
 

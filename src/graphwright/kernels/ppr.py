@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import Floats, Ids, Pointers, readonly, workspace
 from graphwright.kernels.hops import seed_weights
-from graphwright.kernels.ppr_push import Push
-from graphwright.kernels.ppr_sweep import Walk, settled, swept
+from graphwright.kernels.ppr_push import Push, Walk, settled, swept
 from graphwright.kernels.ranking import kth
 
 _STABLE = 0.92

@@ -3,8 +3,6 @@ from .candidates import Example as Example
 from .candidates import Examples as Examples
 from .candidates import candidate_pool as candidate_pool
 from .candidates import read_examples as read_examples
-from .confidence import ConfidentPaths as ConfidentPaths
-from .confidence import confidence as confidence
 from .graph_retrievers import EntityRetriever as EntityRetriever
 from .graph_retrievers import TripleRetriever as TripleRetriever
 from .labels import Label as Label
@@ -20,6 +18,8 @@ from .refine import CosineRefiner as CosineRefiner
 from .refine import LLMRefiner as LLMRefiner
 from .refine import NeighbourRefiner as NeighbourRefiner
 from .refine import ShortestPathLabels as ShortestPathLabels
+from .registry import ConfidentPaths as ConfidentPaths
+from .registry import confidence as confidence
 from .registry import load_retriever as load_retriever
 from .registry import train_retriever as train_retriever
 from .retriever import Checkpoint as Checkpoint

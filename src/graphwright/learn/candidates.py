@@ -14,7 +14,7 @@ from graphwright.data import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.relation_paths import Ways, relation_paths
+from graphwright.graph.walks import Ways, relation_paths
 from graphwright.kernels.csr import Csr, group
 from graphwright.operators import Anchor, Induce, LinkEntities, PersonalizedPageRank, start
 from graphwright.search import VectorIndex

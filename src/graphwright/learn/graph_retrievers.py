@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphwright.graph import Evidence, Graph
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.relation_paths import Ways
+from graphwright.graph.walks import Ways
 from graphwright.learn.network import (
     Batch,
     DirectedEdges,

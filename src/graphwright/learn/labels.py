@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, Field, FiniteFloat
 
 from graphwright.data.records.read import checked
 from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.relation_paths import labelled_edges, walks_along
-from graphwright.graph.walks import relation_label
+from graphwright.graph.walks import labelled_edges, relation_label, walks_along
 from graphwright.learn.candidates import Candidate, Example, Examples, candidate_pool, ppr_subgraph
 from graphwright.learn.refine import LabelledPath, LLMRefiner, RefineOne, Refiner
 
@@ -258,7 +258,6 @@ def _check_ids(graph: Graph, label: Label, where: str) -> None:
 
 def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
     """Return the header and the complete lines of a file of labels; the lines only if they are of this graph."""
-    from graphwright.learn.label_rows import LabelRow  # loads pydantic
 
     lines = whole_lines(path)
     try:
@@ -295,3 +294,31 @@ def _rows_to_resume(path: Path, graph: Graph, about: Mapping[str, Any]) -> list[
             f"{path} has labels with other settings: {', '.join(differences)}. Write to another path, or remove it."
         )
     return rows
+
+
+class _ChosenPath(BaseModel):
+    """A chosen path in a line of the file."""
+
+    source: int = Field(alias="from")
+    ways: tuple[int, ...]
+    pool: str
+    support: FiniteFloat
+    near: FiniteFloat
+
+
+class LabelRow(BaseModel):
+    """A line of the file."""
+
+    id: str
+    question: str
+    entities: tuple[int, ...]
+    answers: tuple[int, ...]
+    paths: int
+    candidates: int
+    kept: tuple[_ChosenPath, ...]
+
+    def label(self) -> Label:
+        """Return the label."""
+        example = Example(self.id, self.question, self.entities, self.answers)
+        paths = tuple(LabelledPath(Candidate(p.source, p.ways, p.pool), p.support, p.near) for p in self.kept)
+        return Label(example, paths, self.paths, self.candidates)

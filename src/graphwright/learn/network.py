@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from graphwright.errors import NeedsError
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.relation_paths import Ways
+from graphwright.graph.walks import Ways
 from graphwright.kernels.messages import Messages, aggregate, gradients
 from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct

@@ -13,10 +13,11 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.errors import DataError
 from graphwright.graph import Evidence, Graph, Item
 from graphwright.graph.evidence import Scores
-from graphwright.graph.relation_paths import (
+from graphwright.graph.walks import (
     MAX_EDGES,
     RelationPath,
     Ways,
+    bundle_of,
     extension_cost,
     extensions,
     labelled_edges,
@@ -24,13 +25,12 @@ from graphwright.graph.relation_paths import (
     relation_text,
     ways_of,
 )
-from graphwright.graph.walks import bundle_of
 from graphwright.learn.network import relu
 from graphwright.learn.retriever import Retriever
 from graphwright.learn.training import Samples, Schedule, Trained, Training
 from graphwright.models.protocols import Floats
 from graphwright.operators import Instances, Operator, Ranker, Run, ScoreFunction, State
-from graphwright.operators.paths.path_evidence import query_entities
+from graphwright.operators.paths.node_paths import query_entities
 from graphwright.search import VectorIndex
 
 if TYPE_CHECKING:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.graph import Graph
-from graphwright.graph.relation_paths import Ways, labelled_edges, relation_path, relation_words
-from graphwright.graph.walks import relation_label
+from graphwright.graph.walks import Ways, labelled_edges, relation_label, relation_path, relation_words
 from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool
 from graphwright.models import LLM, Encoder
 from graphwright.operators import Anchor, Run, start
-from graphwright.operators.rerank.mask import mask_names
+from graphwright.operators.rerank.scorer import mask_names
 from graphwright.prompts.templates import checksum, data_line, spaced_tokens
 
 _BLOCK = 2_048  # questions compared at once

@@ -19,21 +19,21 @@ from graphwright.errors import DataError, OptionError
 from graphwright.files import whole
 from graphwright.graph import Evidence, Graph
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.relation_paths import (
+from graphwright.graph.walks import (
     Ways,
     labelled_edges,
     leading_elsewhere,
     relation_paths,
     relation_words,
+    walk_text,
     walks_along,
 )
-from graphwright.graph.walks import walk_text
 from graphwright.learn.network import Batch, view_graph
 from graphwright.models import Encoder
 from graphwright.models.protocols import Floats
 from graphwright.operators import Operator, Ranker, Run, ScoreFunction, Scorer, State
-from graphwright.operators.paths.path_evidence import query_entities
-from graphwright.operators.rerank.mask import mask_names
+from graphwright.operators.paths.node_paths import query_entities
+from graphwright.operators.rerank.scorer import mask_names
 from graphwright.search import VectorIndex
 from graphwright.search.vector_index import normalised
 

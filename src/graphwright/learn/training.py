@@ -13,7 +13,7 @@ from graphwright.constraints import AtLeast, Between, Checked, MoreThan
 from graphwright.errors import DataError
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.relation_paths import Ways, labelled_edges
+from graphwright.graph.walks import Ways, labelled_edges
 from graphwright.learn.candidates import ANSWER, ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.learn.network import KEY, Batch, GraphView, import_torch, view_graph

@@ -1,21 +1,35 @@
-"""Default context and answer of methods: written by a language model, or offline by a reader and quotations."""
+"""Default context and answer of methods: computed, written by a language model, or by a reader and quotations.
+
+Whether an answer is computed is decided by the probability of the parsed query alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
+from graphwright.data.records.record import CLAUSE, DOCUMENT
 from graphwright.generate.answer import Generate
 from graphwright.generate.comparisons import Compare
 from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import Overview
 from graphwright.generate.path_answers import TargetAnswer
+from graphwright.generate.query_answer import QueryAnswer
 from graphwright.generate.readers import Quote, ReadSpans
 from graphwright.generate.versions import NameVersions, NewestVersions
-from graphwright.methods.method import Method
+from graphwright.methods.method import Help, Method
+from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
+from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM
-from graphwright.operators.control import Fallback
+from graphwright.operators.control import Fallback, If
 from graphwright.operators.operator import Keep, Operator
+from graphwright.operators.query.asked import LIKELY, SURE
+from graphwright.operators.query.graphs.parser import GraphQueryParser
+from graphwright.operators.query.llm_parser import LLMQueryParser
+from graphwright.operators.query.parse_query import ExecuteQuery, IsComputed, MostProbable, ParseQuery, QueryEvidence
+from graphwright.operators.query.parser import QueryParser
+from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.versions import versions_of
@@ -69,3 +83,44 @@ def method_with_search(search: Operator, ix: Snapshot, llm: LLM | None = None) -
     if ix.graph.passages is None and "evidence" in gives:
         return Method(search, answer=TargetAnswer())
     return Method(search if "passages" in gives else search >> ToPassages(), *answering(ix, llm))
+
+
+OptionalParser = Annotated[
+    QueryParser | None, Help("the parser of questions to queries over facts, by default those of the package")
+]
+
+
+def offline_parser(ix: Snapshot) -> QueryParser:
+    """Return the parser of questions over records of documents, without a language model."""
+    return MostProbable((TableQueryParser(MiniLM()),) if has_records(ix) else ())
+
+
+def has_records(ix: Snapshot) -> bool:
+    """Return whether documents of a snapshot have records other than of whole documents and their clauses.
+
+    Nearly every folder has those two; questions that they answer are written as queries.
+    """
+    records = ix.graph.columns.records
+    return records is not None and not {DOCUMENT, CLAUSE}.issuperset(records.types)
+
+
+def graph_parser(ix: Snapshot, hops: int = 3) -> QueryParser:
+    """Return the parsers of questions over a graph, with paths of at most `hops` relations, and over its records."""
+    over_graph = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), length=hops)
+    return MostProbable((over_graph, TableQueryParser(MiniLM())) if has_records(ix) else (over_graph,))
+
+
+def executed(llm: LLM | None, parser: QueryParser, threshold: float = LIKELY) -> Operator:
+    """Return the steps that set the query of a question and its result, where it asks what can be computed."""
+    return either(llm, LLMQueryParser, ParseQuery(parser, threshold)) >> ExecuteQuery()
+
+
+def evidence_or(search: Operator, k: int) -> Operator:
+    """Return the evidence of an executed query, then that of a search, at most k items; else the search alone."""
+    return If(IsComputed(), (QueryEvidence() | search) % k, search)
+
+
+def computed_first(ending: tuple[Operator, Operator], threshold: float = SURE) -> tuple[Operator, Operator]:
+    """Return the context and the answer of a method, with the result of a sure query as the answer."""
+    context, answer = ending
+    return context, QueryAnswer(answer, threshold)

@@ -11,28 +11,22 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from graphwright.errors import NeedsError, OptionError, meant
 from graphwright.methods.answering import method_with_search
-from graphwright.methods.graph import graph
-from graphwright.methods.house import bm25, cot, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
-from graphwright.methods.method import Builder, Method
-from graphwright.methods.options import LIMITS_HELP, Help
-from graphwright.methods.papers.bubblerag import bubblerag
-from graphwright.methods.papers.cluerag import clue_rag
-from graphwright.methods.papers.fastinsight import fastinsight, fastinsight_entities
-from graphwright.methods.papers.gar import gar
-from graphwright.methods.papers.gcr import gcr
-from graphwright.methods.papers.graphrag import graphrag_global, graphrag_local
-from graphwright.methods.papers.gretriever import g_retriever
-from graphwright.methods.papers.hipporag import hipporag, hipporag2
-from graphwright.methods.papers.hyde import hyde
-from graphwright.methods.papers.ircot import ircot
+from graphwright.methods.house import bm25, cot, graph, hybrid, multihop, multihop_rerank, ppr, rerank, vanilla, vector
+from graphwright.methods.method import LIMITS_HELP, Builder, Help, Method
+from graphwright.methods.papers.communities import (
+    graphrag_global,
+    graphrag_local,
+    lightrag_global,
+    lightrag_hybrid,
+    lightrag_local,
+    raptor,
+)
 from graphwright.methods.papers.lego import INSTANCES, instance
-from graphwright.methods.papers.lego_systems import grag_m, gsr, kelp, rog, tog
-from graphwright.methods.papers.lightrag import lightrag_global, lightrag_hybrid, lightrag_local
-from graphwright.methods.papers.linearrag import linearrag
-from graphwright.methods.papers.pathrag import pathrag, pathrag_lt
-from graphwright.methods.papers.proprag import proprag
-from graphwright.methods.papers.raptor import raptor
-from graphwright.methods.papers.reg import reg
+from graphwright.methods.papers.lego_systems import gcr, grag_m, gsr, kelp, rog, tog
+from graphwright.methods.papers.pagerank import hipporag, hipporag2, linearrag, proprag
+from graphwright.methods.papers.passages import fastinsight, fastinsight_entities, gar, hyde, ircot
+from graphwright.methods.papers.paths import clue_rag, pathrag, pathrag_lt, reg
+from graphwright.methods.papers.trees import bubblerag, g_retriever
 from graphwright.models.protocols import LLM
 from graphwright.models.registry import cross_encoder_of, encoder_of, llm_of, reader_of
 from graphwright.operators.operator import Operator

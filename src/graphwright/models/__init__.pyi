@@ -1,8 +1,8 @@
 from .budget import BudgetedLLM as BudgetedLLM
+from .budget import Deadline as Deadline
 from .budget import Prices as Prices
 from .cache import CachedEncoder as CachedEncoder
 from .cache import CachedLLM as CachedLLM
-from .deadline import Deadline as Deadline
 from .embedded.cross_encoder import MiniLMCrossEncoder as MiniLMCrossEncoder
 from .embedded.encoder import MiniLM as MiniLM
 from .embedded.reader import MiniLMReader as MiniLMReader
@@ -10,8 +10,8 @@ from .fake import HashEncoder as HashEncoder
 from .fake import OverlapCrossEncoder as OverlapCrossEncoder
 from .fake import ScriptedLLM as ScriptedLLM
 from .multilingual import MultilingualEncoder as MultilingualEncoder
-from .openai.encoder import OpenAIEncoder as OpenAIEncoder
 from .openai.llm import OpenAILLM as OpenAILLM
+from .openai.model import OpenAIEncoder as OpenAIEncoder
 from .protocols import LLM as LLM
 from .protocols import Cancellation as Cancellation
 from .protocols import Completion as Completion
@@ -26,6 +26,6 @@ from .registry import cross_encoder_of as cross_encoder_of
 from .registry import encoder_of as encoder_of
 from .registry import llm_of as llm_of
 from .registry import reader_of as reader_of
-from .sentence_transformers.cross_encoder import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
-from .sentence_transformers.encoder import SentenceTransformerEncoder as SentenceTransformerEncoder
+from .sentence_transformers import SentenceTransformerCrossEncoder as SentenceTransformerCrossEncoder
+from .sentence_transformers import SentenceTransformerEncoder as SentenceTransformerEncoder
 from .settings import LLMSettings as LLMSettings

@@ -3,14 +3,194 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
-from graphwright.errors import OptionError
-from graphwright.models.functions import FunctionCrossEncoder, FunctionEncoder, FunctionLLM, FunctionReader
-from graphwright.models.protocols import LLM, CrossEncoder, NamedEncoder, Reader
+import numpy as np
+from numpy.typing import ArrayLike
+
+from graphwright.errors import GraphwrightError, ModelError, OptionError
+from graphwright.models.budget import estimated_tokens
+from graphwright.models.protocols import (
+    LLM,
+    Cancel,
+    Completion,
+    CrossEncoder,
+    Floats,
+    NamedEncoder,
+    OnText,
+    PassageText,
+    Reader,
+    Schema,
+    Span,
+)
+from graphwright.models.structured import complete_by, schema_prompt
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A model made of a function."""
+
+    function: Callable[..., Any]
+
+    @property
+    def id(self) -> str:
+        """Module and name of the function."""
+        named = self.function if hasattr(self.function, "__qualname__") else type(self.function)
+        return f"{named.__module__}.{named.__qualname__}"
+
+    def _call(self, kind: str, *arguments: Any) -> Any:
+        """Return the function's result.
+
+        Raises ModelError where the function raises another exception (the cause) or returns a coroutine.
+        """
+        try:
+            result = self.function(*arguments)
+        except GraphwrightError:
+            raise
+        except Exception as error:
+            raise ModelError(f"The {kind} {self.id} failed: {type(error).__name__}: {error}. Correct it.") from error
+        if inspect.isawaitable(result):
+            if inspect.iscoroutine(result):
+                result.close()
+            raise ModelError(f"The {kind} {self.id} is asynchronous; give a function that returns its result.")
+        return result
+
+
+@dataclass(frozen=True)
+class FunctionLLM(_Function):
+    """A language model made of a function of one prompt, or of a system and a user prompt, that returns a text.
+
+    A schema is described in the prompt. Tokens are estimated.
+
+    >>> FunctionLLM(lambda prompt: prompt.upper()).complete("Shout.", "two words").text
+    'SHOUT.\\n\\nTWO WORDS'
+    """
+
+    def complete(
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+    ) -> Completion:
+        """Answer one prompt, as LLM.complete does."""
+        if schema is not None:
+            system = "\n\n".join(filter(None, (system, schema_prompt(schema))))
+        return complete_by(self._reply, system, user, self.id, estimated_tokens, schema, on_text, cancel)
+
+    def _reply(self, system: str, user: str) -> str:
+        prompts = (system, user) if _takes_two(self.function) else ("\n\n".join(filter(None, (system, user))),)
+        text = self._call("language model", *prompts)
+        if not isinstance(text, str):
+            raise ModelError(f"The language model {self.id} returned {_shown(text)}; it must return a text.")
+        return text
+
+
+@dataclass(frozen=True)
+class FunctionEncoder(_Function):
+    """An encoder made of a function that maps a list of texts to one vector each, all of one length.
+
+    >>> FunctionEncoder(lambda texts: [[len(text), 1.0] for text in texts]).encode(["a", "fox"]).tolist()
+    [[1.0, 1.0], [3.0, 1.0]]
+    """
+
+    _widths: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    def encode(self, texts: Sequence[str]) -> Floats:
+        """Return one row per text: float32, shape (len(texts), dimension)."""
+        if not len(texts):
+            return np.empty((0, 0), np.float32)
+        rows = _rows(self._call("encoder", list(texts)), len(texts), 2, f"The encoder {self.id}")
+        self._widths.add(rows.shape[1])
+        if len(self._widths) > 1 or not rows.shape[1]:
+            raise ModelError(
+                f"The encoder {self.id} returned vectors of {' and '.join(map(str, sorted(self._widths)))} numbers; "
+                f"return vectors of one length."
+            )
+        return rows
+
+
+@dataclass(frozen=True)
+class FunctionCrossEncoder(_Function):
+    """A cross-encoder made of a function that maps a query and a list of texts to one score per text.
+
+    The latent is the score.
+
+    >>> model = FunctionCrossEncoder(lambda query, texts: [text.count(query) for text in texts])
+    >>> model.head(model.latents("fox", ["a fox", "a hen"])).tolist()
+    [1.0, 0.0]
+    """
+
+    def latents(self, query: str, texts: Sequence[str]) -> Floats:
+        """Return one score per text: float32, shape (len(texts), 1)."""
+        if not len(texts):
+            return np.empty((0, 1), np.float32)
+        scores = _rows(self._call("cross-encoder", query, list(texts)), len(texts), 1, f"The cross-encoder {self.id}")
+        return scores[:, None]
+
+    def head(self, latents: Floats) -> Floats:
+        """Return the scores: float32, shape (n,)."""
+        return latents[:, 0]
+
+
+@dataclass(frozen=True)
+class FunctionReader(_Function):
+    """A reader made of a function that maps a question and a list of passages to spans, best first."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        """Return spans, best first; none where the passages do not answer."""
+        if not len(passages):
+            return []
+        spans = self._call("reader", question, list(passages))
+        if not isinstance(spans, Iterable) or isinstance(spans, str):
+            raise ModelError(f"The reader {self.id} returned {_shown(spans)}; it must return a list of Span.")
+        listed = list(spans)
+        for span in listed:
+            if not isinstance(span, Span) or not 0 <= span.passage < len(passages):
+                raise ModelError(f"The reader {self.id} returned {span!r}; it must return spans of the passages.")
+            if not 0 <= span.start <= span.end <= len(passages[span.passage].text):
+                raise ModelError(
+                    f"The reader {self.id} returned {span!r}, but the text of this passage has "
+                    f"{len(passages[span.passage].text):,} characters. Count in `text`, without the title."
+                )
+        return listed
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text[:60]}{'...' if len(text) > 60 else ''}"
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Return whether a function takes two positional arguments; False without a signature."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    required = [
+        p for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(required) >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+
+
+def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
+    """Return the values as float32.
+
+    Raises ModelError for values that are not finite numbers, and unless there is one row or number per text.
+    """
+    try:
+        with np.errstate(over="ignore"):
+            rows = np.asarray(values, np.float32)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{model} returned {_shown(values)}, which is no array of numbers: {error}.") from error
+    if not np.isfinite(rows).all():
+        raise ModelError(f"{model} returned numbers that are not finite in float32 (nan or inf).")
+    if rows.ndim != dimensions or len(rows) != count:
+        per_text = "vector" if dimensions == 2 else "score"
+        raise ModelError(
+            f"{model} returned an array of shape {rows.shape} for {count} texts; return one {per_text} each."
+        )
+    return rows
+
 
 EMBEDDED = "minilm"
 """The name of the embedded models."""

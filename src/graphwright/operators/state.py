@@ -15,7 +15,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.walks import shown_path
 from graphwright.models.protocols import Usage
-from graphwright.prompts.answer_prompt import Context
+from graphwright.prompts.templates import Context
 from graphwright.text.characters import clean
 
 if TYPE_CHECKING:

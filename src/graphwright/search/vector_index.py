@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.graph.graph import Graph, Kind
+from graphwright.kernels.blocks import HalfArray, products
 from graphwright.kernels.csr import readonly
-from graphwright.kernels.half import HalfArray, products
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.vector_pages import Pages

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from graphwright.errors import StoreError
 from graphwright.files import link
 from graphwright.graph.storage import IN_BLOCKS, damaged_block
-from graphwright.kernels.blocks import BLOCK, MappedArray, block_sums
-from graphwright.kernels.half import HalfArray
+from graphwright.kernels.blocks import BLOCK, HalfArray, MappedArray, block_sums
 from graphwright.search.vector_rows import Sums, VectorRows, row_sums
 
 PAGE = 4 * 2**20

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.graph.columns import TextColumn
-from graphwright.kernels.half import HalfArray
-from graphwright.kernels.numbering import Numbering
+from graphwright.kernels.blocks import HalfArray
+from graphwright.kernels.ranking import Numbering
 from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Floats
 

@@ -1,34 +1,65 @@
-"""The FastAPI application: routers, middleware, error handlers, startup and shutdown."""
+"""The FastAPI application: routers, middleware, error handlers, startup and shutdown; uvicorn that ends requests."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from graphwright import __version__
 from graphwright.errors import OptionError
-from graphwright.serve.addressing import Addressing
+from graphwright.serve.authentication import Authentication, RateLimits, check_exposure
 from graphwright.serve.catalog import Catalog
+from graphwright.serve.keys import Key, Keys
 from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
-from graphwright.serve.routes import chat, documents, graph, jobs, page, retrieval, session, status
+from graphwright.serve.requests import Addressing, BodyLimits, HostGuard
+from graphwright.serve.routes import documents, jobs, page, retrieval
 from graphwright.serve.schemas.answers import PROBLEMS
-from graphwright.serve.security.authentication import Authentication, check_exposure
-from graphwright.serve.security.bodies import BodyLimits
-from graphwright.serve.security.hosts import HostGuard
-from graphwright.serve.security.keys import Key, Keys
-from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.telemetry.observation import Observation
-from graphwright.serve.telemetry.telemetry import Telemetry, gauges
+from graphwright.serve.telemetry import Observation, Telemetry, gauges
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn's server, which calls `drain` that many seconds after its shutdown began, if requests still run."""
+
+    def __init__(self, config: uvicorn.Config, drain: Callable[[], None], seconds: float) -> None:
+        """Take uvicorn's configuration, the function that ends running requests, and the seconds until it is called."""
+        super().__init__(config)
+        self._drain, self._seconds = drain, seconds
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down as uvicorn does."""
+        timer = asyncio.get_running_loop().call_later(self._seconds, self._drain)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            timer.cancel()
+
+
+def server_config(app: Any, seconds: int, **options: Any) -> uvicorn.Config:
+    """Return uvicorn's configuration for the application. `seconds`: for running requests at shutdown."""
+    return uvicorn.Config(
+        app,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=seconds,
+        **options,
+    )
+
 
 _log = logging.getLogger("graphwright.serve")
 _ABOUT = """Answers from documents and knowledge graphs, with citations that can be checked.
@@ -36,11 +67,11 @@ _ABOUT = """Answers from documents and knowledge graphs, with citations that can
 Offsets count Unicode code points. Errors are problems by RFC 9457."""
 _ROUTERS = (
     page.router,
-    status.router,
-    session.router,
+    page.status_router,
+    page.session_router,
     retrieval.router,
-    graph.router,
-    chat.router,
+    documents.graph_router,
+    retrieval.chat_router,
     documents.router,
     jobs.router,
 )

@@ -25,7 +25,7 @@ from graphwright.errors import (
 )
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.events import to_json
-from graphwright.serve.telemetry.logs import REQUEST_ID
+from graphwright.serve.logs import REQUEST_ID
 
 _log = logging.getLogger("graphwright.serve")
 _KIND = "urn:graphwright:problem:"

@@ -12,15 +12,13 @@ from graphwright import Index
 from graphwright.errors import ModelError
 from graphwright.models import Cancellation
 from graphwright.serve.answer_models import AnswerModels
+from graphwright.serve.authentication import RateLimits, granted
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
+from graphwright.serve.keys import Grant, Keys
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.security.authentication import granted
-from graphwright.serve.security.grants import Grant
-from graphwright.serve.security.keys import Keys
-from graphwright.serve.security.rates import RateLimits
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.telemetry.telemetry import Telemetry
+from graphwright.serve.telemetry import Telemetry
 from graphwright.serve.workers import Workers
 
 _T = TypeVar("_T")

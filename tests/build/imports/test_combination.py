@@ -13,9 +13,9 @@ from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.models import HashEncoder
-from graphwright.operators.citation import cite_fact
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.query import Compare, Everything, Follow, OfType, Step, Where
+from graphwright.operators.select import cite_fact
 from graphwright.search.facts import Facts
 from graphwright.store.layout import IndexLayout
 

@@ -12,8 +12,17 @@ from tests.toys import same
 from graphwright import Graph, Induce, Keep, KHop, ShortestPaths, Triples, VectorIndex, start
 from graphwright.errors import OptionError
 from graphwright.generate import TargetAnswer
-from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, cell, lego
-from graphwright.methods.papers.lego_models import Beams, BestByChoice, BestByScore, Selection
+from graphwright.methods.papers.lego import (
+    EXTRACTIONS,
+    INSTANCES,
+    PRUNINGS,
+    Beams,
+    BestByChoice,
+    BestByScore,
+    Selection,
+    cell,
+    lego,
+)
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder, OverlapCrossEncoder, ScriptedLLM
 from graphwright.operators import BM25, Composed, EdgeSearch, InduceEdges

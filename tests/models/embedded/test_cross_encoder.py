@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.embedded import cross_encoder, runtime
+from graphwright.models.embedded import cross_encoder, encoder
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder, TokenStates, tokens_of
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.embedded.runtime import WEIGHTS, checksum, weights_file
+from graphwright.models.embedded.encoder import WEIGHTS, MiniLM, checksum, weights_file
 from graphwright.models.protocols import CrossEncoder, Encoder, Usage
 
 QUESTION = "When was the university of Graz founded?"
@@ -113,7 +112,7 @@ def test_weights_stay_below_size_limit():
 
 
 def test_missing_or_broken_weights_are_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(runtime, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(encoder, "WEIGHTS", tmp_path)
     with pytest.raises(ModelError, match=r"join\.onnx is missing.*build_reading"):
         cross_encoder._load.__wrapped__("minilm-reading")
     folder = tmp_path / "minilm-reading"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import encoder as module
-from graphwright.models.embedded import runtime
+from graphwright.models.embedded import encoder as runtime
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Usage
 

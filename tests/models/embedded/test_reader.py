@@ -8,28 +8,26 @@ import pytest
 
 from graphwright.errors import ModelError, OptionError
 from graphwright.models.embedded import reader as module
+from graphwright.models.embedded.encoder import checksum, weights_file
 from graphwright.models.embedded.reader import MiniLMReader, _span
 from graphwright.models.embedded.reader_answers import (
-    Candidate,
-    ReaderOutput,
-    asks_yes_or_no,
-    candidates,
-    mixture,
-    normalised,
-    probabilities,
-    sides,
-)
-from graphwright.models.embedded.reader_features import (
     ANSWER_FEATURES,
     CONFIDENCE_FEATURES,
     READING_FEATURES,
     SENTENCE_FEATURES,
+    Candidate,
+    ReaderOutput,
     answer_features,
+    asks_yes_or_no,
+    candidates,
     confidence_features,
+    mixture,
+    normalised,
+    probabilities,
     reading_features,
     sentence_features,
+    sides,
 )
-from graphwright.models.embedded.runtime import checksum, weights_file
 from graphwright.models.protocols import AnsweringReader, PassageText, Usage
 
 QUESTION = "When was the university of Graz founded?"

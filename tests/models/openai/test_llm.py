@@ -370,7 +370,7 @@ def test_model_equality_and_pickle_follow_options():
 def test_making_model_loads_no_client():
     code = (
         "import sys; from graphwright.models.openai.llm import OpenAILLM; import graphwright.models.cache;"
-        "from graphwright.models.openai.encoder import OpenAIEncoder; OpenAILLM('m', 'http://localhost:1/v1');"
+        "from graphwright.models.openai.model import OpenAIEncoder; OpenAILLM('m', 'http://localhost:1/v1');"
         "print([name for name in ('openai', 'pydantic', 'httpx', 'httpx2', 'torch') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

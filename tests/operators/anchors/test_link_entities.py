@@ -1,15 +1,79 @@
-"""Entity linking: the nodes that words of a question name."""
+"""The nodes of anchors as evidence, with their shares of the weights.
+
+ImpliedNames: the names that the first passages are about, as keywords of less weight.
+
+Entity linking: the nodes that words of a question name.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.shared import corpus_index
+from tests.shared import GRAPHS, corpus_index
 
-from graphwright import Anchor, Graph, VectorIndex, start
+from graphwright import Anchor, Graph, ToPassages, VectorIndex, VectorSearch, start
 from graphwright.models import HashEncoder
-from graphwright.operators import LinkEntities
+from graphwright.operators import AnchorNodes, ImpliedNames, LinkEntities, Run
 from graphwright.operators.state import State
+
+FAMILY = GRAPHS["family"]
+
+
+def scores(anchors: list[Anchor], nodes: list[int] | None = None) -> dict[int, float]:
+    graph = FAMILY if nodes is None else FAMILY.part(nodes)
+    evidence = AnchorNodes()(start("?", graph, anchors=anchors)).evidence
+    assert evidence is not None and evidence.scores is not None
+    return dict(zip(evidence.nodes.tolist(), evidence.scores.tolist(), strict=True))
+
+
+def test_anchor_nodes_share_anchor_weight() -> None:
+    assert scores([Anchor("two", [0, 1], weight=3.0), Anchor("one", [1])]) == {1: 2.5, 0: 1.5}
+    assert list(scores([Anchor("light", [2], weight=0.5), Anchor("heavy", [1])])) == [1, 2]
+
+
+def test_anchor_nodes_of_edge_are_its_ends() -> None:
+    head, tail = FAMILY.ends([0]).tolist()
+    assert scores([Anchor("spouse", edges=[0])]) == {head: 0.5, tail: 0.5}
+    assert scores([Anchor("spouse", [head], edges=[0])]) == {head: 0.5, tail: 0.5}
+
+
+def test_anchor_nodes_outside_part_are_omitted() -> None:
+    assert scores([Anchor("two", [0, 1])], [1, 2]) == {1: 0.5}
+
+
+@pytest.mark.parametrize("anchors", [[], [Anchor("nobody")]])
+def test_anchor_nodes_without_nodes_are_empty(anchors: list[Anchor]) -> None:
+    assert scores(anchors) == {}
+
+
+SNAPSHOT = corpus_index().snapshot
+SEARCH = VectorSearch(SNAPSHOT.passages) % 4 >> ToPassages()
+
+
+def searched(*anchors: Anchor) -> State:
+    return SEARCH(start("Which abbey did Ermengarde found?", SNAPSHOT.graph, anchors=list(anchors)))
+
+
+def test_implied_names_first_passages_add_their_topics() -> None:
+    state = searched(Anchor("abbey"))
+    titles = [passage.title for passage in state.passages or ()]
+    anchors = ImpliedNames(2, 0.25)(state).anchors or ()
+    assert [anchor.text for anchor in anchors] == ["abbey", *dict.fromkeys(titles[:2])]
+    assert {anchor.weight for anchor in anchors[1:]} == {0.25} and all(len(anchor.nodes) for anchor in anchors[1:])
+
+
+def test_implied_names_known_keyword_stays_as_it_is() -> None:
+    known = Anchor(next(iter(searched().passages or ())).title)
+    assert (ImpliedNames(1)(searched(known)).anchors or ())[0] == known
+    assert len(ImpliedNames(1)(searched(known)).anchors or ()) == 1
+
+
+def test_implied_names_without_passages_adds_nothing() -> None:
+    assert ImpliedNames(0)(searched(Anchor("abbey"))).anchors == (Anchor("abbey"),)
+    graph = GRAPHS["family"]
+    state = start("?", graph, anchors=[Anchor("abbey")])
+    assert [anchor.text for anchor in ImpliedNames().apply(state, Run()).anchors or ()] == ["abbey"]
+
 
 NAMES = [
     "Lothair II",

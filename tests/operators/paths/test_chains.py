@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphwright import Anchor, Chains, Evidence, Graph, MergeChains, start
 from graphwright.errors import NeedsError
 from graphwright.graph.items import path_item, tree_item
-from graphwright.graph.relation_paths import ways_of
+from graphwright.graph.walks import ways_of
 from graphwright.operators import Instances, RelationPaths
 from graphwright.operators.state import State
 

@@ -13,8 +13,7 @@ import pytest
 
 from graphwright.errors import DataError
 from graphwright.operators.rerank.fitted_scorer import Cover, PassageScorer, fitted_scorer
-from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_match import PAIR
+from graphwright.operators.rerank.passage_features import ALONE, PAIR, PassageFeatures
 
 
 def record(

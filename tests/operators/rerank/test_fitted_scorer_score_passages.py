@@ -16,8 +16,7 @@ from graphwright.errors import OptionError
 from graphwright.models import MiniLM
 from graphwright.operators import ScorePassages
 from graphwright.operators.rerank.fitted_scorer import PassageScorer, fitted_scorer
-from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_match import PAIR
+from graphwright.operators.rerank.passage_features import ALONE, PAIR, PassageFeatures
 from graphwright.operators.run import Run
 
 IX = corpus_index().snapshot

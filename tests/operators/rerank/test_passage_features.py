@@ -18,8 +18,7 @@ from tests.toys import knowledge, merged_graph
 from graphwright import Anchor, Evidence, Graph, VectorIndex, start
 from graphwright.extract.extraction import Extraction
 from graphwright.models import CachedEncoder, HashEncoder, MiniLM
-from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_match import PAIR
+from graphwright.operators.rerank.passage_features import ALONE, PAIR, PassageFeatures
 from graphwright.operators.run import ModelMemory, Run
 from graphwright.search.bm25_postings import WordIndex
 

@@ -11,7 +11,7 @@ from tests.shared import GRAPHS, vectors_of
 from graphwright import Anchor, EnumeratedPaths, Evidence, Graph, Rerank, VectorIndex, start
 from graphwright.models import HashEncoder
 from graphwright.operators import Composed, Patterns
-from graphwright.operators.rerank.mask import mask_names
+from graphwright.operators.rerank.scorer import mask_names
 from graphwright.operators.run import ModelMemory, Run
 
 QUESTION = "which a r b s c t d"

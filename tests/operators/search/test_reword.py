@@ -1,17 +1,25 @@
-"""Questions in the words of an index: misspelt words, acronyms, identifiers, and pasted logs."""
+"""Questions in the words of an index: misspelt words, acronyms, identifiers, and pasted logs.
+
+Searches by a moved vector: Rocchio's numbers, and passages that a language model wrote, over HTTP too.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.shared import GRAPHS, FixedEncoder, corpus_index, vectors_of
 
-from graphwright import Graph, start
+from graphwright import Evidence, Graph, VectorIndex, VectorSearch, start
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import Feedback, HypotheticalPassage
 from graphwright.operators.run import Run
 from graphwright.operators.search.reword import Reword, condensed
+from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 
 TEXTS = [
@@ -103,3 +111,76 @@ def test_condensed_short_question_is_unchanged() -> None:
 
 def test_condensed_without_known_word_is_cut() -> None:
     assert 0 < len(condensed("zzz yyy\n" * 9_000, INDEX)) <= 1024
+
+
+CLUB, CLUB_VECTORS = GRAPHS["club"], vectors_of(GRAPHS["club"])
+SNAPSHOT = corpus_index().snapshot
+QUESTION = "Which building was burned by rebels?"
+BURNED = "The abbey of Erstein in Alsace was destroyed during the Peasants' War of 1525."
+
+
+def scores(state: State) -> dict[int, float]:
+    assert state.evidence is not None and state.evidence.scores is not None
+    return dict(zip(state.evidence.nodes.tolist(), state.evidence.scores.tolist(), strict=True))
+
+
+class TestFeedback:
+    def test_feedback_equals_worked_numbers(self) -> None:
+        graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d")])
+        index = VectorIndex.from_array([[1, 0], [0, 1], [0, 3], [4, 4]], FixedEncoder((2.0, 0.0)))
+        state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
+        # mean (0, 2); β = 0.5: ((2, 0) + (0, 1)) / 1.5 = (4/3, 2/3)
+        assert scores(Feedback(index, beta=0.5)(state)) == pytest.approx({3: 8.0, 2: 2.0, 0: 4 / 3, 1: 2 / 3})
+        assert scores(Feedback(index, beta=0)(state)) == scores(VectorSearch(index)(state))
+
+    @given(st.lists(st.sampled_from(range(34)), min_size=1, max_size=6, unique=True), st.floats(0, 5))
+    def test_feedback_equals_plain_python(self, nodes: list[int], beta: float) -> None:
+        state = Feedback(CLUB_VECTORS, beta)(start("member 3", CLUB, evidence=Evidence.of_nodes(nodes)))
+        question = HashEncoder().encode(["member 3"])[0].tolist()
+        rows = CLUB_VECTORS.vectors.tolist()
+        moved = [(q + beta * sum(rows[n][i] for n in nodes) / len(nodes)) / (1 + beta) for i, q in enumerate(question)]
+        expected = {n: sum(a * b for a, b in zip(rows[n], moved, strict=True)) for n in range(len(CLUB))}
+        assert scores(state) == pytest.approx(expected, abs=1e-6)
+
+    def test_feedback_ignores_nodes_without_vector(self) -> None:
+        row_of = np.array([0, -1, 1, -1, -1], np.int32)
+        index = VectorIndex(np.float32([[1, 0], [0, 1]]), row_of, FixedEncoder((1.0, 0.0)))
+        line = GRAPHS["line"]
+        some = Feedback(index, beta=1)(start("?", line, evidence=Evidence.of_nodes([1, 2, 3])))
+        assert scores(some) == {0: 0.5, 2: 0.5}
+        none = Feedback(index, beta=1)(start("?", line, evidence=Evidence.of_nodes([1, 3])))
+        assert scores(none) == {0: 1.0, 2: 0.0}
+
+
+def wrote(passage: object) -> str:
+    return json.dumps({"passage": passage})
+
+
+def searched(*replies: str) -> State:
+    return HypotheticalPassage(SNAPSHOT.passages, ScriptedLLM(replies))(start(QUESTION, SNAPSHOT.graph))
+
+
+class TestHypotheticalPassage:
+    def test_hypothetical_passage_vector_is_mean_with_question(self) -> None:
+        state = searched(wrote(f"  {BURNED}\n"))
+        asked, written = HashEncoder().encode([QUESTION, BURNED])
+        for node, score in scores(state).items():
+            (row,) = SNAPSHOT.passages.rows_of(np.array([node]))[1]
+            assert score == pytest.approx(float(SNAPSHOT.passages.vectors[row] @ (asked + written)) / 2, abs=1e-6)
+        best = SNAPSHOT.graph.passages.of(next(iter(scores(state)))).document  # type: ignore[union-attr]
+        assert best == "erstein" and state.trace[-1].usage.completion_tokens > 0 and state.trace[-1].notes == ()
+
+    @pytest.mark.parametrize("passage", ["", " \n\t"])
+    def test_hypothetical_passage_empty_uses_question_with_note(self, passage: str) -> None:
+        state = searched(wrote(passage))
+        assert scores(state) == scores(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
+        assert state.trace[-1].notes == ("the model wrote no passage; the question alone is used",)
+
+    def test_hypothetical_passage_repairs_invalid_reply(self) -> None:
+        assert scores(searched("It burned.", wrote(BURNED))) == scores(searched(wrote(BURNED)))
+
+    @pytest.mark.parametrize("reply", ["", "It burned.", '{"passage": ["a"]}', '{"text": "a"}', '{"passage": "a'])
+    def test_hypothetical_passage_without_valid_reply_uses_question(self, reply: str) -> None:
+        state = searched(reply, reply)
+        assert scores(state) == scores(VectorSearch(SNAPSHOT.passages)(start(QUESTION, SNAPSHOT.graph)))
+        assert "did not fit the schema" in state.trace[-1].notes[0]

@@ -31,7 +31,7 @@ import uvicorn
 from graphwright.models.fake import HashEncoder
 from graphwright.serve.app import create_app
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.connections import DrainingServer
+from graphwright.serve.app import DrainingServer
 from graphwright.serve.settings import ServeSettings
 
 class SlowEncoder(HashEncoder):

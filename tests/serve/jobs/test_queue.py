@@ -237,7 +237,7 @@ def test_unexpected_error_of_job_is_not_shown(folder: Path, monkeypatch: pytest.
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("graphwright.serve.jobs.attempts.perform", fail)
+    monkeypatch.setattr("graphwright.serve.jobs.run.perform", fail)
     with serving(folder) as served:
         job = served.ended(served.add("graz lies on the Mur."))
         assert (job.state, job.message) == ("failed", "The job failed. The server's log has the details.")

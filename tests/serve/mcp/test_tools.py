@@ -27,7 +27,7 @@ from tests.serve.conftest import DOCUMENTS, EMOJI, Running, serving, wait_until
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.mcp.calls import address
+from graphwright.serve.mcp.results import address
 from graphwright.serve.mcp.server import create_mcp
 from graphwright.serve.server import Library
 from graphwright.serve.settings import ServeSettings
@@ -206,7 +206,7 @@ def test_mcp_unexpected_error_is_hidden(cities_library: Library, monkeypatch: py
     def fail(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr("graphwright.serve.views.documents.documents", fail)
+    monkeypatch.setattr("graphwright.serve.views.documents", fail)
     result = call(cities_library, "list_documents")
     assert result.is_error and "secret" not in result.content[0].text
 

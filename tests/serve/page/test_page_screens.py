@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.serve.conftest import Running, serving
+from tests.serve.guarded import Guarded, guarding
 from tests.serve.page.conftest import ATTACK, Opener, Screen
-from tests.serve.security.guarded import Guarded, guarding
 
 pytestmark = pytest.mark.slow
 QUESTION = "Where was Ida Pfeiffer born?"

@@ -1,10 +1,19 @@
+"""TODO."""
+
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
+import openai
 import pytest
-from tests.serve.conftest import EMOJI, Running, events_of
+from tests.llm_server import LLMServer, Say
+from tests.serve.conftest import EMOJI, Running, events_of, serving
 
-from graphwright import Index
+from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
+from graphwright.models.settings import LLMSettings
+from graphwright.serve.chat import sources
 
 QUESTION = "On which river does Graz lie?"
 
@@ -82,3 +91,140 @@ def test_compared_methods_keep_order(server: Running) -> None:
     ).json()
     assert [result["method"] for result in reply["results"]] == ["vector", "bm25"]
     assert all(len(result["passages"]) == 1 for result in reply["results"])
+
+
+RIVER = [{"role": "user", "content": "On which river does Graz lie?"}]
+REPLY = (
+    '{"reasoning": "It says so.", "found": true, "text": "Graz lies on the Mur [1].", "answers": ["the Mur"], '
+    '"citations": [{"passage": 1, "quote": "Graz lies on the Mur in Styria."}]}'
+)
+
+
+@pytest.fixture(scope="module")
+def client(server: Running) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as opened:
+        yield opened
+
+
+def test_chat_models_are_indexes(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["cities"]
+    assert client.models.retrieve("cities:bm25").id == "cities:bm25"
+    with pytest.raises(openai.NotFoundError, match="Did you mean 'bm25'"):
+        client.models.retrieve("cities:bm2")
+
+
+def test_chat_annotations_open_page_at_citation(client: openai.OpenAI) -> None:
+    completion = client.chat.completions.create(model="cities:bm25", messages=RIVER)  # type: ignore[arg-type]
+    message = completion.choices[0].message
+    assert message.content and message.annotations and completion.choices[0].finish_reason == "stop"
+    cited = message.annotations[0].url_citation
+    assert message.content[cited.start_index : cited.end_index] == "[1]"
+    place = urlsplit(urlsplit(cited.url).fragment)
+    span = {name: values[0] for name, values in parse_qs(place.query).items()}
+    assert unquote(place.path) == "/document/graz" and span["index"] == "cities" and cited.title == "Graz"
+    own = completion.citations[0]  # type: ignore[attr-defined]
+    assert EMOJI[int(span["start"]) : int(span["end"])] == own["text"]
+    assert own["url"] == cited.url
+
+
+def test_chat_stream_equals_whole_answer(client: openai.OpenAI) -> None:
+    whole = client.chat.completions.create(model="cities:bm25", messages=RIVER)  # type: ignore[arg-type]
+    *chunks, counted = client.chat.completions.create(
+        model="cities:bm25",
+        messages=RIVER,  # type: ignore[arg-type]
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    last = chunks[-1]
+    assert last.choices[0].finish_reason == "stop"
+    expected = [item.model_dump() for item in whole.choices[0].message.annotations or ()]
+    assert last.choices[0].delta.annotations == expected  # type: ignore[attr-defined]
+    assert last.citations == whole.citations  # type: ignore[attr-defined]
+    assert not counted.choices and counted.usage == whole.usage
+
+
+def test_chat_follow_up_uses_names_of_last_turn(server: Running) -> None:
+    turns = [
+        {"role": "system", "content": "Be brief. Vienna."},
+        {"role": "user", "content": "Where was Ida Pfeiffer born?"},
+        {"role": "assistant", "content": "Ida Pfeiffer was born in Vienna. [1]"},
+        {"role": "user", "content": [{"type": "text", "text": "Which town did she visit?"}]},
+    ]
+    reply = server.client.post("/v1/chat/completions", json={"model": "cities", "messages": turns}).json()
+    assert reply["graphwright"]["question"] == "Which town did she visit? (Ida Pfeiffer, Vienna)"
+
+
+def test_chat_sources_follow_text_on_request(server: Running) -> None:
+    body = {"model": "cities:bm25", "messages": RIVER, "graphwright": {"footer": True}}
+    reply = server.client.post("/v1/chat/completions", json=body).json()
+    text, _, listed = reply["choices"][0]["message"]["content"].partition("\n\nSources\n")
+    assert (
+        text
+        == server.client.post("/v1/chat/completions", json={**body, "graphwright": {}}).json()["choices"][0]["message"][
+            "content"
+        ]
+    )
+    assert listed.startswith("[1] [Graz](http://127.0.0.1:")
+
+
+def test_chat_sources_name_other_copies() -> None:
+    cited = {"title": "Dam", "url": "http://x/", "text": "It is old.", "also_in": ["b_1.txt"]}
+    assert sources([cited]).endswith("[1] [Dam](http://x/): “It is old.” (also in b\\_1.txt)")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        ({"model": "nowhere"}, 404, "no index 'nowhere'"),
+        ({"n": 2}, 422, "/body/n"),
+        ({"messages": [{"role": "system", "content": "hello"}]}, 422, "no text of a user"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 422, "only text"),
+        ({"graphwright": {"k": 3}}, 422, "/body/graphwright/k"),
+    ],
+)
+def test_chat_error_has_openai_form(server: Running, body: dict[str, Any], status: int, text: str) -> None:
+    reply = server.client.post("/v1/chat/completions", json={"model": "cities", "messages": RIVER, **body})
+    assert reply.status_code == status
+    assert text in reply.json()["error"]["message"] == reply.json()["detail"]
+
+
+def test_chat_model_answers_and_condenses(cities: Any) -> None:
+    turns = [*RIVER, {"role": "assistant", "content": "The Mur."}, {"role": "user", "content": "And Linz?"}]
+    with (
+        LLMServer([Say('{"question": "On which river does Linz lie?"}'), Say(REPLY)]) as llm,
+        serving(cities, llm=LLMSettings("any", llm.url)) as running,
+    ):
+        body = {"model": "cities:bm25", "messages": turns}
+        reply = running.client.post("/v1/chat/completions", json=body).json()
+        assert reply["choices"][0]["message"]["content"] == "Graz lies on the Mur [1]."
+        assert reply["graphwright"]["question"] == "On which river does Linz lie?"
+        assert reply["usage"] == {"prompt_tokens": 14, "completion_tokens": 6, "total_tokens": 20}
+        assert running.client.get("/v1/indexes").json()["indexes"][0]["llm"] == "any"
+
+
+def test_unverified_draft_is_followed_by_verified_answer(cities: Any) -> None:
+    draft = REPLY.replace("the Mur in Styria.", "the Danube.")
+    with (
+        LLMServer([Say(draft)]) as llm,
+        serving(cities, llm=LLMSettings("any", llm.url)) as running,
+    ):
+        body = {"model": "cities:bm25", "messages": RIVER, "stream": True}
+        events = [data for _, data in events_of(running.client.post("/v1/chat/completions", json=body).text)]
+    assert events[-1] == "[DONE]"
+    text = "".join(event["choices"][0]["delta"].get("content", "") for event in events[:-1])
+    start, _, end = text.partition("\n\nChecked against the documents:\n")
+    assert start == "Graz lies on the Mur [1]." and "[unsupported]" in end
+
+
+def test_chat_answer_from_graph_cites_nodes(tmp_path: Path) -> None:
+    triples = [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")]
+    Index.from_graph(tmp_path / "rivers", Graph.from_triples(triples), encoder=HashEncoder()).close()
+    with serving(tmp_path / "rivers") as running:
+        body = {"model": "cities", "messages": [{"role": "user", "content": "What does the Mur flow into?"}]}
+        reply = running.client.post("/v1/chat/completions", json=body).json()
+        assert reply["citations"] and all("/#/graph?index=cities&node=" in cited["url"] for cited in reply["citations"])
+        assert running.client.get("/v1/indexes/cities/entities?q=mur").json()["entities"][0]["name"] == "Mur"
+        assert running.client.get("/v1/indexes/cities").json()["imported"] is True
+        text = running.client.get("/v1/indexes/cities/documents/Graz/text")
+        assert text.status_code == 404

@@ -27,7 +27,7 @@ from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
 from graphwright.graph.storage import load_array
-from graphwright.kernels.numbering import Numbering
+from graphwright.kernels.ranking import Numbering
 from graphwright.store.changes import Progress
 
 _BLOCK = 2_000_000  # rows in memory at a time

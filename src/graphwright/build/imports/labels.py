@@ -7,7 +7,7 @@ from typing import Any
 
 from graphwright.data.graph_files.dump import LABEL, LINK, TRIPLE, Dump
 from graphwright.data.graph_files.ntriples import FURTHER, NTriples
-from graphwright.kernels.numbering import Numbering
+from graphwright.kernels.ranking import Numbering
 from graphwright.search.name_index import MAX_NORMALISED
 
 

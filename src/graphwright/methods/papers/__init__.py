@@ -1,1 +1,1 @@
-"""Published methods, each as its paper describes it: one file a paper."""
+"""Published methods, each as its paper describes it."""

@@ -1,4 +1,4 @@
-"""Published systems in the framework of LEGO-GraphRAG (Table 2): RoG, GSR, KELP, ToG, and its own GRAG-M."""
+"""Published systems in the framework of LEGO-GraphRAG (Table 2): RoG, GSR, KELP, ToG, GRAG-M; and GCR."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from graphwright.generate.contexts import CommunityReports, ReportContext
 from graphwright.generate.passage_budget import CONTEXT_PASSAGES
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.methods.answering import answering
-from graphwright.methods.method import Method
-from graphwright.methods.options import CommunityLevel, Help, OptionalLLM, TopK
-from graphwright.methods.papers.graphrag import summaries_of
-from graphwright.methods.papers.lego import BestPaths, PPRNodes, answered, lego, scorer
-from graphwright.methods.papers.lego_models import BestByChoice, BestByScore, RetrievalLLM, ranker, retrieval_llm_of
+from graphwright.methods.method import CommunityLevel, Help, Method, OptionalLLM, TopK
+from graphwright.methods.papers.communities import summaries_of
+from graphwright.methods.papers.lego import (
+    BestByChoice,
+    BestByScore,
+    BestPaths,
+    PPRNodes,
+    RetrievalLLM,
+    answered,
+    lego,
+    ranker,
+    retrieval_llm_of,
+    scorer,
+)
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
 from graphwright.operators.anchors.link_entities import LinkEntities
-from graphwright.operators.communities.communities import LocalContext
+from graphwright.operators.communities import LocalContext
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import Explore
+from graphwright.operators.paths.node_paths import EnumeratedPaths, ShortestPaths
 from graphwright.operators.paths.relation_paths import Instances, Plan, RelationPaths
-from graphwright.operators.paths.shortest_paths import EnumeratedPaths, ShortestPaths
-from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.mask import LengthPenalty, MaskEntities
-from graphwright.operators.rerank.rerank import Rerank
-from graphwright.operators.rerank.scorer import Scorer
+from graphwright.operators.rerank.rerank import Choose, ConstrainedDecoding, Rerank
+from graphwright.operators.rerank.scorer import LengthPenalty, MaskEntities, Patterns, Scorer
 from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import InduceEdges
 from graphwright.operators.subgraph.views import StatementGraph
@@ -196,3 +203,36 @@ def grag_m(
     context = ReportContext(CommunityReports(summaries, level, max(communities, 1)))
     linked = LinkEntities(ix.names) >> (Keep() | search)
     return Method(linked >> ToPassages(top_k), *answering(ix, llm, context))
+
+
+def gcr(
+    ix: Snapshot,
+    top_k: TopK = CONTEXT_PASSAGES,
+    paths: Annotated[int, Help("K, the paths that are written")] = 10,
+    length: Annotated[int, Help("the most edges of a path of the trie, from the question's entities")] = 2,
+    pool: Annotated[int, Help("the shortest paths, which make the trie")] = 1000,
+    *,
+    decoder: Annotated[
+        LLM | PathRetriever | None, Help("the model that writes the paths, by default the language model that answers")
+    ] = None,
+    llm: OptionalLLM = None,
+) -> Method:
+    """Rank passages by paths that a language model writes, constrained to a trie of the graph's paths (GCR).
+
+    The paper has two language models: a small one, fine-tuned to write paths (`decoder`), and a general one to answer.
+    Offline, a path retriever as `decoder` writes existing relation paths (see `load_retriever`); without it, the
+    index's encoder ranks the paths.
+    """
+    model, trie, rank = decoder or llm, EnumeratedPaths(length) % pool, Rerank(_twin(ix))
+    if isinstance(model, PathRetriever):
+        search = model.search(paths)
+    elif model is None:
+        search = trie >> rank % paths
+    else:  # models that cannot decode under constraint choose by number from the ranked paths
+        search = trie >> rank >> ConstrainedDecoding(model, paths)
+    return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
+
+
+def _twin(ix: Snapshot) -> Encoder | Scorer:
+    """Return the model that ranks paths offline: over documents by sentences, over other graphs by relations alone."""
+    return Patterns(ix.encoder) if ix.graph.passages is None else scorer(ix)

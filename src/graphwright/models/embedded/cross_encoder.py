@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from graphwright.constraints import Checked
 from graphwright.errors import ModelError
-from graphwright.models.embedded.encoder import add_work, encoded, token_ids
-from graphwright.models.embedded.runtime import (
+from graphwright.models.embedded.encoder import (
     READING,
     REMEDY,
+    add_work,
     checksum,
+    encoded,
     loaded,
     open_graph,
     run_session,
     side_by_side,
+    token_ids,
     weights_file,
 )
 from graphwright.models.protocols import Floats, Usage, refuse_text

@@ -16,33 +16,30 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError
-from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.embedded.encoder import REMEDY, WEIGHTS, loaded, open_graph, run_session, side_by_side, tokenise
 from graphwright.models.embedded.reader_answers import (
+    ANSWER_FEATURES,
+    CONFIDENCE_FEATURES,
+    READING_FEATURES,
+    SENTENCE_FEATURES,
     Candidate,
     Ints,
     ReaderOutput,
     Scores,
+    answer_features,
     asks_yes_or_no,
     candidates,
+    confidence_features,
     log_softmax,
     mixture,
     probabilities,
+    reading_features,
+    sentence_features,
     sides,
     title_length,
     whole,
     whole_words,
 )
-from graphwright.models.embedded.reader_features import (
-    ANSWER_FEATURES,
-    CONFIDENCE_FEATURES,
-    READING_FEATURES,
-    SENTENCE_FEATURES,
-    answer_features,
-    confidence_features,
-    reading_features,
-    sentence_features,
-)
-from graphwright.models.embedded.runtime import REMEDY, WEIGHTS, loaded, open_graph, run_session, side_by_side
 from graphwright.models.protocols import Floats, PassageText, Span, Usage
 
 _CLS, _SEP = 101, 102

@@ -1,4 +1,7 @@
-"""HTTP requests by httpx, with a time limit on the whole response, and cancellation.
+"""HTTP requests by httpx, with a time limit on the whole response, cancellation and retries.
+
+No client library replaces this loop: each attempt needs a check of the budget and of cancellation, and responses that
+are cut off are retried too.
 
 All requests of a process run in one event loop, in a separate thread. A slow, endless response passes every timeout of
 a single read, and a thread that waits for a socket cannot be interrupted. A task of an event loop can: it then closes
@@ -8,23 +11,40 @@ its connection, so that the server stops generating.
 from __future__ import annotations
 
 import asyncio
+import email.utils
+import json
+import math
 import os
+import random
 import threading
+import time
 import weakref
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent import futures
+from contextlib import closing
+from dataclasses import dataclass
 from functools import cache
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from graphwright.errors import LLMResponseError, ModelError
-from graphwright.models.openai.errors import CHECK_SERVER, Endpoint, NoServer, NotSent, TimedOut, shortened
+from graphwright.errors import LLMResponseError, ModelError, ReplyCutError
+from graphwright.models.openai.errors import (
+    CHECK_SERVER,
+    Endpoint,
+    HTTPStatusError,
+    IncompleteResponse,
+    NoServer,
+    NotSent,
+    TimedOut,
+    shortened,
+)
 from graphwright.models.protocols import Cancellation
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
     from httpx import AsyncClient, RequestError, Response
+
 
 _CONNECT_TIMEOUT = 10.0  # seconds
 _GRACE = 1.0  # seconds to wait after a cancellation for a response that is paid for
@@ -199,3 +219,122 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 def _close(client: AsyncClient, loop: asyncio.AbstractEventLoop, process: int) -> None:
     if process == os.getpid() and loop.is_running():
         asyncio.run_coroutine_threadsafe(client.aclose(), loop)
+
+
+T = TypeVar("T")
+
+_RETRIED = {408, 409, 429}  # and every 5xx
+_MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
+_MAX_BACKOFF = 60.0
+
+
+def _pause(cancel: Cancellation, seconds: float) -> None:
+    cancel.pause(seconds)  # a Deadline overrides it
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A source of time and a way to wait, which tests replace.
+
+    `date`: seconds since 1970; `sleep`: waits for seconds, and by default raises ModelError as soon as the work is
+    cancelled.
+    """
+
+    date: Callable[[], float] = time.time
+    sleep: Callable[[Cancellation, float], None] = _pause
+
+
+class HTTPConnection:
+    """A thread-safe connection to one server, with retries."""
+
+    def __init__(self, endpoint: Endpoint, clock: Clock, *, timeout: float, retries: int, concurrency: int) -> None:
+        """Set the limits; nothing is opened before the first request."""
+        self.endpoint = endpoint
+        self._requests = HTTPRequests(endpoint, timeout)
+        self._clock = clock
+        self._retries = retries
+        self._slots = threading.BoundedSemaphore(concurrency)
+
+    def request(
+        self,
+        path: str,
+        body: dict[str, Any],
+        read: Callable[[Iterator[bytes]], T],
+        *,
+        max_bytes: int,
+        cancel: Cancellation,
+        allow: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Send a request, with at most `retries` retries.
+
+        `path`: below the address of the server. `read` turns the bytes of the response into a result; a
+        response above `max_bytes` is treated as endless. `allow` is called before
+        each attempt, while the request occupies no slot, and raises to prevent the attempt. Raises ModelError where the
+        work is cancelled: nothing is sent then.
+        """
+        content = json.dumps(body)
+        attempt = 0
+        while True:
+            allow()
+            try:
+                with cancel.acquire(self._slots):
+                    cancel.check()
+                    with closing(self._requests.stream(path, content.encode(), max_bytes, cancel)) as chunks:
+                        return read(chunks)
+            except HTTPStatusError as error:
+                seconds = retry_after(error.retry_after, self._clock.date())
+                if not _may_succeed(error, seconds):
+                    raise
+                failure: ModelError = error
+            except (IncompleteResponse, NotSent) as error:
+                failure, seconds = error, None
+            wait = self._wait(failure, seconds, attempt, content)
+            try:
+                self._clock.sleep(cancel, wait)
+            except ReplyCutError as late:  # the deadline of a question; its message includes the last failure
+                raise ReplyCutError(f"{failure} {late}") from failure
+            attempt += 1
+
+    def _wait(self, error: ModelError, seconds: float | None, attempt: int, content: str) -> float:
+        """Return the seconds until the next attempt; raise the error after the last attempt.
+
+        `seconds`: the wait that the server demands, if any.
+        """
+        # One retry after a timeout or a refused connection: a second one would hardly help, and takes as long.
+        if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut | NoServer) else self._retries):
+            if attempt == 0:
+                raise error
+            kind = ReplyCutError if isinstance(error, ReplyCutError) else ModelError
+            raise kind(f"{error} Tried {attempt + 1} times.") from error
+        if seconds is None:
+            jitter = random.Random(f"{content} {attempt}").uniform(0.75, 1.25)  # separates simultaneous retries
+            return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
+        if seconds > _MAX_WAIT:
+            raise ModelError(
+                f"{error} The server demands a wait of {seconds:,.0f} seconds; the limit is {_MAX_WAIT:,.0f}. Try "
+                f"again later."
+            ) from error
+        return seconds
+
+
+def _may_succeed(error: HTTPStatusError, seconds: float | None) -> bool:
+    """Return whether the same request may succeed later: not if the credit of the account is used up."""
+    body = error.body.lower()
+    exhausted = "insufficient_quota" in body or ("quota" in body and seconds is None)
+    return (error.status in _RETRIED or error.status >= 500) and not (error.status == 429 and exhausted)
+
+
+def retry_after(header: str, now: float) -> float | None:
+    """Return the seconds to wait by a header Retry-After, None without a valid one; `now` in seconds since 1970.
+
+    >>> retry_after("20", 0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 50.0)
+    (20.0, 10.0)
+    """
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None

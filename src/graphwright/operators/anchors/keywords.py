@@ -10,9 +10,9 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, Has
+from graphwright.constraints import AtLeast, Between, Has
 from graphwright.graph.evidence import Ints
-from graphwright.graph.graph import Graph, Kind
+from graphwright.graph.graph import ABOUT, Graph, Kind
 from graphwright.models.protocols import LLM
 from graphwright.operators.anchors.link_entities import LinkEntities, is_name
 from graphwright.operators.operator import Operator
@@ -391,3 +391,23 @@ def extended(anchor: Anchor, nodes: Sequence[int], edges: Sequence[int]) -> Anch
     """Return an anchor with further nodes and edges."""
     more_nodes, more_edges = np.array(nodes, np.int64), np.array(edges, np.int64)
     return replace(anchor, nodes=np.union1d(anchor.nodes, more_nodes), edges=np.union1d(anchor.edges, more_edges))
+
+
+@dataclass(frozen=True, repr=False)
+class ImpliedNames(Operator):
+    """Add the names that the first passages are about to the keywords, as a language model adds names that it knows.
+
+    `passages`: how many passages of the state are looked at. `weight`: of these names; see NamesAndPhrases for the
+    keywords of the question itself. Without passages the state stays as it is.
+    """
+
+    passages: Annotated[int, AtLeast(0)] = 3
+    weight: Annotated[float, Between(0, 1)] = 0.5
+    needs = ("passages",)
+    gives = ("anchors",)
+
+    def apply(self, state: State, run: Run) -> State:
+        graph = state.graph
+        topics = graph.columns.by_relation(ABOUT).rows(top_passages(state, self.passages)).tolist()
+        names = (graph.names[node] for node in topics)
+        return with_anchors(state, anchors_named(names, state, self.weight))

@@ -25,6 +25,34 @@ from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.text.names import ARTICLES, PARTICLES, normal_form
 from graphwright.text.words import word_spans, words
 
+
+@dataclass(frozen=True, repr=False)
+class AnchorNodes(Operator):
+    """Return the nodes of the anchors that are in the graph as evidence, each with its share of the anchors' weights.
+
+    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import Anchor, start
+    >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
+    >>> state = AnchorNodes()(start("?", graph, anchors=[Anchor("towns", [0, 2]), Anchor("France", [1])]))
+    >>> state.evidence.nodes.tolist(), state.evidence.scores.tolist()
+    ([1, 0, 2], [1.0, 0.5, 0.5])
+    """
+
+    needs = ("anchors",)
+    gives = ("evidence",)
+
+    def apply(self, state: State, run: Run) -> State:
+        nodes = [anchor.seeds(state.graph) for anchor in state.anchors or ()]
+        shares = [
+            np.full(len(ids), anchor.weight / len(ids))
+            for ids, anchor in zip(nodes, state.anchors or (), strict=True)
+            if len(ids)
+        ]
+        ids, position = np.unique(np.concatenate([np.empty(0, np.int64), *nodes]), return_inverse=True)
+        scores = np.bincount(position, np.concatenate([np.empty(0), *shares]), len(ids))
+        inside = state.graph.holds(ids)
+        return state.with_(evidence=Evidence.of_nodes(ids[inside], scores[inside]))
+
+
 _QUOTED = re.compile(
     r"\"[^\"]{2,80}\"|“[^”]{2,80}”|„[^“”]{2,80}[“”]|«[^»]{2,80}»"
     r"|「[^「」]{2,80}」|『[^『』]{2,80}』|《[^《》]{2,80}》"

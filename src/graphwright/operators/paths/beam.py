@@ -13,12 +13,11 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Evidence, item_text
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item
-from graphwright.graph.relation_paths import relation_words, ways_of
+from graphwright.graph.walks import relation_words, ways_of
 from graphwright.models.protocols import CrossEncoder, Encoder
 from graphwright.operators.operator import IS_OPERATOR, Operator
-from graphwright.operators.paths.path_evidence import path_evidence, query_entities
-from graphwright.operators.rerank.choose import Choose
-from graphwright.operators.rerank.rerank import best_by
+from graphwright.operators.paths.node_paths import path_evidence, query_entities
+from graphwright.operators.rerank.rerank import Choose, best_by
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

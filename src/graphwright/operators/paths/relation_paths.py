@@ -13,7 +13,7 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints, Piece, Scores
 from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item
-from graphwright.graph.relation_paths import (
+from graphwright.graph.walks import (
     MAX_EDGES,
     RelationPath,
     labelled_edges,
@@ -28,10 +28,10 @@ from graphwright.graph.relation_paths import (
 from graphwright.kernels.ppr import push_ppr
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator, Ranker
-from graphwright.operators.paths.path_evidence import query_entities
+from graphwright.operators.paths.node_paths import query_entities
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.operators.subgraph.seed_nodes import seeds
+from graphwright.operators.subgraph.pagerank import seeds
 from graphwright.prompts.templates import data_line
 
 _PLANS = 3  # requested, unless `% k` sets their number

@@ -12,7 +12,6 @@ import numpy as np
 from graphwright.errors import counted
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.operators.citation import cite_fact
 from graphwright.operators.query.checks import check
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
@@ -20,6 +19,7 @@ from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Query
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.query.words import words
+from graphwright.operators.select import cite_fact
 from graphwright.operators.state import Citation
 from graphwright.search.facts import Facts
 from graphwright.text.values import DATE

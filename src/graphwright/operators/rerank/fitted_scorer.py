@@ -19,8 +19,7 @@ from graphwright.graph.items import Steps, steps_between
 from graphwright.kernels.regression_trees import RegressionTrees
 from graphwright.models.protocols import Floats, NamedEncoder
 from graphwright.operators.operator import Ranker
-from graphwright.operators.rerank.passage_features import ALONE, PassageFeatures
-from graphwright.operators.rerank.passage_match import PAIR
+from graphwright.operators.rerank.passage_features import ALONE, PAIR, PassageFeatures
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex

@@ -2,20 +2,209 @@
 
 from __future__ import annotations
 
+import math
+import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.graph import positions_in
+from graphwright.graph.graph import ABOUT, ALIAS, Graph, positions_in
+from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats, NamedEncoder
-from graphwright.operators.rerank.passage_match import PassageMatch, QuestionMatch, connected_pairs
 from graphwright.operators.run import Run
-from graphwright.operators.search.mentions import rarity
+from graphwright.operators.search.nearest import frequency, rarity, reach
 from graphwright.operators.state import State
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
+from graphwright.text.words import identifiers, terms, words
+
+FEW = 5
+"""Passages that may mention a topic or a shared entity, in a graph of any size."""
+_ROUNDING = 1e-6  # if no cosine is larger, all count as 0
+_INFERRED = 0.5  # value of a topic that no title confirms
+
+
+class QuestionMatch:
+    """A question against all passages of the graph.
+
+    `nodes`: the passages, ascending; `rows`: of the word index. `cosine`: of each passage; `near`, `bm25`: cosine and
+    BM25 over the best; `hybrid`: the sum of both. `words`: distinct terms; `postings`: rows and scores of each;
+    `share`: the share of each in the idf of all;
+    `exact`: whether each is an identifier. `seeds`: the nodes of each anchor; `df`: passages that mention each.
+    """
+
+    def __init__(self, state: State, run: Run, passages: VectorIndex, index: WordIndex) -> None:
+        graph, text = state.graph, state.question.text
+        self.rows = np.arange(len(index.nodes)) if graph.whole else np.flatnonzero(graph.holds(index.nodes))
+        self.nodes, self.anchors = index.nodes[self.rows], state.anchors or ()
+        self.seeds = [anchor.seeds(graph) for anchor in self.anchors]
+        self.df = [frequency(graph, seeds) for seeds in self.seeds]
+        self.vector = passages.encode(text, run)
+        self.cosine = _cosine(passages, self.nodes, self.vector, run)
+        best = float(self.cosine.max(initial=0.0))
+        self.near = np.maximum(self.cosine / best, -1) if best > _ROUNDING else np.zeros_like(self.cosine)
+        counts = Counter(terms(text))  # a word counts as often as the question has it
+        self.words = list(counts)
+        self.exact = np.isin(self.words, identifiers(text))
+        self.postings = [
+            (rows, times * scores)
+            for times, (rows, scores) in zip(counts.values(), map(index.postings, self.words), strict=True)
+        ]
+        totals = np.zeros(len(index.nodes), np.float32)
+        for rows, scores in self.postings:
+            totals[rows] += scores
+        self.best = float(totals.max(initial=0.0)) or 1.0
+        self.bm25 = totals[self.rows] / self.best
+        self.hybrid = self.near + self.bm25
+        df = np.array([len(rows) for rows, _ in self.postings], np.float64)
+        idf = np.where(df > 0, np.log1p((len(index.nodes) - df + 0.5) / (df + 0.5)), 0.0)
+        self.share = idf / (idf.sum() or 1.0)
+
+
+def _cosine(passages: VectorIndex, nodes: Ints, vector: Floats, run: Run) -> Floats:
+    """Return the product of each passage's vector with that of the question; 0 for a node without a vector."""
+    if np.array_equal(passages.ids, nodes):
+        return passages.scores_of(passages.ids, vector, run)[1]
+    cosine = np.zeros(len(nodes), np.float32)
+    cosine[passages.has(nodes)] = passages.scores_of(nodes, vector, run)[1]
+    return cosine
+
+
+class PassageMatch:
+    """Some passages of a question, by position (`at`) in all of them.
+
+    `entities`, `mentions`: the entities that they mention (see `reach`); `owner`: the passage of each mention; `df`:
+    the passages that mention each entity. `named`: whether each passage is about each anchor. `terms`: BM25 of the
+    words besides the anchors with a title; `words`: share of each word. `stated`: the passage of each statement, `ends`
+    its two nodes, `statements` its cosine.
+    """
+
+    def __init__(
+        self, graph: Graph, question: QuestionMatch, at: Ints, passages: VectorIndex, triples: VectorIndex | None
+    ) -> None:
+        self.graph, self.question, self.at, self.nodes = graph, question, at, question.nodes[at]
+        self.vectors, self.cosine = passages.of(self.nodes), question.cosine[at].astype(np.float64)
+        self.entities, self.mentions = reach(graph, self.nodes)
+        self.owner = np.repeat(np.arange(len(at)), np.diff(self.mentions.indptr))
+        self.df = frequency(graph, self.entities)
+        self.named, unnamed = self._named()
+        weights = np.zeros((len(at), len(question.words)), np.float32)
+        index_rows = question.rows[at].astype(np.int32)
+        for column, (rows, scores) in enumerate(question.postings):
+            place = positions_in(rows, index_rows)
+            weights[place >= 0, column] = scores[place[place >= 0]]
+        self.terms = weights[:, unnamed] / question.best
+        self.words = ((weights > 0) * question.share).astype(np.float32)
+        self.stated, edges = graph.columns.stated.expand(self.nodes)
+        self.ends = graph.ends(edges)
+        if triples is not None and len(edges):
+            self.statements = triples.cosines(edges, question.vector)
+        else:  # the passage's cosine replaces those of its statements
+            self.statements = self.cosine[self.stated]
+
+    def _named(self) -> tuple[Floats, list[int]]:
+        """Return which passages are about each anchor, and the question's words besides the anchors with a title."""
+        graph, text, columns = self.graph, " ".join(self.question.words), []
+        max_passages = max(FEW, math.sqrt(0 if graph.passages is None else len(graph.passages)))
+        for anchor, seeds, df in zip(self.question.anchors, self.question.seeds, self.question.df, strict=True):
+            about = np.unique(graph.columns.by_relation(ABOUT).rows(seeds))
+            if len(about) and df.max(initial=0.0) <= max_passages:
+                titled = any(graph.title_of(chunk) for chunk in about.tolist())
+                columns.append(np.isin(self.nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
+                if titled:  # an inferred topic is not a title, so its words still count
+                    name = " ".join(words(anchor.text))
+                    text = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", " ", text, count=1)
+        named = np.stack(columns, 1) if columns else np.zeros((len(self.nodes), 0), np.float32)
+        remaining = set(text.split())
+        return named, [i for i, word in enumerate(self.question.words) if word in remaining]
+
+
+PAIR = (
+    "mentions_topic", "topic_is_mentioned", "topic_rarity", "shared_rarity", "both_named", "statement_on_topic",
+    "similarity", "cosine_of_pair", "words_of_pair", "bm25_of_pair", "topics_of_pair", "cosine_uncovered",
+)  # fmt: skip
+"""Names of the features of a connected pair, from source to target."""
+
+_COMMON = 0.02  # share of all passages; an entity in more does not connect passages
+_MIN_RARITY = 1e-3  # of an entity that connects passages, so that it is above 0
+
+
+def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
+    """Return the connected pairs: positions of source and target, ascending, and their features."""
+    p = len(part.at)
+    topic = np.zeros(p * p)
+    statement = np.zeros(p * p)
+    place, rarities, statements = _topic_links(part)
+    np.maximum.at(topic, place, rarities)
+    np.maximum.at(statement, place, statements)
+    shared = np.zeros(p * p)
+    np.maximum.at(shared, *_shared(part))
+    named = part.named.max(1, initial=0.0) > 0
+    both = np.outer(named, named).ravel()
+    links = (topic > 0).reshape(p, p)
+    connected = links | links.T | (shared > 0).reshape(p, p) | both.reshape(p, p)
+    np.fill_diagonal(connected, False)
+    source, target = np.nonzero(connected)
+    at = source * p + target
+    columns = (links[source, target], links[target, source], topic[at], shared[at], both[at], statement[at])
+    return source, target, np.stack((*columns, *_texts(part, source, target)), axis=1).astype(np.float32)
+
+
+def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
+    """Return the features of pairs by their vectors and words."""
+    vectors, cosine = part.vectors, part.cosine  # no product of BLAS, whose other threads then wait at full load
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    between = np.einsum("ij,ij->i", vectors[source], vectors[target]).astype(np.float64)
+    first, second = cosine[source], cosine[target]
+    lengths = np.sqrt(np.maximum(squares[source] + squares[target] + 2 * between, 1e-9))
+    uncovered = (second - first * between) / np.sqrt(np.maximum(1 - first**2, 1e-6))
+    tables = part.words, part.terms, part.named
+    united = [np.maximum(table[source], table[target]).sum(axis=1, dtype=np.float64) for table in tables]
+    return [between, (first + second) / lengths, *united, uncovered]
+
+
+def _topic_links(part: PassageMatch) -> tuple[Ints, Scores, Scores]:
+    """Return source · p + target of each mention of a target's topic, its rarity, and the best statement on it."""
+    p, topics = len(part.at), part.graph.columns.by_relation(ABOUT)
+    passage, entity = topics.expand(part.nodes)
+    place = positions_in(part.entities, entity)
+    passage, place = passage[place >= 0], place[place >= 0]
+    about = group(len(part.entities), place, passage.astype(np.int32))
+    sizes = np.diff(about.indptr)
+    links = np.flatnonzero(sizes[part.mentions.values])  # mentions of a topic
+    row, target = about.expand(part.mentions.values[links].astype(np.int64), links)
+    source, entity = part.owner[row], part.mentions.values[row].astype(np.int64)
+    values = _statements_on(part, np.flatnonzero(sizes), source, entity)
+    return source * p + target, np.maximum(rarity(part.graph, part.df)[entity], _MIN_RARITY), values
+
+
+def _statements_on(part: PassageMatch, topics: Ints, source: Ints, entity: Ints) -> Scores:
+    """Return the best cosine of a passage's statements on an entity, one of the `topics`; 0 without any."""
+    rows, ends = np.repeat(np.arange(len(part.stated)), 2), part.ends
+    row, aliases = part.graph.columns.by_relation(ALIAS).expand(ends)
+    rows, ends = np.append(rows, rows[row]), np.append(ends, aliases)
+    place, size = positions_in(part.entities[topics], ends), len(topics)
+    rows, place = rows[place >= 0], place[place >= 0]
+    best = np.zeros(len(part.at) * size)
+    np.maximum.at(best, part.stated[rows] * size + place, part.statements[rows])
+    values: Scores = best[source * size + np.searchsorted(topics, entity)]
+    return values
+
+
+def _shared(part: PassageMatch) -> tuple[Ints, Scores]:
+    """Return source · p + target of each entity that two passages share and that is not common, and its rarity."""
+    count = 0 if part.graph.passages is None else len(part.graph.passages)
+    rare = (part.df > 1) & (part.df <= max(FEW, _COMMON * count))
+    entity = part.mentions.values.astype(np.int64)
+    owner, entity = part.owner[rare[entity]], entity[rare[entity]]
+    holders: Csr = group(len(part.entities), entity, owner.astype(np.int32))
+    row, other = holders.expand(entity)
+    return owner[row] * len(part.at) + other, np.maximum(rarity(part.graph, part.df)[entity[row]], _MIN_RARITY)
+
 
 ALONE = (
     "cosine", "cosine_of_best", "bm25", "bm25_unnamed_words", "word_share", "topic", "topics", "anchor_share",

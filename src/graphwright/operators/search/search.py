@@ -1,20 +1,24 @@
-"""Search operators: nodes, triples and passages near a question, by vectors or words."""
+"""Search for nodes, triples and passages near a question, by vectors, words or a function."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.constraints import AtLeast, Has
+from graphwright.constraints import AtLeast, Constraint, Has
+from graphwright.errors import OptionError
+from graphwright.graph.columns import Passage
 from graphwright.graph.evidence import Evidence
+from graphwright.graph.graph import Graph
 from graphwright.graph.items import Item
 from graphwright.kernels.ranking import top
 from graphwright.models.protocols import Floats
 from graphwright.operators.anchors.keywords import themes
-from graphwright.operators.operator import Operator, Ranker
+from graphwright.operators.operator import Composite, Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import edges_near
 from graphwright.operators.state import State
@@ -150,3 +154,107 @@ class OneHop(Operator):
         scores = [sum(score_of.get(end, 0.0) for end in pair) for pair in ends]
         scores += [score_of[node] for node in nodes.tolist()]
         return state.with_(evidence=Evidence.of_items(items, scores))
+
+
+Result = str | tuple[str, float] | Passage
+"""A result of a search: the id of a passage, document or node, an id with a score, or a Passage."""
+
+_CALLABLE = Constraint("a function from a question to passages", callable)
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionSearch(Operator):
+    """Rank passages by a function `f(question) -> passages`, best first, so that any search can be part of a pipeline.
+
+    The function returns ids, or pairs of id and score. The id of a document stands for all its passages; over a graph
+    without documents an id is the name of a node. Ids that the graph lacks are left out, with a note in the trace.
+    Without scores the order is the ranking.
+
+    >>> from graphwright import Graph, start
+    >>> graph = Graph.from_triples([("Graz", "on", "Mur"), ("Linz", "on", "Danube")])
+    >>> search = FunctionSearch(lambda question: [("Linz", 2.0), ("Graz", 1.0), ("Rome", 0.5)])
+    >>> state = (search % 2)(start("Where is Linz?", graph)); graph.names.take(state.evidence.nodes)
+    ['Linz', 'Graz']
+    """
+
+    function: Annotated[Callable[[str], Iterable[Result]], _CALLABLE]
+    gives = ("evidence",)
+
+    def __repr__(self) -> str:
+        return f"FunctionSearch({getattr(self.function, '__qualname__', None) or repr(self.function)})"
+
+    def apply(self, state: State, run: Run) -> State:
+        ranked = [_pair(result, self.function) for result in self.function(state.question.text)]
+        nodes: dict[int, float | None] = {}
+        unknown = []
+        for name, score in ranked:
+            known = _nodes(state.graph, name)
+            unknown += [] if known else [name]
+            for node in known:
+                nodes.setdefault(node, score)
+        if unknown:
+            run.note(f"{len(unknown)} of {len(ranked)} ids are not in the graph, such as {unknown[0]!r}")
+        values = list(nodes.values())
+        scores = None if None in values or not values else np.array(values, np.float64)
+        return state.with_(evidence=Evidence.of_nodes(list(nodes), scores))
+
+
+def _pair(result: Any, function: object) -> tuple[str, float | None]:
+    if isinstance(result, str):
+        return result, None
+    if isinstance(result, Passage):
+        return result.id, result.score
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], str):
+        return result[0], float(result[1])
+    raise OptionError(f"{function!r} returned {result!r}; give ids, or pairs of an id and a score.")
+
+
+def _nodes(graph: Graph, name: str) -> list[int]:
+    """Return the nodes of a passage, a document or a node by its name."""
+    passages = graph.passages
+    if passages is not None and name in passages.rows_of_document:
+        rows = passages.rows_of_document[name]
+        return [node for node in passages.nodes[np.array(rows)].tolist() if graph.holds(np.array([node]))[0]]
+    return [int(node) for node in graph.ids(name)]
+
+
+@dataclass(frozen=True, repr=False)
+class SharedBudget(Composite):
+    """Rank passages by a step, at most `limit` together with the first `read` that the state has (BubbleRAG).
+
+    BubbleRAG may observe 15 passages (section 4.1), and it reads some before it searches the graph: a preview. A
+    passage of the step that was read before costs nothing; others are taken in their order, as many as leave room for
+    the preview. The rest of the preview follows, then the other passages that the state has, until there are `limit`;
+    their scores are below those of the step. `read` is by default the number of all that the state has.
+
+    >>> from graphwright import Evidence, Graph, ToPassages, start; from graphwright.graph import Ranking
+    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
+    >>> state = start("?", graph, evidence=Evidence.of_nodes([0, 1])).with_(passages=Ranking.of([2, 1], [1, 0.5]))
+    >>> [SharedBudget(ToPassages(), 2, read)(state).passages.ids.tolist() for read in (0, 1, 2)]
+    [[0, 1], [0, 2], [1, 2]]
+    """
+
+    step: Operator
+    limit: Annotated[int, AtLeast(1)] = 15
+    read: Annotated[int | None, AtLeast(0)] = None
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        after = self.step.execute(state, run)
+        before, ranked = state.passages, after.passages
+        if after.answer is not None or ranked is None:
+            return after
+        earlier = np.empty(0, np.int64) if before is None else before.ids
+        preview = earlier[: self.limit if self.read is None else min(self.read, self.limit)]
+        new = ~np.isin(ranked.ids, preview)
+        taken = ranked.take(np.flatnonzero(~new | (np.cumsum(new) <= self.limit - len(preview))))
+        count = max(self.limit - len(taken), 0)
+        rest = np.append(preview, earlier[len(preview) :])
+        rest = rest[~np.isin(rest, taken.ids)][:count]
+        lower = (taken.scores[-1] if len(taken) else 1.0) - 1.0 - np.arange(len(rest))
+        ranking = replace(
+            taken,
+            ids=np.append(taken.ids, rest),
+            scores=np.append(taken.scores, lower),
+            item_of=None if taken.item_of is None else np.append(taken.item_of, np.full(len(rest), -1)),
+        )
+        return after.with_(passages=ranking.top(len(ranking) if k is None else k))

@@ -20,8 +20,7 @@ from typing import Any
 from graphwright.errors import OptionError, StoreError
 from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.jobs.attempts import Attempts, End
-from graphwright.serve.jobs.run import JobRun
+from graphwright.serve.jobs.run import Attempts, End, JobRun
 from graphwright.serve.jobs.table import ENDED, STATES, Job, JobTable, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError

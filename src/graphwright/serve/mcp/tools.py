@@ -20,17 +20,15 @@ from pydantic import ConfigDict, Field
 
 from graphwright import Index
 from graphwright.models import Cancellation
+from graphwright.serve import views
 from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.mcp import results
-from graphwright.serve.mcp.calls import caller, current_request, errors_as, index_name, storable
+from graphwright.serve.mcp.results import caller, current_request, errors_as, index_name, storable
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.questions import Query, query_to
-from graphwright.serve.schemas.answers import FilterBody, IndexesReply
-from graphwright.serve.schemas.documents import DocumentsReply, QueuedReply
-from graphwright.serve.schemas.graph import EntitiesReply, EntityReply, PathsReply
-from graphwright.serve.schemas.queries import QueryReply, QueryText, SchemaReply
+from graphwright.serve.schemas.answers import FilterBody, IndexesReply, QueryReply, QueryText, SchemaReply
+from graphwright.serve.schemas.documents import DocumentsReply, EntitiesReply, EntityReply, PathsReply, QueuedReply
 from graphwright.serve.server import Library
-from graphwright.serve.views import documents, graph
 
 _DEFAULT_CHARACTERS, _MAX_CHARACTERS = 4_000, 50_000  # of `read_passage`
 _JOB_SECONDS = 60.0  # for which a tool waits for the end of a job
@@ -122,7 +120,7 @@ class Tools:
         """Return characters of a document, such as those around a citation."""
         name = self._index(index)
         last = start + _DEFAULT_CHARACTERS if end is None else min(end, start + _MAX_CHARACTERS)
-        text = await self._run(lambda _: documents.text(self.library.catalog[name], document))
+        text = await self._run(lambda _: views.text(self.library.catalog[name], document))
         data = results.passage_result(name, document, text, start, last)
         return _result(data, results.passage_text(data))
 
@@ -136,7 +134,7 @@ class Tools:
     ) -> Annotated[CallToolResult, EntitiesReply]:
         """Search people, places, organisations and other entities of the knowledge graph by name."""
         opened = self.library.catalog[self._index(index)]
-        entities = await self._run(lambda _: graph.entities(opened.snapshot, query, limit))
+        entities = await self._run(lambda _: views.entities(opened.snapshot, query, limit))
         return _result({"entities": entities}, results.entities_text(entities))
 
     async def neighbours(
@@ -144,7 +142,7 @@ class Tools:
     ) -> Annotated[CallToolResult, EntityReply]:
         """Return what the documents state about an entity: statements with their passages, and related entities."""
         snapshot = self.library.catalog[self._index(index)].graph
-        data = await self._run(lambda _: graph.entity(snapshot, graph.node_of(snapshot, entity), offset, limit))
+        data = await self._run(lambda _: views.entity(snapshot, views.node_of(snapshot, entity), offset, limit))
         return _result(data, results.entity_text(data))
 
     async def paths_between(
@@ -152,7 +150,7 @@ class Tools:
     ) -> Annotated[CallToolResult, PathsReply]:
         """Return the shortest chains of statements that connect two entities."""
         opened = self.library.catalog[self._index(index)]
-        paths = await self._run(lambda _: graph.paths(opened.graph, source, target, limit))
+        paths = await self._run(lambda _: views.paths(opened.graph, source, target, limit))
         empty = f"No chain of statements connects {source} and {target}."
         return _result({"paths": paths}, results.paths_text(paths) or empty)
 
@@ -165,7 +163,7 @@ class Tools:
     ) -> Annotated[CallToolResult, DocumentsReply]:
         """List the indexed documents with their ids, titles and lengths."""
         opened = self.library.catalog[self._index(index)]
-        data = await self._run(lambda _: documents.documents(opened, query, offset, limit))
+        data = await self._run(lambda _: views.documents(opened, query, offset, limit))
         return _result(data, results.documents_text(data, offset))
 
     async def status(self, index: IndexName = None) -> Annotated[CallToolResult, IndexesReply]:
@@ -201,7 +199,7 @@ class Tools:
 
         def queue(_: Cancellation) -> Job:
             jobs.check_writable(name)
-            documents.check_removable(self.library.catalog[name], document)
+            views.check_removable(self.library.catalog[name], document)
             return jobs.submit(name, "remove", {"ids": [document]})
 
         return await self._ended(await self._run(queue), name)

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Path, Query
 
+from graphwright.serve.authentication import GrantOf, require
 from graphwright.serve.events import EventStream, event
 from graphwright.serve.jobs.queue import JobFailedError, unknown_job
 from graphwright.serve.jobs.table import Job
+from graphwright.serve.keys import Grant
 from graphwright.serve.problems import ShuttingDownError, problem_of
 from graphwright.serve.schemas.answers import event_stream
 from graphwright.serve.schemas.documents import JobReply, JobsReply, State
-from graphwright.serve.security.authentication import GrantOf, require
-from graphwright.serve.security.grants import Grant
 from graphwright.serve.server import Server, ServerOf
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])

@@ -1,4 +1,4 @@
-"""The page, and the API reference below /docs: files of this package, served from memory."""
+"""Routes of the page: its files and the API reference, its session, and the state of the server."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePath
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import Field
 
-from graphwright.serve.problems import NotFoundError
-from graphwright.serve.security.authentication import require, route_path
+from graphwright.methods.registry import METHODS
+from graphwright.serve.authentication import COOKIE, GrantOf, UnauthorizedError, require, route_path, session_token
+from graphwright.serve.keys import LOCAL, Grant
+from graphwright.serve.problems import NotFoundError, StartingError
+from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply, MethodsReply, Reply
+from graphwright.serve.server import CallOf, Server, ServerOf
+from graphwright.serve.telemetry import CONTENT_TYPE
 
 router = APIRouter(include_in_schema=False)
 _FOLDERS = {"": "static", "assets": "static/assets", "docs": "reference"}
@@ -67,3 +76,123 @@ def _reply(request: Request, folder: str, name: str, cache_control: str) -> Resp
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"], content = "gzip", file.packed
     return Response(content, headers=headers, media_type=file.media_type)
+
+
+session_router = APIRouter(prefix="/session", tags=["session"])
+
+
+class KeyBody(Body):
+    """A key."""
+
+    key: Annotated[str, Field(min_length=1, max_length=8_192, examples=["gw_0a1b2c3d_…"])]
+
+
+class SessionReply(Reply):
+    """The identity and the rights of the client."""
+
+    closed: Annotated[bool, Field(description="Whether requests need a key.")]
+    signed_in: Annotated[bool, Field(description="Whether this request had a valid key or session, or needs none.")]
+    name: Annotated[str | None, Field(description="Name of the key.", examples=["reader"])] = None
+    scope: Annotated[str | None, Field(description="read, write or admin.", examples=["read"])] = None
+    indexes: Annotated[list[str] | None, Field(description="Names of the indexes that the client sees.")] = None
+
+
+@session_router.get("", response_model=SessionReply)
+async def session(server: ServerOf, request: Request) -> SessionReply:
+    """Return whether a key is needed, and the rights of the client."""
+    return _session(server, getattr(request.state, "grant", None))
+
+
+@session_router.post("", response_model=SessionReply)
+async def sign_in(body: KeyBody, server: ServerOf, request: Request, response: Response) -> SessionReply:
+    """Exchange a key for a session cookie, which is valid only for requests of the page."""
+    if not server.closed:
+        return _session(server, LOCAL)
+    grant = server.keys.check(body.key.strip())
+    if grant is None:
+        raise server.limits.refuse(request.scope, UnauthorizedError("The key is unknown, expired or revoked."))
+    token, seconds = server.keys.open_session(grant, server.settings.session_hours * 3600)
+    response.set_cookie(COOKIE, token, max_age=seconds, **_cookie(server, request))
+    return _session(server, grant)
+
+
+@session_router.delete("", status_code=204)
+async def sign_out(server: ServerOf, request: Request) -> Response:
+    """End the session."""
+    token = session_token(request.headers)
+    if token is not None:
+        server.keys.close_session(token)
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, **_cookie(server, request))
+    return response
+
+
+def _session(server: Server, grant: Grant | None) -> SessionReply:
+    if grant is None:
+        return SessionReply(closed=server.closed, signed_in=False)
+    names = server.visible(grant)
+    return SessionReply(closed=server.closed, signed_in=True, name=grant.name, scope=grant.scope, indexes=names)
+
+
+def _cookie(server: Server, request: Request) -> dict[str, Any]:
+    """Return the attributes of the cookie: for this server's path, not readable by scripts or other sites."""
+    path = server.settings.root_path or "/"
+    return {"path": path, "httponly": True, "samesite": "strict", "secure": request.url.scheme == "https"}
+
+
+status_router = APIRouter(tags=["status"])
+
+
+@status_router.get("/healthz")
+async def health() -> dict[str, str]:
+    """Return "ok" while the process is alive."""
+    return {"status": "ok"}
+
+
+@status_router.get("/metrics", dependencies=[require("read", every_index=True)], response_class=PlainTextResponse)
+async def metrics(server: ServerOf) -> Response:
+    """Return the metrics in the text format of Prometheus; needs a key for all indexes."""
+    return Response(await run_sync(server.telemetry.metrics.text), media_type=CONTENT_TYPE)
+
+
+@status_router.get("/readyz", dependencies=[require("read")], response_model=dict[str, str])
+async def ready(server: ServerOf, request: Request) -> Any:
+    """Return whether every index can be searched; 503 until the models are loaded, or if an index is damaged."""
+    if not request.app.state.warm.is_set():
+        raise StartingError
+    await server.workers.run(lambda _: [index.snapshot for index in server.catalog.values()], request)
+    return {"status": "ready"}
+
+
+@status_router.get("/v1/indexes", dependencies=[require("read")], response_model=IndexesReply)
+async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
+    """List the indexes that the client may see."""
+    names = server.visible(grant)
+    return await server.workers.run(lambda _: {"indexes": [server.facts(name) for name in names]}, request)
+
+
+@status_router.get("/v1/indexes/{ix}", dependencies=[require("read")], response_model=IndexReply)
+async def one_index(call: CallOf) -> Any:
+    """Return facts about an index."""
+    return await call.run(lambda _: call.server.facts(call.ix))
+
+
+@status_router.get("/v1/methods", dependencies=[require("read")], response_model=MethodsReply)
+async def methods() -> Any:
+    """List the retrieval methods and their options."""
+    return {
+        "methods": [
+            {
+                "name": method.name,
+                "about": method.about,
+                "options": {name: _plain(value) for name, value in method.options.items()},
+                "needs_llm": "llm" in method.required,
+            }
+            for method in METHODS.values()
+        ]
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a default value for JSON; models and functions by name."""
+    return value if isinstance(value, str | int | float | bool | None) else getattr(value, "__name__", repr(value))

@@ -1,14 +1,31 @@
-"""Routes that answer questions: retrieve, ask and compare; and queries."""
+"""Routes that answer questions: retrieve, ask, compare and query; and OpenAI's models and chat completions."""
 
 from __future__ import annotations
 
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
+from graphwright import Event, Index
+from graphwright.errors import OptionError
+from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
+from graphwright.serve.authentication import GrantOf, granted, require
+from graphwright.serve.chat import (
+    ChatBody,
+    ChatReply,
+    ChatWriter,
+    Conversation,
+    ModelReply,
+    ModelsReply,
+    with_addresses,
+)
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
-from graphwright.serve.problems import reported
+from graphwright.serve.problems import NotFoundError, openai_error, reported
 from graphwright.serve.questions import Query, query_to
 from graphwright.serve.schemas.answers import (
     AnswerReply,
@@ -16,13 +33,14 @@ from graphwright.serve.schemas.answers import (
     CompareBody,
     CompareReply,
     FilterBody,
+    QueryBody,
+    QueryReply,
     QuestionBody,
     RetrievalReply,
+    SchemaReply,
     event_stream,
 )
-from graphwright.serve.schemas.queries import QueryBody, QueryReply, SchemaReply
-from graphwright.serve.security.authentication import require
-from graphwright.serve.server import Call, CallOf
+from graphwright.serve.server import Call, CallOf, Server, ServerOf
 from graphwright.serve.workers import Stream
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=[require("read")])
@@ -86,3 +104,103 @@ async def compare(body: CompareBody, call: CallOf) -> Any:
 
     llm = any([query.waits_for_llm(call.index) for query in queries])
     return JSONReply(await call.run(answers, llm=llm))
+
+
+chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
+_CREATED = int(time.time())
+_CHUNKS = event_stream("The completion, or its chunks.")
+_Event = tuple[str, Mapping[str, Any]]
+"""The kind and the data of an event of an answer."""
+
+
+@chat_router.get("/models", response_model=ModelsReply)
+async def models(server: ServerOf, grant: GrantOf) -> Any:
+    """List the models. Each index is a model; INDEX:METHOD selects a method."""
+    return {"object": "list", "data": [_model(name) for name in server.visible(grant)]}
+
+
+@chat_router.get("/models/{model}", response_model=ModelReply)
+async def one_model(model: str, server: ServerOf, request: Request) -> Any:
+    """Return a model: INDEX or INDEX:METHOD."""
+    _index_and_method(model, server, request)
+    return _model(model)
+
+
+@chat_router.post("/chat/completions", response_model=ChatReply, responses=_CHUNKS)
+async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
+    """Answer the last question of a conversation, with citations."""
+    index, name, method = _index_and_method(body.model, server, request)
+    conversation = Conversation.of(body.texts())
+    options = body.graphwright
+    query = query_to(
+        server,
+        name,
+        conversation.question,
+        method,
+        options.top_k,
+        filter_of(options.filter),
+        offline=options.offline,
+    )
+    include_usage = body.stream_options is not None and body.stream_options.include_usage
+    footer = server.settings.footer if options.footer is None else options.footer
+    writer = ChatWriter(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), body.model, footer, include_usage)
+    question = _ChatQuestion(query, conversation, index, name, server.settings.public_url or str(request.base_url))
+    waits = query.waits_for_llm(index)
+    if body.stream:
+        stream: Stream[_Event] = await server.workers.stream(
+            lambda send, cancel: question.answer(cancel, send), llm=waits
+        )
+        failed = lambda error: event("", {"error": openai_error(reported(error, server.catalog))})  # noqa: E731
+        return EventStream(writer.chunks(stream), stream.close, failed)
+    reply = await server.workers.run(
+        lambda cancel: to_json(writer.completion(question.answer(cancel))), request, llm=waits
+    )
+    return JSONReply(reply)
+
+
+@dataclass(frozen=True)
+class _ChatQuestion:
+    """The question of a conversation to the index `name`; `base`: URL of the page."""
+
+    query: Query
+    conversation: Conversation
+    index: Index
+    name: str
+    base: str
+
+    def answer(self, cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
+        """Return the answer with the URLs of its citations; `send` is called with its events."""
+        graph = self.index.graph
+        asked = self.conversation.standalone(self.index.snapshot, self.query.llm, cancel)
+        query, usage = replace(self.query, question=asked.question), asked.usage
+
+        def complete(output: Mapping[str, Any]) -> dict[str, Any]:
+            total = dict(output["usage"])
+            for tokens in ("prompt_tokens", "completion_tokens"):
+                total[tokens] += getattr(usage, tokens)
+            output = {**output, "usage": total, "choices": list(asked.choices)}
+            return with_addresses(output, self.base, self.name, graph)
+
+        def forward(event: Event) -> None:
+            if send is not None:
+                send((event.kind, complete(event.data) if event.kind == "done" else event.data))
+
+        on_event = None if send is None else forward
+        if asked.reply:
+            return complete(query.reply(self.index, asked.reply, cancel, on_event))
+        return complete(query.ask(self.index, cancel, on_event))
+
+
+def _index_and_method(model: str, server: Server, request: Request) -> tuple[Index, str, str | None]:
+    """Return the index, its name and the method of a model. Raises NotFoundError for an unknown model."""
+    name, _, method = model.partition(":")
+    if method:
+        try:
+            method_named(method)
+        except OptionError as error:
+            raise NotFoundError(f"There is no model {model!r}. {error}") from None
+    return server.index(name, granted(request)), name, method or None
+
+
+def _model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "graphwright"}

@@ -5,7 +5,7 @@ import pytest
 
 from graphwright import Graph
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.runtime import QUERIES
+from graphwright.models.embedded.encoder import QUERIES
 from graphwright.operators.query.graphs.forms import THINGS, Candidate
 from graphwright.operators.query.graphs.matching import Words, mentions_of
 from graphwright.operators.query.graphs.network import pair_of, read_candidates

@@ -6,8 +6,7 @@ import pytest
 
 from graphwright import Graph
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.embedded.runtime import QUERIES
+from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.graphs.forms import COUNT, EXISTS, LARGEST
 from graphwright.operators.query.graphs.parser import FEATURES, GraphQueryParser, Reading

@@ -1,0 +1,152 @@
+"""Commands that bring an index from elsewhere or send it there: import, push and pull."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphwright.cli.indexing_output import show_graph, show_source
+from graphwright.cli.options import AsJson, Encoder, TripleFileOptions, expanded, names_in
+from graphwright.cli.terminal import note, note_compilation, print_json, progress, say
+from graphwright.errors import OptionError, counted
+
+
+@expanded
+def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="TSV, CSV, RDF, Parquet, GraphML, GEXF, GML, Neo4j's CSV or JSON; or a folder of GraphRAG or LightRAG."
+        ),
+    ],
+    into: Annotated[Path, "New folder for the index."],
+    *,
+    triples: TripleFileOptions,
+    names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
+    max_malformed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file)."),
+    ] = None,
+    embed: Annotated[
+        str | None, "Texts with vectors: names, triples (default: either up to 50,000), passages, none."
+    ] = None,
+    encoder: Encoder = None,
+    reports: Annotated[bool, "Add the community reports of GraphRAG as documents."] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Create an index from a knowledge graph, GraphRAG or LightRAG.
+
+    The files may be larger than memory. If the import fails, no index is left behind.
+    """
+    from graphwright.index_folder.index import Index
+
+    spaces = names_in(embed)
+    options: dict[str, Any] = {
+        "names": names or [],
+        "max_malformed": max_malformed,
+        "embed": None if spaces is None else [name for name in spaces if name != "none"],
+        "encoder": encoder,
+        "reports": reports,
+    }
+    source = _source(files, triples)
+    note_compilation()
+    start = time.perf_counter()
+    with progress() as show:
+        opened = Index.from_graph(into, source, progress=show, **options)
+    seconds, info = time.perf_counter() - start, opened.info()
+    if as_json:
+        print_json({"index": info, "seconds": seconds})
+    else:
+        (show_graph if "imported" in info else show_source)(info | {"path": into}, seconds)
+        note(f'Next: graphwright ask "…" --index {into}')
+
+
+def _source(files: list[Path], triples: TripleFileOptions) -> Any:
+    """Return the source of `Index.from_graph`: a folder, the files of a property graph, or dumps of triples."""
+    from graphwright.data import dump_of, have_properties, is_property_graph
+
+    table = triples.table()
+    if len(files) == 1 and files[0].is_dir():
+        if table:
+            raise OptionError(
+                "--columns, --delimiter and --header are for tables of triples; leave them out for a folder."
+            )
+        return files[0]
+    if not table and triples.named_graph is None and (have_properties(files) or any(map(is_property_graph, files))):
+        return files
+    dumps = [dump_of(file, **table, named_graph=triples.named_graph) for file in files]
+    for dump in dumps:
+        if unread := getattr(dump, "unread", ()):
+            note(f"note: columns of {dump.path} that are not read: {', '.join(unread)}.")
+        if getattr(dump, "may_have_header", False):
+            note(
+                f"note: the first row of {dump.path} was read as a triple. No other row has any of its parts; if it "
+                f"names the columns, import with --header."
+            )
+    return dumps
+
+
+_URL = "Address, as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH or file:///FOLDER."
+
+
+@expanded
+def push(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Index folder.")],
+    url: Annotated[str, typer.Argument(help=_URL)],
+    force: Annotated[bool, "Replace pushes of others since this folder was last pushed or pulled."] = False,
+    full: Annotated[bool, "Send all files again, for example if objects are damaged."] = False,
+    prune: Annotated[bool, "Delete objects that only earlier pushes need."] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Push an index to object storage.
+
+    Only missing pieces are sent. Of two pushes at the same time, one succeeds. Credentials are read from the
+    environment.
+    """
+    from rich.filesize import decimal
+
+    from graphwright.remote.pushing import push as push_folder
+
+    with progress() as show:
+        pushed = push_folder(folder, url, force=force, full=full, prune=prune, progress=show)
+    if as_json:
+        print_json(vars(pushed))
+        return
+    if pushed.pieces:
+        say(f"sent {decimal(pushed.sent)} of {decimal(pushed.bytes)} to {url}")
+    else:
+        say(f"{url} has all of {folder} already ({decimal(pushed.bytes)})")
+    if pushed.pruned:
+        say(f"deleted {counted(pushed.pruned, 'object')} of earlier pushes")
+
+
+@expanded
+def pull(
+    url: Annotated[str, typer.Argument(help=_URL)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New folder, or one that was pulled or pushed before.")],
+    force: Annotated[bool, "Discard changes of the folder that were not pushed."] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pull an index from object storage.
+
+    Only missing pieces are fetched, and every file is verified. Run it again after an interruption. Credentials are
+    read from the environment.
+    """
+    from rich.filesize import decimal
+
+    from graphwright.remote.pulling import pull as pull_folder
+
+    with progress() as show:
+        pulled = pull_folder(url, folder, force=force, progress=show)
+    if as_json:
+        print_json(vars(pulled))
+        return
+    if not pulled.changed:
+        say(f"{folder} has all of {url} already ({decimal(pulled.bytes)})")
+        return
+    say(f"fetched {decimal(pulled.fetched)} of {decimal(pulled.bytes)} into {folder}")
+    note(f'Next: graphwright ask "…" --index {shlex.quote(str(folder))}')

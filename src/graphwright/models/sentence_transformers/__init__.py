@@ -1,1 +1,0 @@
-"""Models from Hugging Face, run by sentence-transformers."""

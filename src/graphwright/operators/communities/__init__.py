@@ -1,1 +1,0 @@
-"""Community and summary operators (GraphRAG, RAPTOR)."""

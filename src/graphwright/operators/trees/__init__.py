@@ -1,1 +1,0 @@
-"""Tree operators: group-Steiner trees, prize-collecting trees, and their ranking."""

@@ -1,1 +1,0 @@
-"""Conversations and completions as OpenAI has them."""

@@ -1,1 +1,0 @@
-"""Access control: keys, tokens, scopes, rate limits, and the middleware that checks requests."""

@@ -1,0 +1,258 @@
+"""Telemetry: metrics, logs and audit log of a server, and the outermost middleware, which feeds them."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from graphwright.errors import ModelError, StoreError
+from graphwright.serve.answer_models import reason_of
+from graphwright.serve.authentication import SAFE_METHODS, client_address, route_path
+from graphwright.serve.keys import Grant
+from graphwright.serve.logs import REQUEST_ID, AuditLog
+from graphwright.serve.problems import send_problem
+from graphwright.store import IndexLayout
+
+if TYPE_CHECKING:
+    from graphwright.serve.server import Server
+
+
+_access = logging.getLogger("graphwright.serve.authentication")
+_log = logging.getLogger("graphwright.serve")
+
+
+class Telemetry:
+    """Metrics, and the audit log if there is a data folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.metrics = Metrics()
+        self._audit = None if folder is None else AuditLog(folder)
+
+    def end_request(self, scope: Scope, id: str, status: int, seconds: float) -> None:
+        """Record a request in metrics, log and, if it is a change, audit log.
+
+        `status`: 0 if the client disconnected before a response. The grant, the route and the index are those that
+        inner middleware and routes have put into `scope`. The log has no query string, which may have a question.
+        """
+        state, method, path = scope["state"], scope["method"], route_path(scope)
+        route: str | None = getattr(scope.get("route"), "path", None)
+        grant: Grant | None = state.get("grant")
+        self.metrics.count_request(method, route, status, seconds)
+        key = None if grant is None else grant.key_id
+        who = {"request_id": id, "key": key, "client": client_address(scope)}
+        _access.info("%s %s", method, path, extra={**who, "status": status, "seconds": round(seconds, 4)})
+        is_change = method not in SAFE_METHODS and state.get("required", "read") != "read"
+        if is_change and self._audit is not None:
+            holder = {} if grant is None else {"name": grant.name, "scope": grant.scope}
+            target = {"index": scope.get("path_params", {}).get("ix"), "path": path, "status": status}
+            self._audit.write({"action": f"{method} {route or path}", **holder, **target, **who})
+
+    def fail_call(self, index: str, model: str, error: ModelError) -> None:
+        """Count a failed call of a language model, and log the reason with the request's id."""
+        self.metrics.count_call(index, model, "failed")
+        _log.warning(
+            "the language model %s failed: %s",
+            *(model, reason_of(error)),
+            extra={"index": index, "request_id": REQUEST_ID.get()},
+        )
+
+
+def gauges(server: Server) -> Iterator[tuple[str, str, Mapping[str, str], float]]:
+    """Yield the gauges: pending requests, jobs, and the age of each snapshot."""
+    yield "graphwright_queue", "Requests that are computed or wait.", {}, float(server.workers.pending)
+    with suppress(StoreError):  # the file of jobs is busy
+        for (name, state), number in server.jobs.counts().items():
+            yield "graphwright_jobs", "Jobs of the last week.", {"index": name, "state": state}, float(number)
+    for name, index in server.catalog.items():
+        layout = IndexLayout(index.path)
+        with suppress(OSError, StoreError):  # while a writer replaces it
+            age = max(0.0, time.time() - (layout.path / layout.current()).stat().st_mtime)
+            yield "graphwright_snapshot_age_seconds", "Seconds since the snapshot was made.", {"index": name}, age
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""Media type of `Metrics.text`."""
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_COUNTERS = {
+    "requests": ("Requests.", "method", "route", "status"),
+    "answers": ("Answers and retrievals.", "index", "method", "found"),
+    "llm_calls": ("Calls of language models.", "index", "model", "outcome"),
+    "tokens": ("Tokens of language models.", "index", "model", "kind"),
+    "cost": ("Money spent, in the currency of prices.", "index", "model"),
+}
+_HISTOGRAMS = {
+    "request": ("Seconds of requests.", "method", "route"),
+    "step": ("Seconds of the steps of methods.", "operator"),
+}
+Gauges = Callable[[], Iterable[tuple[str, str, Mapping[str, str], float]]]
+"""A function that yields the current gauges as (name, description, labels, value)."""
+
+
+class Metrics:
+    """Counters, histograms and gauges. Labels are names of the server's configuration, never text of a request."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._counters = {
+            name: Counter(f"graphwright_{name}", about, labels, registry=self.registry)
+            for name, (about, *labels) in _COUNTERS.items()
+        }
+        self._seconds = {
+            name: Histogram(f"graphwright_{name}_seconds", about, labels, buckets=_SECONDS, registry=self.registry)
+            for name, (about, *labels) in _HISTOGRAMS.items()
+        }
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+
+    def add_gauges(self, gauges: Gauges) -> None:
+        """Add gauges, which are computed at each scrape."""
+        self.registry.register(_Gauges(gauges))
+
+    def count_request(self, method: str, route: str | None, status: int, seconds: float) -> None:
+        """Count a request. `route`: the matched pattern, or None."""
+        method, route = method if method in _METHODS else "other", route or "none"
+        self._counters["requests"].labels(method, route, str(status)).inc()
+        self._seconds["request"].labels(method, route).observe(seconds)
+
+    def count_reply(self, index: str, reply: Mapping[str, Any], model: str | None) -> None:
+        """Count a reply in the JSON of the command line. `model`: the language model, if any."""
+        outcome = {None: "none", True: "yes", False: "no"}[reply.get("found")]
+        self._counters["answers"].labels(index, str(reply.get("method")), outcome).inc()
+        for step in reply.get("trace", ()):
+            self._seconds["step"].labels(operator_name(step)).observe(step["seconds"])
+        usage = reply.get("usage", {})
+        if usage.get("llm_calls"):
+            labels = index, model or "none"
+            self.count_call(*labels, "replied", usage["llm_calls"])
+            self._counters["tokens"].labels(*labels, "prompt").inc(usage["prompt_tokens"])
+            self._counters["tokens"].labels(*labels, "completion").inc(usage["completion_tokens"])
+            self._counters["cost"].labels(*labels).inc(usage["cost"])
+
+    def count_call(self, index: str, model: str, outcome: str, number: int = 1) -> None:
+        """Count calls of a language model. `outcome`: "replied", or "failed" without a reply in the requested form."""
+        self._counters["llm_calls"].labels(index, model, outcome).inc(number)
+
+    def text(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self.registry)
+
+
+class _Gauges(Collector):
+    """Collector that computes gauges at each scrape."""
+
+    def __init__(self, gauges: Gauges) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterable[Metric]:
+        families: dict[str, GaugeMetricFamily] = {}
+        for name, description, labels, value in self._gauges():
+            family = families.setdefault(name, GaugeMetricFamily(name, description, labels=list(labels)))
+            family.add_metric(list(labels.values()), value)
+        return families.values()
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing, so that registering does not compute the gauges."""
+        return ()
+
+
+def operator_name(step: Mapping[str, Any]) -> str:
+    """Return the name of a step's operator without its arguments.
+
+    >>> operator_name({"operator": "VectorSearch(passages) % 10"})
+    'VectorSearch'
+    """
+    name = str(step["operator"]).partition("(")[0].strip()
+    return name if name.isidentifier() else "other"
+
+
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""Content-Security-Policy of the page and of /docs: no inline and no external resources."""
+_DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"  # of everything that is not a page
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """ASGI middleware that sets request ids and security headers, and logs, counts and audits each response.
+
+    An unhandled exception is logged, and becomes a problem without its message.
+    """
+
+    app: ASGIApp
+    telemetry: Telemetry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Observe one request. Pass lifespan events on; ignore other connections."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = headers.get("x-request-id", "")  # of a proxy
+        id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = id
+        REQUEST_ID.set(id)
+        status, begun = 0, time.perf_counter()
+
+        async def observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": _with_headers(message.get("headers", []), id)}
+            await send(message)
+
+        try:
+            await self.app(scope, receive, observed)
+        except Exception as error:
+            if status:  # the response has begun and cannot be replaced
+                raise
+            what = scope["method"], route_path(scope)
+            _log.error("%s %s failed", *what, exc_info=error, extra={"request_id": id})
+            await send_problem(scope, receive, observed, error)
+        finally:
+            self.telemetry.end_request(scope, id, status, time.perf_counter() - begun)
+
+
+def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """Add the headers that every response has."""
+    present = {name.lower(): value for name, value in headers}
+    policy = PAGE_POLICY if present.get(b"content-type", b"").startswith(b"text/html") else _DATA_POLICY
+    more = [(b"x-request-id", request_id.encode()), (b"content-security-policy", policy.encode()), *_HEADERS]
+    if b"cache-control" not in present:
+        more.append((b"cache-control", b"no-store"))
+    names = {name for name, _ in more}
+    return [(name, value) for name, value in headers if name.lower() not in names] + more

@@ -1,1 +1,0 @@
-"""Documents and graphs as replies show them."""

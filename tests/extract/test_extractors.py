@@ -1,0 +1,217 @@
+"""Extraction by a spaCy pipeline that the test makes: names, clauses of a parse, and what is missing.
+
+Extraction by the mention detector: whole names, one pass with the vectors, and the extractor of an index.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphwright import Index
+from graphwright.errors import OptionError
+from graphwright.extract.extraction import Excerpt, Extraction
+from graphwright.extract.extractors import EXTRACTORS, MentionExtractor, SpacyExtractor, extractor_of
+from graphwright.extract.rules import LexicalExtractor
+from graphwright.graph.graph import CO_OCCURS
+from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.fake import HashEncoder
+from graphwright.store.settings import Settings
+
+TEXT = "Ida married Bert in Graz. She left Linz."
+NAMES = [("PERSON", "Ida"), ("PERSON", "Bert"), ("GPE", "Graz"), ("GPE", "Linz")]
+HEADS = [1, 1, 1, 1, 3, 1, 7, 7, 7, 7]
+LABELS = ["nsubj", "ROOT", "dobj", "prep", "pobj", "punct", "nsubj", "ROOT", "dobj", "punct"]
+
+
+def parse(document: Any) -> Any:
+    """Stand in for a parser."""
+    for token, head, label in zip(document, HEADS, LABELS, strict=True):
+        token.head, token.dep_ = document[head], label
+    return document
+
+
+def extract(folder: Path, *, parsed: bool, title: str = "") -> Extraction:
+    spacy = pytest.importorskip("spacy")
+    spacy.Language.component("parse", func=parse)
+    pipeline = spacy.blank("en")
+    ruler = pipeline.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": label, "pattern": name} for label, name in NAMES])
+    if parsed:
+        pipeline.add_pipe("parse")
+    pipeline.to_disk(folder)
+    (extraction,) = SpacyExtractor(str(folder)).extract([Excerpt("d", title, TEXT)])
+    return extraction
+
+
+def test_spacy_names_are_pipeline_entities(tmp_path):
+    found = extract(tmp_path / "plain", parsed=False, title="Ida").mentions
+    assert [(m.name, m.type) for m in found] == [("Ida", ""), ("Bert", "person"), ("Graz", "gpe"), ("Linz", "gpe")]
+    assert all(TEXT[m.start : m.end] == m.name for m in found[1:])
+
+
+def test_verb_joins_subject_to_objects(tmp_path):
+    relations = [r[:3] for r in extract(tmp_path / "parsed", parsed=True).relations]
+    assert ("Ida", "married", "Bert") in relations and ("Ida", "married in", "Graz") in relations
+
+
+def test_spacy_names_without_parse_join_by_rules(tmp_path):
+    made = extract(tmp_path / "plain", parsed=False, title="Ida").relations
+    assert ("Ida", "left", "Linz", "Ida: She left Linz.") in [r[:4] for r in made]
+    assert ("Ida", CO_OCCURS, "Graz") in [r[:3] for r in made]
+
+
+def test_spacy_id_names_pipeline_and_versions(tmp_path):
+    extract(tmp_path / "plain", parsed=False)
+    extractor = extractor_of(f"spacy:{tmp_path / 'plain'}")
+    assert extractor.id.startswith(f"spacy:{tmp_path / 'plain'}:")
+
+
+def test_missing_pipeline_raises_by_name():
+    pytest.importorskip("spacy")
+    with pytest.raises(OptionError, match="no pipeline 'en_no_such'"):
+        _ = SpacyExtractor("en_no_such").id
+
+
+def test_missing_spacy_raises_by_name(monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(OptionError, match=r'needs spaCy. Install it: pip install "graphwright\[spacy\]"'):
+        SpacyExtractor("en_missing").extract([Excerpt("d", "", TEXT)])
+
+
+GRAZ = "Ludwig Boltzmann taught at the University of Graz. Boltzmann left for Vienna on 5 May 1890."
+
+
+def detected(text: str, title: str = "") -> Extraction:
+    (extraction,) = MentionExtractor().extract([Excerpt("d", title, text)])
+    return extraction
+
+
+def names(text: str, title: str = "") -> list[str]:
+    return [mention.name for mention in detected(text, title).mentions]
+
+
+def test_detected_names_are_whole():
+    assert names(GRAZ) == ["Ludwig Boltzmann", "University of Graz", "Vienna", "5 May 1890"]
+
+
+def test_surname_stands_for_full_name():
+    assert ("Ludwig Boltzmann", "left for", "Vienna") in [r[:3] for r in detected(GRAZ).relations]
+    text = "Boltzmann left for Vienna."
+    assert names(text, "Ludwig Boltzmann") == ["Ludwig Boltzmann", "Vienna"]
+    assert [r[:3] for r in detected(text, "Ludwig Boltzmann").relations] == [("Ludwig Boltzmann", "left for", "Vienna")]
+
+
+def test_surname_of_two_people_is_not_resolved():
+    assert "Bernoulli" in names("Jakob Bernoulli taught Johann Bernoulli. Later Bernoulli died in Basel.")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "missing"),
+    [
+        ("He wrote the song “Yellow River” in 1970.", ["Yellow River", "1970"], []),
+        ("He said “it was not my fault, I swear” to Anna Meyer.", ["Anna Meyer"], ["it was not my fault, I swear"]),
+        ("The town of Graz had 1,500 people and 12 wells.", ["Graz", "1,500"], ["12"]),
+        ("She spoke to Anna Meyer. Vienna was near.", ["Anna Meyer", "Vienna"], ["Anna Meyer. Vienna"]),
+        ("He worked for Acme Steel Inc. until 1990.", ["1990"], ["Acme Steel Inc. until"]),
+    ],
+)
+def test_dates_figures_and_titles_are_extracted(text, expected, missing):
+    found = names(text)
+    assert set(expected) <= set(found) and not set(missing) & set(found)
+
+
+def test_text_with_few_names_is_joined_by_phrases():
+    assert "wind farm" in names("a wind farm is a farm. the wind farm was built. it is big")
+
+
+def test_script_without_capitals_uses_rules():
+    text = "東京都は日本の首都。東京都の人口は多い。"
+    assert detected(text) == LexicalExtractor().extract([Excerpt("d", "", text)])[0]
+    assert MentionExtractor().unsuitable(text) == "a script without capital letters"
+    assert MentionExtractor().unsuitable(GRAZ.lower()) is None
+
+
+def test_texts_of_several_scripts_keep_order():
+    texts = ["東京都は日本の首都。東京都の人口は多い。", GRAZ, "ملفات النظام وملفات المستخدم"]
+    excerpts = [Excerpt(str(at), "", text) for at, text in enumerate(texts)]
+    assert MentionExtractor().extract(excerpts) == [detected(text) for text in texts]
+
+
+def test_script_without_capitals_yields_terms_and_phrases():
+    found = names("LinuxカーネルはUnix系の「自由な核」です。カーネルはLinus Torvaldsが書いた。")
+    assert {"Linux", "Unix", "カーネル", "自由な核", "Linus Torvalds"} <= set(found)
+
+
+@given(st.text(max_size=300), st.text(max_size=20))
+def test_spans_hold_names_and_relations_join_mentions(text, title):
+    made = detected(text, title)
+    named = {m.name for m in made.mentions}
+    assert len(named) == len(made.mentions)
+    for mention in made.mentions:
+        assert text[mention.start : mention.end] == mention.name or mention.name == title.strip()
+    for relation in made.relations:
+        assert {relation.head, relation.tail} <= named and relation.head != relation.tail
+        assert relation.text.removeprefix(f"{title.strip()}: ") in text
+
+
+def test_extraction_does_not_depend_on_batch():
+    excerpts = [
+        Excerpt(str(n), title, text) for n, (title, text) in enumerate([("", GRAZ), ("Graz", "It is big."), ("", "")])
+    ]
+    together = MentionExtractor().extract(excerpts)
+    assert together == [MentionExtractor().extract([excerpt])[0] for excerpt in excerpts]
+
+
+def test_index_encodes_each_passage_once(tmp_path):
+    documents = [{"id": str(n), "title": f"Note {n}", "text": f"{GRAZ} It was note {n}."} for n in range(5)]
+    with Index(tmp_path / "index", settings=Settings(embed=("passages",))) as index:
+        changes = index.add(documents)
+        assert changes.usage.texts == len(documents)
+        assert index.info()["extractors"] == {MentionExtractor().id: len(documents)}
+        assert not index.verify()
+    with Index(tmp_path / "other", extractor="rules") as other:
+        other.add(documents)
+        for node in range(len(documents)):
+            left, right = (each.snapshot.passages.vectors[node] for each in (Index(tmp_path / "index"), other))
+            assert abs(left - right).max() < 1e-3
+
+
+def test_index_with_other_encoder_defaults_to_rules(tmp_path):
+    with Index(tmp_path / "rules", encoder=HashEncoder()) as index:
+        index.add([{"id": "a", "text": GRAZ}])
+        assert index.info()["extractors"] == {LexicalExtractor().id: 1}
+    with Index(tmp_path / "mentions", encoder=HashEncoder(), extractor="mentions") as index:
+        index.add([{"id": "a", "text": GRAZ}])
+        assert index.info()["extractors"] == {MentionExtractor().id: 1}
+        assert not index.verify()
+
+
+def test_extractors_are_selected_by_name():
+    assert [extractor_of(name) for name in EXTRACTORS] == [MentionExtractor(), LexicalExtractor()]
+    assert extractor_of(None, MiniLM(max_tokens=128)) == LexicalExtractor()
+    with pytest.raises(OptionError, match=r"choose from mentions, rules, spacy:PIPELINE. Did you mean 'rules'\?"):
+        extractor_of("rule")
+
+
+def test_entity_type_is_that_of_most_mentions(tmp_path):
+    with Index(tmp_path / "index") as index:
+        index.add([{"id": str(n), "text": GRAZ} for n in range(3)])
+        graph = index.graph
+        assert graph.text(graph.id("Ludwig Boltzmann")) == "Ludwig Boltzmann (person)"
+        assert graph.text(graph.id("Vienna")) == "Vienna (place)"
+
+
+@pytest.mark.parametrize("extractor", [MentionExtractor(), LexicalExtractor()], ids=["mentions", "rules"])
+def test_boilerplate_and_stop_words_are_not_entities(extractor: MentionExtractor | LexicalExtractor) -> None:
+    text = "SEE ALSO\n\nNote: The U.S. office of Debian is in Graz. Prev | Next | Up"
+    [extraction] = extractor.extract([Excerpt("a", "changelog.Debian", text)])
+    names = {mention.name for mention in extraction.mentions}
+    assert {"Debian", "Graz"} <= names
+    assert not names & {"changelog.Debian", "SEE ALSO", "Note", "The", "Prev", "Next", "Up"}
+    assert all("changelog" not in relation.head for relation in extraction.relations)
