@@ -99,9 +99,9 @@ class Group(NamedTuple):
     keys: Sequence[Hashable] = ()  # equal for those that give the same
 
 
-def written(part: int) -> Iterator[tuple[str, Facts, list[Asked]]]:
-    """Yield the written graphs with their questions, of one third (0, 1 or 2)."""
-    return (graph for graph in asked_of("graphs") if crc32(graph[0].encode()) % 3 == part)
+def written(part: int, folder: str = "graphs") -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the written graphs of a folder with their questions, of one third (0, 1 or 2)."""
+    return (graph for graph in asked_of(folder) if crc32(graph[0].encode()) % 3 == part)
 
 
 def asked_of(folder: str) -> Iterator[tuple[str, Facts, list[Asked]]]:

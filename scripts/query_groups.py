@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import pickle
 import random
@@ -45,7 +46,8 @@ from graphwright.search.facts import Facts
 from graphwright.search.relation_names import relation_phrase
 
 UNANSWERED = 0.5  # share of questions that are also asked of their graph without one of their relations
-SOURCES = ("written", "worlds", "simple", "kgqa")
+WRITTEN = {"written": "graphs", "more": "more_graphs"}
+SOURCES = (*WRITTEN, "worlds", "simple", "kgqa")
 KEPT = 48  # candidates of a question
 
 
@@ -147,11 +149,11 @@ def main() -> None:
     encoder, scorer = KnownVectors(), read_scorer(options.weights, FEATURES)
     found: dict[str, list[Group]] = {}
     data = options.data / "kgqa"
-    for part in (0, 1, 2) if "written" in options.sources else ():
-        for name, facts, asked in written(part):
+    for source, part in itertools.product([source for source in WRITTEN if source in options.sources], (0, 1, 2)):
+        for name, facts, asked in written(part, WRITTEN[source]):
             found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
             found[f"written {part} {name} lacking"] = list(lacking_groups(facts, asked, encoder, scorer))
-        print("written", part, len(found), flush=True)
+        print(source, part, len(found), flush=True)
     for domain in domains() if "worlds" in options.sources else ():
         for first, seed, count in (
             ("worlds", 300_000, options.worlds), ("others", 600_000, options.worlds // 3),
