@@ -1,6 +1,6 @@
 """Questions with candidate queries in words: a question, its likeliest candidates, and which are right.
 
-    python scripts/query_groups.py --data FOLDER --weights first.npz --into groups.pkl [--worlds 30] [--simple 8000]
+    python scripts/query_groups.py --data FOLDER --weights first.npz --into groups.pkl [--worlds 14] [--simple 5000]
 
 Writes for each source a list of groups. A group has pairs of a question without names and a candidate in words, the
 likeliest candidates of the fitted trees among them.
@@ -141,10 +141,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with kgqa")
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
-    parser.add_argument("--worlds", type=int, default=40, help="of each domain")
-    parser.add_argument("--simple", type=int, default=8000)
+    parser.add_argument("--worlds", type=int, default=14, help="of each domain")
+    parser.add_argument("--simple", type=int, default=5000)
     parser.add_argument("--measured", type=int, default=150, help="questions of each set that are only measured")
-    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES)
+    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES[:-1])
     options = parser.parse_args()
     encoder, scorer = KnownVectors(), read_scorer(options.weights, FEATURES)
     found: dict[str, list[Group]] = {}

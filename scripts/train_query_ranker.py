@@ -1,6 +1,6 @@
 """Train the network that reads a question with a candidate query in words (see scripts/query_groups.py).
 
-    torchrun --nproc-per-node 2 scripts/train_query_ranker.py groups.pkl --out joint.npz [--steps 7000]
+    torchrun --nproc-per-node 2 scripts/train_query_ranker.py groups.pkl --out joint.npz [--steps 4500]
 
 Needs torch. Each process has one thread and reads its share of the questions of a step; one process alone is started
 with python. As in scripts/train_reading.py the first four layers of the encoder read both apart, and its last two,
@@ -160,9 +160,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--leave-out", nargs="*", default=LEFT_OUT, help="sources, by how their names begin")
     parser.add_argument("--start", type=Path, help="state to go on from (torch)")
-    parser.add_argument("--steps", type=int, default=7000)
+    parser.add_argument("--steps", type=int, default=4500)
     parser.add_argument("--rate", type=float, default=1.0)
-    parser.add_argument("--show", type=int, default=60, help="questions of each left-out set that are asked on the way")
+    parser.add_argument("--show", type=int, default=15, help="questions of each left-out set that are asked on the way")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
