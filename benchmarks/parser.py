@@ -6,7 +6,7 @@ Sets: written (the graphs of `scripts/parser/closed_graphs`), languages (those o
 metaqa-2, metaqa-3, pq-2h, pql-2h. No fit of the weights of the package has seen any of them. Prints for each set: exact
 (the set of answers), those whose answer is given (a probability of at least 0.5) and right, given and wrong, Brier
 score of the probability, and milliseconds a question; of the written graphs also how many questions without an answer
-are given one.
+are given one, and the figures of each form of query.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
-from parser_data import KGQA, Asked, asked_of, facts_of, read_kgqa
+from parser_data import KGQA, Asked, asked_of, facts_of, form_of, read_kgqa
 
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.operators.query.asked import RECORDED
 from graphwright.operators.query.execution import Execution
+from graphwright.operators.query.graphs.forms import FORMS
 from graphwright.operators.query.graphs.parser import GraphQueryParser
 from graphwright.operators.query.graphs.scorer import WEIGHTS
 from graphwright.search.facts import Facts
@@ -38,12 +39,13 @@ WRITTEN = {"written": "closed_graphs", "languages": "other_languages"}
 
 
 class Row(NamedTuple):
-    """A question: whether its best query is right, and how probable; whether it has an answer; seconds."""
+    """A question: whether its best query is right, and how probable; whether it has an answer; seconds; its form."""
 
     right: bool
     probability: float
     answered: bool
     seconds: float
+    form: str
 
 
 def answers_of(execution: Execution, asked: Asked) -> object:
@@ -70,10 +72,28 @@ def rows_of(facts: Facts, asked: Sequence[Asked], parser: GraphQueryParser, show
         gold = answers_of(execution, question)
         given = _compared(execution, execution.result(queries[0].query)) if queries else None
         right = gold is not None and given == gold
-        rows.append(Row(right, queries[0].probability if queries else 0.0, gold is not None, seconds))
+        probability = queries[0].probability if queries else 0.0
+        rows.append(Row(right, probability, gold is not None, seconds, form_name(question)))
         if show and not right:
             print(f"{question.text}\n    {rows[-1].probability:.2f} {queries[0].query if queries else None}")
     return rows
+
+
+def form_name(asked: Asked) -> str:
+    """Return the form of a question's query, "" where it has none."""
+    return "" if asked.gold is None or isinstance(asked.gold, list) else FORMS[form_of(asked.gold)]
+
+
+def report_forms(rows: Sequence[Row]) -> None:
+    """Print the share of questions of each form whose best query is right, and those given and right, and wrong."""
+    for form in FORMS:
+        if own := [row for row in rows if row.form == form]:
+            given = [row.right for row in own if row.probability >= RECORDED]
+            right, wrong = sum(given) / len(own), (len(given) - sum(given)) / len(own)
+            exact = np.mean([row.right for row in own])
+            print(
+                f"    {form}: {len(own)} questions, exact {exact:.3f}, given and right {right:.3f}, wrong {wrong:.3f}"
+            )
 
 
 def report(name: str, rows: Sequence[Row]) -> None:
@@ -110,7 +130,9 @@ def main() -> None:
             if name == "languages":
                 for language, rows in graphs.items():
                     report(language, rows)
-            report(name, [row for rows in graphs.values() for row in rows])
+            every = [row for rows in graphs.values() for row in rows]
+            report(name, every)
+            report_forms(every)
             continue
         data = options.data / "kgqa"
         asked = read_kgqa(data, name, options.questions, measured=True, seed=1)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import pickle
 from collections.abc import Sequence
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,7 @@ from graphwright.operators.query.parser import Results
 
 MADE = 0.25  # weight of a question over a made world for the probability
 ROUNDS = 60
+PROCESSES = 2  # that read questions by the network
 SEEDS = 3
 FIRST = 25  # random candidates of a question, beside the right ones, that the first round sees
 HARD = 25  # candidates that the first round holds for the best, which the second round sees
@@ -186,13 +188,14 @@ class Source(NamedTuple):
     def all_of(cls, found: dict[str, list[Group]]) -> list[Source]:
         """Read the questions of the last third of the written graphs and of made worlds, as the network reads them."""
         sources: dict[tuple[str, str], Source] = {}
-        for name, groups in found.items():
-            kind, *rest = name.split()
-            if kind == "others" or rest[:1] == ["2"]:
-                domain, graph = ("written", rest[1]) if kind == "written" else (rest[0], rest[0])
-                source = sources.setdefault((domain, graph), cls(domain, [], []))
-                for group in map(read_by_network, filter(_has_pairs, groups)):
-                    (source.answered if group.gives.any() else source.lacking).append(group)
+        with Pool(PROCESSES) as pool:
+            for name, groups in found.items():
+                kind, *rest = name.split()
+                if kind == "others" or rest[:1] == ["2"]:
+                    domain, graph = ("written", rest[1]) if kind == "written" else (rest[0], rest[0])
+                    source = sources.setdefault((domain, graph), cls(domain, [], []))
+                    for group in pool.map(read_by_network, filter(_has_pairs, groups), 8):
+                        (source.answered if group.gives.any() else source.lacking).append(group)
         return [sources[key] for key in sorted(sources)]
 
 

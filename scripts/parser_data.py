@@ -99,9 +99,9 @@ class Group(NamedTuple):
     keys: Sequence[Hashable] = ()  # equal for those that give the same
 
 
-def written(part: int) -> Iterator[tuple[str, Facts, list[Asked]]]:
-    """Yield the written graphs with their questions, of one third (0, 1 or 2)."""
-    return (graph for graph in asked_of("graphs") if crc32(graph[0].encode()) % 3 == part)
+def written(part: int, folder: str = "graphs") -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the written graphs of a folder with their questions, of one third (0, 1 or 2)."""
+    return (graph for graph in asked_of(folder) if crc32(graph[0].encode()) % 3 == part)
 
 
 def asked_of(folder: str) -> Iterator[tuple[str, Facts, list[Asked]]]:
@@ -178,6 +178,8 @@ def steps_of(query: Any) -> Iterator[Step]:
         if hasattr(query, name):
             yield from steps_of(getattr(query, name))
     yield from getattr(query, "path", None) or ()
+    if isinstance(query, Compare) and not isinstance(query.value, str):
+        yield from steps_of(query.value)
     if isinstance(query, (Follow, Frequent)):
         yield query.step
 
@@ -188,6 +190,8 @@ def _names(query: Any) -> Iterator[str]:
         yield query.name
     if isinstance(query, Compare) and isinstance(query.value, str):
         yield query.value
+    elif isinstance(query, Compare):
+        yield from _names(query.value)
     for name in ("first", "second", "things", "condition"):
         if hasattr(query, name):
             yield from _names(getattr(query, name))
@@ -212,15 +216,33 @@ def right_by_answers(execution: Execution, candidates: Sequence[Candidate], answ
 def right_by_query(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
     """Return 1 for each candidate that means the same as a query.
 
-    It has the same form, the same result and, where there is such a candidate, the same names and steps.
+    It has the same form, the same result and, where there is such a candidate, the same names and steps; one that
+    leaves something out, the same names and steps of that: which relation all the others have is often all one.
     """
     form, result, right = form_of(gold), _result(execution, gold), np.zeros(len(candidates), np.float32)
     for row, candidate in enumerate(candidates):
         if candidate.form == form or (form >= ABOVE and candidate.form >= ABOVE):
             right[row] = result is not None and _is_same(result, _result(execution, candidate.query))
-    parts = _parts(gold)
-    same = np.array([is_right > 0 and _parts(c.query) == parts for c, is_right in zip(candidates, right, strict=True)])
+    of = (lambda query: _parts(*_left_out(query))) if form == NEGATED and list(_left_out(gold)) else _parts
+    parts = of(gold)
+    same = np.array([is_right > 0 and of(c.query) == parts for c, is_right in zip(candidates, right, strict=True)])
     return right if not same.any() and form != EXISTS else same.astype(np.float32)
+
+
+def _left_out(query: Any) -> Iterator[Any]:
+    """Yield the sets and conditions that parts of a query leave out, as what they would keep."""
+    if isinstance(query, Except):
+        yield query.second
+    if isinstance(query, Has) and query.negated:
+        yield Has(query.path)
+    if isinstance(query, Compare) and query.comparison == "!=" and query.path:
+        value = Named(query.value) if isinstance(query.value, str) else query.value
+        for step in reversed(query.path):
+            value = Follow(value, step._replace(inverse=not step.inverse))
+        yield value
+    for name in ("first", "second", "things", "condition"):
+        if hasattr(query, name):
+            yield from _left_out(getattr(query, name))
 
 
 def gives_same(execution: Execution, candidates: Sequence[Candidate], gold: Query) -> Floats:
@@ -241,12 +263,21 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _parts(query: Query) -> tuple[Any, ...]:
-    """Return the steps, names and texts of a query in an order of their own; a fact from either end has the same."""
-    steps = [repr(step) for step in steps_of(query)]
-    if isinstance(query, Exists):
-        steps = list({step.relation for step in steps_of(query)})
-    return tuple(sorted(steps)), tuple(sorted({normal_form(name) for name in _names(query)}))
+def _parts(*queries: Any) -> tuple[Any, ...]:
+    """Return the steps, names and texts of queries in an order of their own; a fact from either end has the same."""
+    steps = [repr(step) for query in queries for step in steps_of(query)]
+    if isinstance(queries[0], Exists):
+        steps = [*{step.relation for step in steps_of(queries[0])}, *_orders(queries[0])]
+    return tuple(sorted(steps)), tuple(sorted({normal_form(name) for query in queries for name in _names(query)}))
+
+
+def _orders(query: Any) -> Iterator[str]:
+    """Yield "<" or ">" for each comparison of more and less in a query."""
+    if isinstance(query, Compare) and query.comparison[0] in "<>":
+        yield query.comparison[0]
+    for name in ("first", "second", "things", "condition"):
+        if hasattr(query, name):
+            yield from _orders(getattr(query, name))
 
 
 def _things(query: Query) -> Things:

@@ -1,6 +1,6 @@
 """Questions with candidate queries in words: a question, its likeliest candidates, and which are right.
 
-    python scripts/query_groups.py --data FOLDER --weights first.npz --into groups.pkl [--worlds 30] [--simple 8000]
+    python scripts/query_groups.py --data FOLDER --weights first.npz --into groups.pkl [--worlds 14] [--simple 5000]
 
 Writes for each source a list of groups. A group has pairs of a question without names and a candidate in words, the
 likeliest candidates of the fitted trees among them.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
 import pickle
 import random
@@ -45,7 +46,8 @@ from graphwright.search.facts import Facts
 from graphwright.search.relation_names import relation_phrase
 
 UNANSWERED = 0.5  # share of questions that are also asked of their graph without one of their relations
-SOURCES = ("written", "worlds", "simple", "kgqa")
+WRITTEN = {"written": "graphs", "more": "more_graphs"}
+SOURCES = (*WRITTEN, "worlds", "simple", "kgqa")
 KEPT = 48  # candidates of a question
 
 
@@ -139,19 +141,19 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with kgqa")
     parser.add_argument("--into", type=Path, required=True)
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
-    parser.add_argument("--worlds", type=int, default=40, help="of each domain")
-    parser.add_argument("--simple", type=int, default=8000)
+    parser.add_argument("--worlds", type=int, default=14, help="of each domain")
+    parser.add_argument("--simple", type=int, default=5000)
     parser.add_argument("--measured", type=int, default=150, help="questions of each set that are only measured")
-    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES)
+    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES[:-1])
     options = parser.parse_args()
     encoder, scorer = KnownVectors(), read_scorer(options.weights, FEATURES)
     found: dict[str, list[Group]] = {}
     data = options.data / "kgqa"
-    for part in (0, 1, 2) if "written" in options.sources else ():
-        for name, facts, asked in written(part):
+    for source, part in itertools.product([source for source in WRITTEN if source in options.sources], (0, 1, 2)):
+        for name, facts, asked in written(part, WRITTEN[source]):
             found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
             found[f"written {part} {name} lacking"] = list(lacking_groups(facts, asked, encoder, scorer))
-        print("written", part, len(found), flush=True)
+        print(source, part, len(found), flush=True)
     for domain in domains() if "worlds" in options.sources else ():
         for first, seed, count in (
             ("worlds", 300_000, options.worlds), ("others", 600_000, options.worlds // 3),

@@ -1,8 +1,9 @@
 """Train the network that reads a question with a candidate query in words (see scripts/query_groups.py).
 
-    python scripts/train_query_ranker.py groups.pkl --out joint.npz [--steps 1500] [--start joint.pt]
+    torchrun --nproc-per-node 2 scripts/train_query_ranker.py groups.pkl --out joint.npz [--steps 4500]
 
-Needs torch. As in scripts/train_reading.py the first four layers of the encoder read both apart, and its last two,
+Needs torch. Each process has one thread and reads its share of the questions of a step; one process alone is started
+with python. As in scripts/train_reading.py the first four layers of the encoder read both apart, and its last two,
 trained, read both together. The loss is the likelihood of the right candidates of a question among its candidates and
 "none", whose score is 0: the right choice where the graph does not answer.
 Left out are the written graphs of the last third and those that are only measured, the made worlds of the last fit,
@@ -13,6 +14,7 @@ without an answer for which "none" is likelier than all.
 from __future__ import annotations
 
 import argparse
+import os
 import pickle
 import random
 import tempfile
@@ -23,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from build_encoder import fetch
 from parser_data import Group
 from safetensors.numpy import load_file
@@ -33,7 +36,8 @@ from graphwright.models.embedded.cross_encoder import Match, Tokens, network, to
 from graphwright.operators.query.graphs.parser import READ_CANDIDATES
 
 LAYER, LONGEST = 4, 64
-OTHERS, PER_STEP = 8, 6  # wrong candidates of a question, questions of a step
+OTHERS, PER_STEP = 8, 8  # wrong candidates of a question, questions of a step
+PARTS = 3  # of a step, pairs of like length in each
 RATE, HEAD_RATE = 2e-4, 1e-3
 LEFT_OUT = ("metaqa", "pq-2h", "pql-2h", "written 2", "written None", "others")
 
@@ -48,7 +52,7 @@ class States:
         """Return the tokens of texts."""
         new = [text for text in dict.fromkeys(texts) if text not in self.known]
         self.known |= dict(zip(new, (tokens.cut(LONGEST) for tokens in tokens_of(new)), strict=True))
-        if len(self.known) > 60_000:
+        if len(self.known) > 100_000:
             self.known = {text: self.known[text] for text in texts}
         return [self.known[text] for text in texts]
 
@@ -90,13 +94,24 @@ def is_usable(group: Group) -> bool:
 def loss_of(net: Joint, some: Sequence[Group], states: States, rarity: Any, draw: random.Random) -> torch.Tensor:
     """Return the mean loss of questions."""
     parts = [chosen(group, draw) for group in some]
-    scores, _, _ = net(batch([pair for pairs, _ in parts for pair in pairs], states, rarity))
+    scores = _scores(net, [pair for pairs, _ in parts for pair in pairs], states, rarity)
     losses, start = [], 0
     for pairs, right in parts:
         own = torch.cat((scores[start : start + len(pairs)], torch.zeros(1)))
         losses.append(torch.logsumexp(own, 0) - torch.logsumexp(own[:right] if right else own[-1:], 0))
         start += len(pairs)
     return torch.stack(losses).mean()
+
+
+def _scores(net: Joint, pairs: Sequence[tuple[str, str]], states: States, rarity: Any) -> torch.Tensor:
+    """Return the score of each pair, those of like length read together, in bfloat16."""
+    order = np.argsort([len(asked) + len(held) for asked, held in pairs], kind="stable")
+    with torch.autocast("cpu", torch.bfloat16):
+        parts = [
+            net(batch([pairs[row] for row in rows.tolist()], states, rarity))[0]
+            for rows in np.array_split(order, PARTS)
+        ]
+    return torch.cat(parts).float()[torch.from_numpy(np.argsort(order))]
 
 
 @torch.no_grad()  # type: ignore[untyped-decorator, unused-ignore]
@@ -121,6 +136,16 @@ def _share(flags: Sequence[bool]) -> float:
     return round(float(np.mean(flags)), 3) if flags else float("nan")
 
 
+def average_gradients(net: Joint, processes: int) -> None:
+    """Give each parameter the mean of its gradients in all processes."""
+    if processes > 1:
+        given = [p.grad for p in net.parameters() if p.grad is not None]
+        whole = torch.cat([gradient.flatten() for gradient in given])
+        dist.all_reduce(whole)
+        for gradient, part in zip(given, whole.split([gradient.numel() for gradient in given]), strict=True):
+            gradient.copy_(part.view_as(gradient) / processes)
+
+
 def endless(items: list[Any], draw: random.Random) -> Iterator[Any]:
     """Yield the items in rounds, each in an order of its own."""
     while True:
@@ -135,14 +160,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--leave-out", nargs="*", default=LEFT_OUT, help="sources, by how their names begin")
     parser.add_argument("--start", type=Path, help="state to go on from (torch)")
-    parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--minutes", type=float, default=600)
+    parser.add_argument("--steps", type=int, default=4500)
     parser.add_argument("--rate", type=float, default=1.0)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--show", type=int, default=60, help="questions of each left-out set that are asked on the way")
+    parser.add_argument("--show", type=int, default=15, help="questions of each left-out set that are asked on the way")
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     torch.manual_seed(0)
+    rank, processes = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    if processes > 1:
+        dist.init_process_group("gloo")
     found: dict[str, list[Group]] = {}
     for file in options.groups:
         with file.open("rb") as stream:
@@ -167,31 +193,30 @@ def main() -> None:
     layers = [p for name, p in net.named_parameters() if name.startswith("layers")]
     others = [p for name, p in net.named_parameters() if not name.startswith("layers")]
     optimiser = torch.optim.AdamW([{"params": layers}, {"params": others}], weight_decay=0.01)
+    draw = random.Random(rank)
     every = {name: endless(own, draw) for name, own in sources.items()}
     names, weights = list(sources), [len(own) ** 0.75 for own in sources.values()]
     begun, losses = time.time(), []
     print({name: len(own) for name, own in sources.items()}, flush=True)
     for step in range(options.steps):
-        passed = max(step / options.steps, (time.time() - begun) / 60 / options.minutes)
-        if passed >= 1:
-            break
-        share = min(1, (step + 1) / 100) * max(0.02, 1 - passed) * options.rate
+        share = min(1, (step + 1) / 100) * max(0.02, 1 - step / options.steps) * options.rate
         for group, rate in zip(optimiser.param_groups, (RATE, HEAD_RATE), strict=True):
             group["lr"] = rate * share
         optimiser.zero_grad()
-        loss = loss_of(net, [next(every[n]) for n in draw.choices(names, weights, k=PER_STEP)], states, rarity, draw)
+        asked = [next(every[n]) for n in draw.choices(names, weights, k=PER_STEP // processes)]
+        loss = loss_of(net, asked, states, rarity, draw)
         loss.backward()
+        average_gradients(net, processes)
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimiser.step()
         losses.append(loss.item())
-        if step % 100 == 99:
+        if rank == 0 and step % 100 == 99:
             print(f"step {step + 1}: loss {np.mean(losses[-100:]):.3f}, {time.time() - begun:.0f} s", flush=True)
-        if step % 500 == 499 or step == options.steps - 1:
+        if rank == 0 and (step % 2000 == 1999 or step == options.steps - 1):
             torch.save(net.state_dict(), options.out.with_suffix(".pt"))
             print({name: figures(net, own, states, rarity) for name, own in shown.items()}, flush=True)
-    torch.save(net.state_dict(), options.out.with_suffix(".pt"))
-    arrays: dict[str, Any] = net.saved(LAYER, rarity)
-    np.savez(options.out, **arrays)
+    if rank == 0:
+        np.savez(options.out, **net.saved(LAYER, rarity))
 
 
 if __name__ == "__main__":

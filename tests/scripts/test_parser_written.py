@@ -9,18 +9,21 @@ from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
 from graphwright.search.facts import Facts
 
-_GRAPHS = Path(__file__).parents[2] / "scripts" / "parser" / "graphs"
+_PARSER = Path(__file__).parents[2] / "scripts" / "parser"
+_FOLDERS = pytest.mark.parametrize("folder", ["graphs", "more_graphs"])
 
 
-def test_written_graphs_each_query_gives_an_answer() -> None:
-    for name, facts, asked in read_graphs(_GRAPHS):
+@_FOLDERS
+def test_written_graphs_each_query_gives_an_answer(folder: str) -> None:
+    for name, facts, asked in read_graphs(_PARSER / folder):
         assert any(query is None for _, query in asked), name
         for question, query in asked:
             assert query is None or answer_of(query, facts), f"{name}: {question}"
 
 
-def test_written_graphs_each_question_stands_once_in_its_graph() -> None:
-    for name, _, asked in read_graphs(_GRAPHS):
+@_FOLDERS
+def test_written_graphs_each_question_stands_once_in_its_graph(folder: str) -> None:
+    for name, _, asked in read_graphs(_PARSER / folder):
         assert len({question for question, _ in asked}) == len(asked), name
 
 

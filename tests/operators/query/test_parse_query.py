@@ -77,8 +77,22 @@ def test_no_is_given_below_certain_only_where_something_else_is_recorded(query: 
     assert (None if asked is None else asked.result.value) is value
 
 
-def test_no_is_supported_by_what_is_recorded_instead() -> None:
-    query = 'exists(("Lake 3" . [lies in]) intersect "Austria")'
+@pytest.mark.parametrize(
+    ("query", "walk"),
+    [
+        ('exists(("Lake 3" . [lies in]) intersect "Austria")', "Lake 3 → [lies in] → Tyrol"),
+        ('exists("Lake 3" where [lies in] = "Austria")', "Tyrol → [lies in⁻¹] → Lake 3"),
+    ],
+)
+def test_no_is_supported_by_what_is_recorded_instead(query: str, walk: str) -> None:
     state = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery() >> QueryEvidence())(start("?", LAKES))
-    assert state.evidence.texts(LAKES) == ["Lake 3 → [lies in] → Tyrol"]
+    assert state.evidence.texts(LAKES) == [walk]
     assert [citation.path for citation in state.query.result.citations] == [("Lake 3", "lies in", "Tyrol")]
+
+
+def test_no_of_two_values_compared_is_supported_by_both() -> None:
+    peaks = Graph.from_triples([("Arn", "height", "2100 m"), ("Belm", "height", "1900 m")])
+    query = 'exists("Belm" where height > ("Arn".height))'
+    result = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery())(start("?", peaks)).query.result
+    paths = {("Belm", "height", "1900 m"), ("Arn", "height", "2100 m")}
+    assert result.value is False and {citation.path for citation in result.citations} == paths

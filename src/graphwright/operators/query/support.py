@@ -65,14 +65,14 @@ class Support:
     def of_first(self, query: q.Query, limit: int) -> tuple[Supported, ...]:
         """Return the support of the first `limit` things that a query gives or computes from.
 
-        Of a "no", whether two sets have something in common, it is what holds for the things of each.
+        Of a "no" it is what holds for the things of both sets, or for the values that were compared.
         """
         if isinstance(query, q.Difference):
             return (*self.of_first(query.first, limit), *self.of_first(query.second, limit))
         found = tuple(self._of_thing(query, thing) for thing in self.things(query)[:limit].tolist())
-        if found or not (isinstance(query, q.Exists) and isinstance(query.things, q.Both)):
+        if found or not isinstance(query, q.Exists):
             return found
-        parts = (self.of_first(part, limit) for part in (query.things.first, query.things.second))
+        parts = (self.of_first(part, limit) for part in _compared(query.things))
         return tuple(supported for part in parts for supported in part if supported.facts)
 
     def _of_thing(self, query: q.Query, thing: int) -> Supported:
@@ -151,8 +151,11 @@ class Support:
         if isinstance(condition, q.Fields):
             others = reached(self.facts, sorted_distinct(pairs.starts), condition.other)
             parts += self._walked(sorted_distinct(pairs.starts), condition.other, others)
-        elif condition.comparison == "=" and not isinstance(condition.value, str):
-            parts += self._of(condition.value, sorted_distinct(pairs.ends))
+        elif not isinstance(condition.value, str):
+            is_equal = condition.comparison == "="
+            parts += self._of(
+                condition.value, sorted_distinct(pairs.ends) if is_equal else self.execution.things(condition.value)
+            )
         return parts
 
     def _walked(self, things: Ints, path: q.Path, last: Reached) -> Parts:
@@ -198,6 +201,18 @@ _OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
     q.Except: lambda self, query, things: self._of(query.first, things),
 }
 """What holds for the things of each kind of set; of others the records themselves."""
+
+
+def _compared(things: q.Things) -> tuple[q.Things, ...]:
+    """Return the sets that are compared with one another; of a named thing, or what it leads to, that has a value."""
+    if isinstance(things, q.Both):
+        return things.first, things.second
+    if not isinstance(things, q.Where) or not isinstance(things.things, q.Named | q.Follow):
+        return ()
+    if not isinstance(things.condition, q.Compare) or not things.condition.path:
+        return ()
+    value, having = things.condition.value, q.Where(things.things, q.Has(things.condition.path))
+    return (having,) if isinstance(value, str) else (having, value)
 
 
 def _joined(parts: Parts) -> Ints:
