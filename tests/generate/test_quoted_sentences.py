@@ -195,6 +195,14 @@ def test_around_announced_block_is_quoted_with_its_sentence(colon: str, asked: s
     assert text[first:last] == block
 
 
+@pytest.mark.parametrize("asked", ["pays for the roof", "By share"])
+def test_around_answer_to_a_question_on_its_own_line_is_quoted_with_it(asked: str) -> None:
+    item = "Who pays for the roof?\nAll owners. By share."
+    text = f"Who pays for the lift?\nThose above.\n\n{item}\nOthers do not."
+    at = text.index(asked)
+    assert text[slice(*around(PassageText("", text), at, at + len(asked), 20))] == item
+
+
 def test_around_line_without_an_announcement_stands_alone() -> None:
     text = "Ports: 80 and 443 are open.\n\nThe rest is closed."
     assert around(PassageText("", text), 0, 5, 3) == (0, 27)
