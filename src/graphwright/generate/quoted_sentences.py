@@ -239,12 +239,5 @@ def _lines(text: str) -> list[str]:
 
 
 def quotations(citations: Sequence[Citation]) -> list[str]:
-    """Return each quotation on one line, with its number; `with_lines` restores its lines."""
-    return [f"{' '.join(shown(cited.text).splitlines())} [{number}]" for number, cited in enumerate(citations, 1)]
-
-
-def with_lines(text: str, citations: Sequence[Citation]) -> str:
-    """Return the text of an answer with the lines of the lists, tables and commands that it quotes."""
-    for lines in (shown(cited.text) for cited in citations):
-        text = text.replace(" ".join(lines.splitlines()), lines)
-    return text
+    """Return each quotation with its number; lists, tables and commands keep their lines."""
+    return [f"{shown(cited.text)} [{number}]" for number, cited in enumerate(citations, 1)]
