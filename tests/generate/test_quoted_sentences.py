@@ -14,7 +14,7 @@ from graphwright import Document, Index, start
 from graphwright.data.documents import read_documents
 from graphwright.generate import Quote
 from graphwright.generate.citations import numbered, overlap, passage_text
-from graphwright.generate.quoted_sentences import around, quotations, sentences_of, shown, with_lines
+from graphwright.generate.quoted_sentences import around, quotations, sentences_of, shown
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.operators.state import Citation
@@ -195,6 +195,14 @@ def test_around_announced_block_is_quoted_with_its_sentence(colon: str, asked: s
     assert text[first:last] == block
 
 
+@pytest.mark.parametrize("asked", ["pays for the roof", "By share"])
+def test_around_answer_to_a_question_on_its_own_line_is_quoted_with_it(asked: str) -> None:
+    item = "Who pays for the roof?\nAll owners. By share."
+    text = f"Who pays for the lift?\nThose above.\n\n{item}\nOthers do not."
+    at = text.index(asked)
+    assert text[slice(*around(PassageText("", text), at, at + len(asked), 20))] == item
+
+
 def test_around_line_without_an_announcement_stands_alone() -> None:
     text = "Ports: 80 and 443 are open.\n\nThe rest is closed."
     assert around(PassageText("", text), 0, 5, 3) == (0, 27)
@@ -249,8 +257,6 @@ def test_shown_keeps_lines_of_lists_and_commands_and_joins_prose(text: str, line
     assert lines in (shown(text).split("\n"), len(shown(text).split("\n")))
 
 
-def test_quotations_are_one_line_each_and_get_their_lines_back() -> None:
+def test_quotations_of_commands_keep_their_lines() -> None:
     cited = [Citation("a", "a#0", 0, 9, "Do this:\n\nmake\nmake install"), Citation("b", "b#0", 0, 9, "It is\ncold.")]
-    text = "\n".join(quotations(cited))
-    assert text == "Do this: make make install [1]\nIt is cold. [2]"
-    assert with_lines(text, cited) == "Do this:\nmake\nmake install [1]\nIt is cold. [2]"
+    assert quotations(cited) == ["Do this:\nmake\nmake install [1]", "It is cold. [2]"]

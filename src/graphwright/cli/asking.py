@@ -28,7 +28,6 @@ from graphwright.cli.terminal import (
 )
 from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
-from graphwright.generate import with_lines
 from graphwright.graph import Passage
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
@@ -184,7 +183,7 @@ def _show_answer(output: Console, state: State, answer: Answer) -> None:
     if answer.found and not answer.verified:
         part = "not every" if answer.citations else "no"
         note(f"unverified: {part} statement of this answer could be verified in the documents.")
-    text = Text(with_lines(answer.text, answer.citations) if output.is_terminal else answer.text, "bold")
+    text = Text(answer.text, "bold")
     text.highlight_regex(r"\[\d+\]", "cyan")
     text.highlight_regex(r"\[unsupported\]", "red")
     _print(output, text)

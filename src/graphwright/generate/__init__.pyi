@@ -21,7 +21,6 @@ from .path_contexts import GlobalEdges as GlobalEdges
 from .path_contexts import PathContext as PathContext
 from .query_answer import NotRecorded as NotRecorded
 from .query_answer import QueryAnswer as QueryAnswer
-from .quoted_sentences import with_lines as with_lines
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
 from .readers import Reply as Reply

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from graphwright.generate.citations import best_passages, passage_text
 from graphwright.models.protocols import PassageText
+from graphwright.operators.run import Run
+from graphwright.operators.state import State
 from graphwright.text.words import words
 
 
@@ -15,6 +18,15 @@ class _Row(NamedTuple):
     passage: int
     span: tuple[int, int]
     asked: frozenset[str]  # words of the question in its values
+
+
+def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[PassageText]]:
+    """Return the nodes of the best passages, and their texts, in which rows that others outdo hold no answer."""
+    nodes, question = best_passages(state, limit), state.question.text
+    return nodes, run.once(
+        ("texts read", question, *nodes),
+        lambda: of_asked_rows(question, [passage_text(state.graph, node) for node in nodes]),
+    )
 
 
 def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[PassageText]:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphwright.models.embedded.encoder import MiniLM, encoded, token_ids
+from graphwright.models.embedded.cross_encoder import tokens_of
+from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.run import Run
 from graphwright.text.values import Value
@@ -20,7 +21,6 @@ OTHER, WHICH, TRUE, SAME, DIFFERENCE = range(5)
 """Kinds of questions: no comparison of values; which of two; whether one exceeds the other; equality; difference."""
 DATE, TIME = "date", "time"
 """Forms of values for which the larger one may be the lesser: a date of birth ("older"), a duration ("faster")."""
-_MAX_TOKENS = 96
 _WORDS = 3  # of a question with two sides, at least
 
 
@@ -105,12 +105,11 @@ def comparison_heads() -> ComparisonHeads:
 
 def word_rows(question: str) -> tuple[list[tuple[int, int]], Floats]:
     """Return the characters of each word of a question, and its features: states of it and its neighbours, and 1."""
-    ((ids, spans),) = token_ids([question], _MAX_TOKENS, True)
-    ((_, outputs),) = encoded([ids])
-    states = outputs[1][0]
+    (read,) = tokens_of([question])
+    states = read.states.astype(np.float32)
     words, rows = [], list[Floats]()
     for start, end in word_spans(question):
-        tokens = [at + 1 for at, (first, last) in enumerate(spans) if first < end and start < last]
+        tokens = [at + 1 for at, (first, last) in enumerate(read.spans) if first < end and start < last]
         if tokens:
             words.append((start, end))
             before, after = states[tokens[0] - 1], states[tokens[-1] + 1]
@@ -151,7 +150,6 @@ def masked(question: str, tagged: Tagged) -> str:
 
 def asked_of(question: str, tagged: Tagged) -> Asked:
     """Return the features of a question with X and Y in place of its sides."""
-    ((ids, _),) = token_ids([masked(question, tagged)], _MAX_TOKENS)
-    ((_, (vectors, states)),) = encoded([ids])
-    row = np.concatenate((vectors[0], [np.clip(tagged.score / 4, -2, 2), 1.0])).astype(np.float32)
-    return Asked(row, states[0, 1:-1])
+    (read,) = tokens_of([masked(question, tagged)])
+    row = np.concatenate((read.vector, [np.clip(tagged.score / 4, -2, 2), 1.0])).astype(np.float32)
+    return Asked(row, read.states[1:-1].astype(np.float32))

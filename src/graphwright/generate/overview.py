@@ -14,7 +14,8 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.errors import cut
-from graphwright.generate.citations import best_passages, numbered, passage_text
+from graphwright.generate.asked_rows import texts_read
+from graphwright.generate.citations import best_passages, numbered
 from graphwright.generate.quoted_sentences import quotations
 from graphwright.generate.readers import MayAnswer, answered, best_sentence
 from graphwright.graph.evidence import Ints
@@ -72,7 +73,7 @@ class Overview(MayAnswer):
 
     def _answering(self, reader: AnsweringReader, state: State, run: Run) -> str:
         """Return the sentence that answers the question by itself, "" if there is none."""
-        texts = [passage_text(state.graph, node) for node in best_passages(state, _READ)]
+        _, texts = texts_read(state, run, _READ)
         best = best_sentence(reader, state.question.text, texts, run)
         return "" if best is None else texts[best.passage].text[best.start : best.end]
 

@@ -21,6 +21,7 @@ _BLOCK_WORDS = 60  # of a block that is quoted whole where one of its lines is
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 _WRAPPED = 45  # characters of a line that is continued in the next one
+_ASKS = ("?", "？")
 _ENDS = ("", *".!?…。！？")
 _MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
@@ -66,7 +67,8 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
 def _blocks(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[Kind]) -> list[int]:
     """Return for each span the number of spans after it that it announces: its lines, items and their own blocks.
 
-    A block ends at an empty line, but a list at the first span after it that is no item of this list.
+    A block ends at an empty line, but a list at the first span after it that is no item of this list, and the answer
+    to a question with its line.
     """
     blocks = [0] * len(spans)
     gaps = [text[end:start].count("\n") for (_, end, _), (start, _, _) in pairwise(spans)] + [2]
@@ -74,10 +76,10 @@ def _blocks(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[K
     for at in range(len(spans) - 2, -1, -1):
         if not _announces(text, spans[at : at + 2], kinds[at : at + 2], gaps[at], gaps[at - 1] if at else 2):
             continue
-        end = at + 1
+        end, most = at + 1, int(not text.endswith(_ASKS, 0, spans[at][1]))
         while end < len(spans) and end - at <= _MAX_BLOCK:
             end += 1 + blocks[end]
-            if gaps[end - 1] > 1 and not (end < len(spans) and marks[end] and marks[end] == marks[at + 1]):
+            if gaps[end - 1] > most and not (end < len(spans) and marks[end] and marks[end] == marks[at + 1]):
                 break
         blocks[at] = min(end, len(spans)) - at - 1
     return blocks
@@ -92,12 +94,12 @@ def _mark(text: str) -> str:
 def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[Kind], gap: int, before: int) -> bool:
     """Return whether the first of two spans announces the second.
 
-    It ends with a colon; or it is the first line of a table, above a rule; or it is a line without a full stop after a
-    statement, with an empty line before and after it, and another such line follows. `gap`, `before`: line ends after
-    it and before it.
+    It ends with a colon; or it is a question on a line of its own; or it is the first line of a table, above a rule; or
+    it is a line without a full stop after a statement, with an empty line before and after it, and another such line
+    follows. `gap`, `before`: line ends after it and before it.
     """
     (start, end, _), (other, last, _) = spans
-    if text.endswith((":", "："), start, end):
+    if text.endswith((":", "：", *(_ASKS if before else ())), start, end):
         return "\n" in text[end:][:_MAX_GAP]
     if kinds[0] == "row":
         return kinds[1] == "row" and _RULE_LINE.fullmatch(text[other:last]) is not None
@@ -237,12 +239,5 @@ def _lines(text: str) -> list[str]:
 
 
 def quotations(citations: Sequence[Citation]) -> list[str]:
-    """Return each quotation on one line, with its number; `with_lines` restores its lines."""
-    return [f"{' '.join(shown(cited.text).splitlines())} [{number}]" for number, cited in enumerate(citations, 1)]
-
-
-def with_lines(text: str, citations: Sequence[Citation]) -> str:
-    """Return the text of an answer with the lines of the lists, tables and commands that it quotes."""
-    for lines in (shown(cited.text) for cited in citations):
-        text = text.replace(" ".join(lines.splitlines()), lines)
-    return text
+    """Return each quotation with its number; lists, tables and commands keep their lines."""
+    return [f"{shown(cited.text)} [{number}]" for number, cited in enumerate(citations, 1)]

@@ -9,14 +9,8 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.generate.asked_rows import of_asked_rows
-from graphwright.generate.citations import (
-    best_passages,
-    citation,
-    numbered,
-    overlap,
-    passage_text,
-)
+from graphwright.generate.asked_rows import texts_read
+from graphwright.generate.citations import citation, numbered, overlap
 from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of, widened
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
@@ -119,8 +113,7 @@ class Quote(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the answer."""
-        nodes = best_passages(state, self.passages)
-        texts = of_asked_rows(state.question.text, [passage_text(state.graph, node) for node in nodes])
+        nodes, texts = texts_read(state, run, self.passages)
         starts = _starts(state.graph, nodes)
         best, probability = self.quotes(state.question.text, texts, run, starts)
         quotes = _newest_first(best, starts, state.graph)
@@ -211,8 +204,7 @@ def read_answer(
     probability is above one half and no span's quotation has it. `passages`: the number of passages that are read;
     `words`: the most words of a quotation, which has at least the sentence of its span.
     """
-    nodes = best_passages(state, passages)
-    texts = of_asked_rows(state.question.text, [passage_text(state.graph, node) for node in nodes])
+    nodes, texts = texts_read(state, run, passages)
     spans = run.read(reader, state.question.text, texts)
     if not spans or spans[0].score < threshold:
         return None

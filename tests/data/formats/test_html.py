@@ -159,11 +159,11 @@ def test_html_lists_and_notes_keep_their_form() -> None:
     page = (
         "<p>Bring<sup><a href='#n1'>1</a></sup>:<ul><li>boots<li>food:<ul><li>bread<li><p>cheese</ul><li>water</ul>"
         "<ol start=3><li>Lock<ol type=a><li>below</ol><li value=9>Go</ol>"
-        "<dl><dt>Hut<dd>A house.</dl><address>Alpine Club<br>Graz</address>"
+        "<dl><dt>Hut<dd>A house.<dt>Why?<dd>So.</dl><address>Alpine Club<br>Graz</address>"
         "<table><tr><th>Who<th>Where<tr><td>Ida<td><ul><li>Graz<li>Linz</ul></table>"
         "<ol><li id=n1>By rule. <a href='#r1'>↩</a></ol>"
     )
     assert html_text(page).text == (
         "Bring^1:\n\n- boots\n- food:\n  - bread\n  - cheese\n- water\n\n3. Lock\n  a. below\n9. Go\n\n"
-        "Hut\nA house.\n\nAlpine Club\nGraz\n\nWho: Ida; Where: Graz Linz.\n\n1. By rule."
+        "Hut:\nA house.\n\nWhy?\nSo.\n\nAlpine Club\nGraz\n\nWho: Ida; Where: Graz Linz.\n\n1. By rule."
     )

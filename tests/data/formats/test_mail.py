@@ -137,6 +137,10 @@ FORMS = {
         "Thanks.\n\n-----Mensaje original-----\nDe: Anna Öller\nEnviado el: domingo, 1 de marzo de 2026 9:10\n"
         "Para: Dora Neu\nAsunto: Pump\n\n{0}"
     ),
+    "marked_headers": (
+        "Thanks.\n\n> -----Original Message-----\n> From: Anna Öller\n> Sent: Sunday, March 1, 2026 9:10 AM\n"
+        "> To: Dora Neu\n> Subject: Pump\n> \n> {}"
+    ),
     "chinese": (
         "Thanks.\n\n发件人：Anna Öller <anna@example.org>\n发送时间：2026年3月1日 9:10\n"
         "收件人：Dora Neu <dora@example.org>\n主题：Pump\n\n{0}"

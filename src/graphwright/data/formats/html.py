@@ -128,6 +128,7 @@ class _Page:
         self.lists: list[tuple[int, str]] = []  # the next number of each open list, and the form of its numbers
         self.mark = ""  # of an item that has no text yet
         self.has_marks = has_marks
+        self.defined = False  # the last line is a definition
         self.caption: tuple[int, int] | None = None  # characters and parts before the open caption
         self.records: list[Record] = []
         self.types = TableTypes()
@@ -195,6 +196,8 @@ class _Page:
             self.in_heading, self.heading = False, None
         if tag in _LISTS and self.lists:
             self.lists.pop()
+        if tag == "dt" and self.parts and _WORD.match(self.parts[-1][-1:]):
+            self._append(":")
         if tag in _PARAGRAPH or tag in _LINE:
             self.verbatim = max(0, self.verbatim - (tag == "pre"))  # a hidden one was never entered
             self._break(tag)
@@ -221,10 +224,10 @@ class _Page:
     def _break(self, tag: str) -> None:
         if self.lists and (tag == "p" or tag in _LISTS):
             self.due = max(self.due, 1)  # in an item of a list
-        elif tag in _PARAGRAPH:
-            self.due = 2
+        elif tag in _PARAGRAPH or (tag == "dt" and self.defined):
+            self.due, self.defined = 2, False
         elif tag in _LINE:
-            self.due = max(self.due, 1)
+            self.due, self.defined = max(self.due, 1), tag == "dd"
         elif tag == "br":
             self.due = min(self.due + 1, 2)
         elif tag in _CELL:

@@ -105,7 +105,10 @@ def _depths(text: str) -> list[_Line]:
 
 
 def _below_headers(lines: Sequence[_Line]) -> list[_Line]:
-    """Return the lines with those after a block of headers one deeper, as Outlook quotes without marks."""
+    """Return the lines with those after a block of headers one deeper, as Outlook quotes without marks.
+
+    A block that begins a quotation with marks introduces that quotation.
+    """
     result: list[_Line] = []
     bases: list[int] = []  # depths of the blocks so far, around the current line
     at = 0
@@ -113,16 +116,20 @@ def _below_headers(lines: Sequence[_Line]) -> list[_Line]:
         depth = lines[at].depth
         while bases and depth < bases[-1]:
             bases.pop()
-        size = _header_block(lines, at) or _lone_attribution(lines, at)
-        bases += [depth] * bool(size)
+        begins = depth > next((lines[n].depth for n in range(at - 1, -1, -1) if lines[n].text.strip()), 0)
+        size = _header_block(lines, at, begins) or _lone_attribution(lines, at)
+        bases += [depth] * (size > 0 and not begins)
         after = at + max(size, 1)
         result += [_Line(depth + len(bases), line.text, size > 0) for line in lines[at:after]]
         at = after
     return result
 
 
-def _header_block(lines: Sequence[_Line], at: int) -> int:
-    """Return the number of lines of a block of headers that begins here, perhaps with a rule; 0 for none."""
+def _header_block(lines: Sequence[_Line], at: int, begins: bool) -> int:
+    """Return the number of lines of a block of headers that begins here, perhaps with a rule; 0 for none.
+
+    `begins`: whether a quotation begins here. There, below a rule and with an address the date may lack the time.
+    """
     depth = lines[at].depth
     first = at
     while first < min(len(lines), at + 3) and lines[first].depth == depth:
@@ -138,10 +145,11 @@ def _header_block(lines: Sequence[_Line], at: int) -> int:
     while end < last and lines[end].depth == depth and (match := _HEADER.fullmatch(lines[end].text)):
         values.append(match["value"] or "")
         end += 1
-    if len(values) < _MIN_HEADERS or _is_time(values[0]) or not any(map(_is_time, values[1:])):
+    if len(values) < _MIN_HEADERS or date_text(values[0]):
         return 0
-    named = has_rule or _ADDRESS.search(values[0]) or (len(values) > _MIN_HEADERS and _is_time(values[1]))
-    return end - at if named else 0
+    if begins or has_rule or _ADDRESS.search(values[0]):
+        return end - at if any(map(date_text, values[1:])) else 0
+    return end - at if len(values) > _MIN_HEADERS and _is_time(values[1]) else 0
 
 
 def _lone_attribution(lines: Sequence[_Line], at: int) -> int:
@@ -204,7 +212,7 @@ def source_of(intro: Sequence[str], people: Mapping[str, str]) -> Source:
         line = " ".join(" ".join(intro).split())
         return Source(_author(line, people), date_text(line))
     values = [match["value"].strip() for match in headers]
-    date = next(filter(None, map(date_text, filter(_is_time, values))), "")
+    date = next(filter(None, map(date_text, sorted(values, key=_is_time, reverse=True))), "")
     others = [value for value in values[2:] if not _is_time(value) and not _ADDRESS.search(value)]
     if len(values) > _MIN_HEADERS and all(map(_ADDRESS.search, values[2:])) and not _ADDRESS.search(values[0]):
         return Source(_name(values[2], people), date, values[0])  # Thunderbird has the subject first
