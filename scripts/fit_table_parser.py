@@ -42,6 +42,8 @@ HELD = (
     "flights",
     "transcript",
     "edges",
+    "overview",
+    "herd",
     "Staff canteen",
 )
 

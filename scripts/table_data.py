@@ -36,6 +36,7 @@ from graphwright.operators.query.tables.features import result_key
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.operators.query.tables.question import question_words
 
+_SIZE, _SAID = 0, 4  # dense features: how many steps a candidate takes, and how much of the question it explains
 _NAMELESS = ("rows", "table", "data", "sheet1", "records", "list")
 
 
@@ -71,7 +72,10 @@ def wikitables_questions(data: Path, draw: Random) -> Iterator[Asked]:
 
 
 class Extraction:
-    """Candidates of questions with their features; `scorer` tells which of those that are right to believe."""
+    """Candidates of questions with their features.
+
+    Of those that are right the one is believed that explains most of the question, with the fewest steps.
+    """
 
     def __init__(self, frequency: dict[str, float]) -> None:
         self.parser = TableQueryParser(MiniLM())
@@ -106,7 +110,6 @@ class Extraction:
             parts["of_table"].append(np.full(len(headers), len(parts["ngrams"]), np.int16))
             parts["ngrams"].append(found.features.ngrams)
             parts["rest"].append(found.features.rest.astype(np.float16))
-            parts["scores"].append(self.parser.scorer.scores(found.features, vector, found.vectors))
             candidates += [(found.table.type, candidate) for candidate in found.candidates]
         made = {name: np.concatenate(parts[name]) for name in ("dense", "parts", "headers", "vectors", "of_table")}
         numbers: dict[Any, int] = {}
@@ -116,8 +119,8 @@ class Extraction:
             "right": np.array(parts["right"], bool), "ngrams": parts["ngrams"], "rest": np.array(parts["rest"]),
             "question": vector.astype(np.float16),
         }  # fmt: skip
-        scores = np.where(kept["right"], np.concatenate(parts["scores"]), -np.inf)
-        column = _needed(asked, *candidates[int(scores.argmax())]) if kept["right"].any() else None
+        believed = np.where(kept["right"], made["dense"][:, _SAID] - made["dense"][:, _SIZE] / 100, -np.inf)
+        column = _needed(asked, *candidates[int(believed.argmax())]) if kept["right"].any() else None
         return Entry(kept, column)
 
 

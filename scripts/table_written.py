@@ -21,6 +21,8 @@ _CHECKS = 2  # further times that only check queries
 _TRIES = 40  # shuffles to find a table over which a question has the answer yes
 _GROUPS = ("details", "figures", "general", "record", "2024", "current")  # upper rows of headers in two
 
+_BORDER = re.compile(r"(\[[^]]+\]|\w+) [<>]=? (\d[\d.]*)")  # a column and the number that it is compared with
+
 
 class Written(NamedTuple):
     """Tables by their names, pairs of a question and its query, and questions that the tables do not answer."""
@@ -86,6 +88,19 @@ def resized(table: Rows, draw: Random) -> Rows:
     return Rows(table.names, [*table.rows, *more])
 
 
+def bordered(tables: dict[str, Rows], queries: Sequence[str], draw: Random) -> dict[str, Rows]:
+    """Return tables with cells at the borders of what queries compare with, as 30 for "> 30".
+
+    Without them nothing tells "more than" from "at least".
+    """
+    made = {name: Rows(table.names, [dict(row) for row in table.rows]) for name, table in tables.items()}
+    for column, value in dict.fromkeys(border for query in queries for border in _BORDER.findall(query)):
+        for table in made.values():
+            if (name := column.strip("[]")) in table.names:
+                draw.choice(table.rows)[name] = value
+    return made
+
+
 def _mixed(texts: Sequence[str], draw: Random) -> str:
     """Return the beginning of one text and the end of another, with other digits."""
     one, other = map(str.split, texts)
@@ -117,14 +132,15 @@ def written_questions(folder: Path, draw: Random) -> Iterator[Asked]:
     """
     for written in read_written(folder):
         worlds = [written.tables, *(_varied(written.tables, draw) for _ in range(_REPEATS + _CHECKS - 1))]
+        worlds.append(bordered(written.tables, [query for _, query in written.asked], draw))
         facts = [facts_of(world) for world in worlds]
+        known = [[_answers(query, own) for own in facts] for _, query in written.asked]
         names = headed(written.tables[written.name], draw.choice(_GROUPS), draw)
         for repeat in range(_REPEATS):
             is_headed = repeat == _REPEATS - 1 and len(written.tables) == 1
             asked = [_renamed(world, names) for world in worlds] if is_headed else worlds
             checks = [facts_of(world) for world in asked] if is_headed else facts
-            for question, query in written.asked:
-                answers = [_answers(query, own) for own in facts]
+            for (question, query), answers in zip(written.asked, known, strict=True):
                 others = [(f, a) for f, a in zip(checks, answers, strict=True) if a and f is not checks[repeat]]
                 if all(answer == ["no"] for answer in answers):
                     others += _affirming(written.tables, query, names if is_headed else {}, draw)

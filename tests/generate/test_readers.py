@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,12 +14,13 @@ from tests.generate.scripted_reader import ScriptedReader
 from tests.shared import CORPUS, corpus_index
 
 from graphwright import Document, Graph, Index, start
+from graphwright.data.documents import read_documents
 from graphwright.errors import OptionError
 from graphwright.generate import Quote, ReadSpans
 from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.graph import Ranking
 from graphwright.models import MiniLMReader
-from graphwright.models.protocols import PassageText
+from graphwright.models.protocols import PassageText, Span
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
@@ -186,6 +192,25 @@ def test_disagreeing_documents_are_both_shown_with_dates(tmp_path) -> None:
     assert [cited.document for cited in answer.citations] == ["new", "old"]
     alone = ReadSpans(ScriptedReader(("9 seconds",)))(state).answer
     assert alone is not None and alone.text == f"9 seconds: {new} [1]"
+
+
+class _Deciding(ScriptedReader):
+    """A reader that answers no, as one does that compares two passages."""
+
+    def read(self, question: str, passages: Sequence[PassageText]) -> list[Span]:
+        return [replace(span, text="no") for span in super().read(question, passages)]
+
+
+@pytest.mark.parametrize(("name", "short"), [("boats.csv", None), ("boats.txt", ("no",))])
+def test_read_spans_comparing_rows_of_a_table_leaves_state(tmp_path: Path, name: str, short: tuple[str] | None) -> None:
+    (tmp_path / name).write_text("boat,helm\nAurora,Ida\nLena,Eva\n")
+    index = Index.create(tmp_path / "index")
+    index.add(list(read_documents([tmp_path / name], lambda skipped: None)))
+    assert index.graph.passages is not None
+    nodes = index.graph.passages.nodes
+    passages = Ranking.of(nodes, np.ones(len(nodes)))
+    answer = ReadSpans(_Deciding(("Ida",)))(start("Is Aurora Lena?", index.graph).with_(passages=passages)).answer
+    assert (answer and answer.short) == short
 
 
 @pytest.mark.parametrize(("score", "words"), [(0.6, 0), (0.6, 40), (0.5, 40)])

@@ -5,7 +5,8 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from table_written import read_written, resized, shuffled, written_questions
+from table_written import bordered, read_written, resized, shuffled, written_questions
+from tables import Rows
 
 _FOLDER = Path(__file__).parents[2] / "scripts" / "parser" / "written"
 
@@ -40,3 +41,11 @@ def test_resized_table_has_some_rows_or_all_and_more_with_new_keys(draw: Random)
     assert len(set(keys)) == len(keys)
     assert [row for row in other.rows if row in table.rows] == other.rows[: len(table.rows)]
     assert all(row[name] in {r[name] for r in table.rows} for row in other.rows for name in table.names[1:])
+
+
+@given(st.randoms())
+def test_bordered_tables_have_the_numbers_that_queries_compare_with(draw: Random) -> None:
+    table = Rows(["line", "length km"], [{"line": f"L{n}", "length km": str(n)} for n in range(4)])
+    made = bordered({"lines": table}, ["count(lines where [length km] > 30)", 'lines where line = "L1"'], draw)["lines"]
+    assert [row["length km"] for row in made.rows].count("30") == 1
+    assert [row["line"] for row in made.rows] == [row["line"] for row in table.rows]

@@ -208,6 +208,9 @@ def read_answer(
     spans = run.read(reader, state.question.text, texts)
     if not spans or spans[0].score < threshold:
         return None
+    if spans[0].text and texts[spans[0].passage].rows:
+        run.note("what two rows of tables say is not compared by reading")
+        return None
     run.note(f"the span has a score of {spans[0].score:.2f}")
     shorts = [span.answer(texts) for span in spans]
     rival = next((n for n in range(1, len(spans)) if _disagrees(spans, shorts, n, state.graph, nodes)), None)

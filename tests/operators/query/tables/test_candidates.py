@@ -38,7 +38,10 @@ def candidates(question: str, facts: Facts) -> list[Candidate]:
     """Return the candidates of a question over all tables."""
     index, execution = TableIndex(facts), Execution(facts)
     linked = index.links(question, {})
-    return [c for t, links in linked.items() for c in Enumeration(RowSets(index.tables[t], links, execution))]
+    types = frozenset(index.tables[t].type for t in linked)
+    return [
+        c for t, links in linked.items() for c in Enumeration(RowSets(index.tables[t], links, execution), tables=types)
+    ]
 
 
 @settings(max_examples=40, deadline=None)
@@ -107,3 +110,33 @@ def test_candidates_column_of_running_text_is_no_answer() -> None:
     found = candidates("what is the text of A", facts_of({"reports": rows}))
     assert found
     assert not [c for c in found if isinstance(c.query, Follow) and c.query.step == Step("text")]
+
+
+def test_candidates_columns_all_of_another_table_are_asked_there_alone() -> None:
+    queries = {candidate.query for candidate in candidates("who is in Sales", ticket_facts())}
+    there = Where(OfType("employees"), _condition("Department", "Sales"))
+    assert Follow(there, Step("Name")) in queries
+    assert Follow(Where(OfType("tickets"), Compare(_DEPARTMENT, "=", "Sales")), _OWNER) not in queries
+
+
+def test_candidates_column_of_lists_has_rows_with_an_item_of_several() -> None:
+    rows = [
+        {"name": "Ada", "speaks": "Urdu, Danish"},
+        {"name": "Ben", "speaks": "Danish"},
+        {"name": "Cleo", "speaks": "Urdu; Irish"},
+    ]
+    queries = {candidate.query for candidate in candidates("who speaks danish", facts_of({"people": rows}))}
+    speaks = _condition("speaks", "Danish", "contains")
+    assert Follow(Where(OfType("people"), speaks), Step("name")) in queries
+
+
+@pytest.mark.parametrize("paid", ["yes", "no"])
+def test_candidates_two_cells_and_a_column_of_few_values_are_checked_together(paid: str) -> None:
+    rows = [
+        {"student": "Ada", "course": "Latin", "paid": "yes"},
+        {"student": "Ada", "course": "Greek", "paid": "no"},
+        {"student": "Ben", "course": "Latin", "paid": "no"},
+    ]
+    found = candidates("has Ada paid for Greek", facts_of({"courses": rows}))
+    checked = {frozenset((part.column, part.text) for part in c.given) for c in found if isinstance(c.query, Exists)}
+    assert {(0, "Ada"), (1, "Greek"), (2, paid)} in checked

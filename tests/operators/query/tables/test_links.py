@@ -1,6 +1,6 @@
 """Links from questions to tables: whole cells, parts, words like them, amounts and names of columns."""
 
-from tests.operators.query.tables.tickets import ticket_facts
+from tests.operators.query.tables.tickets import facts_of, ticket_facts
 
 from graphwright.operators.query.tables.links import TableIndex
 from graphwright.operators.query.tables.question import amounts_of, question_words
@@ -46,3 +46,12 @@ def test_links_facts_without_records_have_no_tables() -> None:
 def test_amounts_of_number_in_words_and_ordinal_are_digits() -> None:
     question = "top three, or the 3rd, since May 2011?"
     assert [amount.text for amount in amounts_of(question, question_words(question))] == ["3", "3", "May 2011"]
+
+
+def test_links_table_that_a_column_of_another_leads_to_is_searched_too() -> None:
+    halls = [{"hall": hall, "built": built} for hall, built in (("Rex", "1911"), ("Lumen", "1987"), ("Mill", "1850"))]
+    shows = [{"show": show, "place": hall} for show, hall in (("Ida", "Rex"), ("Aida", "Mill"), ("Faust", "Lumen"))]
+    others = {f"show {number}": [{"show": "Aida", "year": str(number)}] for number in range(3)}
+    index = TableIndex(facts_of({"shows": shows, "halls": halls, **others}))
+    found = [index.tables[number].type for number in index.links("Which show of Aida is in a place?", {}, 1)]
+    assert found == ["shows", "halls"]

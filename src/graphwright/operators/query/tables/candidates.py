@@ -46,6 +46,8 @@ class Enumeration:
     sets: RowSets
     answers: int = 14
     """Columns that are asked for at most."""
+    tables: frozenset[str] = frozenset()
+    """The types of the tables that are asked too."""
 
     @cached_property
     def _columns(self) -> list[tuple[int, Column]]:
@@ -53,6 +55,30 @@ class Enumeration:
 
     def __iter__(self) -> Iterator[Candidate]:
         """Yield candidates that give something."""
+        return (candidate for candidate in self._enumerated() if not self._is_of_another(candidate))
+
+    def _is_of_another(self, candidate: Candidate) -> bool:
+        """Return whether the columns of a candidate all stand in another table that is asked too.
+
+        The own column that leads there is one of them: its cells are those of a column there.
+        """
+        given = {part.column for part in candidate.given}
+        columns = {candidate.answer, candidate.order, *given} - {-1}
+        leads = {self._leads[column] for column in columns if column in self._leads}
+        if len(leads) != 1 or {candidate.answer, candidate.order} == {-1}:
+            return False
+        (table, key), *_ = leads
+        return table in self.tables and columns <= {
+            key,
+            *(c for c, lead in self._leads.items() if lead == (table, key)),
+        }
+
+    @cached_property
+    def _leads(self) -> dict[int, tuple[str, int]]:
+        table = self.sets.table
+        return {at: table.leads_to(at) for at, column in enumerate(table.columns) if column.is_joined}
+
+    def _enumerated(self) -> Iterator[Candidate]:
         pairs = list(combined.pairs(self.sets))
         united = list(combined.united(self.sets))
         beyond = list(self.sets.beyond())

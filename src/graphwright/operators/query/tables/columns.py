@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -23,6 +25,7 @@ _SHOWN, _CUT = 4, 24  # texts of a column that describe it, and characters of ea
 _JOINED = 8  # columns of other tables that a table has at most
 _TABLES = 50  # tables up to which columns are joined
 _HELD = 0.6  # share of the texts of a column that a key of another table must have
+_SEPARATOR = re.compile("[,;/|]")
 _KEY = 0.95  # share of distinct cells from which a column may be a key
 
 
@@ -32,7 +35,8 @@ class Column:
 
     `numbers`, `dates`, `distinct`: the shares of its cells that are so; `missing`: of the rows, those without a cell;
     `values`: its distinct texts, if they are few; `shown`: some of them; `length`: the mean number of characters of a
-    distinct text.
+    distinct text; `lists`: whether some of its cells are lists, as "Danish, German"; `table`: the type of the table
+    that its cells stand in, if it is another.
     """
 
     name: str
@@ -45,6 +49,8 @@ class Column:
     values: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     length: float = 0.0
+    lists: bool = False
+    table: str = ""
 
     @property
     def kind(self) -> int:
@@ -74,6 +80,16 @@ class Table:
     type: str
     rows: int
     columns: tuple[Column, ...]
+
+    @property
+    def described(self) -> str:
+        """The type with the names of the own columns."""
+        return f"{self.type}: {', '.join(column.name for column in self.columns if not column.is_joined)}"
+
+    def leads_to(self, column: int) -> tuple[str, int]:
+        """Return the other table that the cells of a column stand in, and the own column that leads there."""
+        own = self.columns[column]
+        return own.table, next(at for at, other in enumerate(self.columns) if other.path == own.path[:1])
 
 
 class Joined(NamedTuple):
@@ -120,7 +136,20 @@ def _column(facts: Facts, table: int, rows: int, name: str) -> Column:
         values=tuple(texts) if len(texts) <= _FEW else (),
         shown=tuple(texts[:_SHOWN]),
         length=sum(map(len, texts)) / max(1, len(texts)),
+        lists=max(numbers, dates) < 0.5 and has_lists(texts),
     )
+
+
+def has_lists(texts: Sequence[str]) -> bool:
+    """Return whether two or more distinct texts are lists of which half of the items stand in others too.
+
+    >>> has_lists(["Danish", "Danish, German", "Urdu; German"]), has_lists(["Ortiz, Ana", "Berg, Nils"])
+    (True, False)
+    """
+    items = [{item.strip() for item in _SEPARATOR.split(text)} for text in texts]
+    counts = Counter(item for own in items for item in own)
+    several = [counts[item] > 1 for own in items if len(own) > 1 for item in own]
+    return sum(len(own) > 1 for own in items) > 1 and sum(several) >= len(several) / 2
 
 
 def with_joined(table: Table, joined: Sequence[Joined]) -> Table:
@@ -151,7 +180,9 @@ def _reached(tables: Sequence[Table], cells: dict[tuple[int, int], Ints], first:
                 if place != key and column.name not in own:
                     path = (*foreign.path, Step(named.name, True), *column.path)
                     distinct = min(column.distinct, tables[second].rows / max(1, tables[first].rows), 1.0)
-                    yield Joined(second, place, replace(column, path=path, distinct=distinct))
+                    yield Joined(
+                        second, place, replace(column, path=path, distinct=distinct, table=tables[second].type)
+                    )
             return
 
 

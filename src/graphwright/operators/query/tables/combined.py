@@ -12,6 +12,7 @@ _PAIRS = 24
 _AGREEING = 6
 _WITHOUT = 10
 _UNIONS = 6
+_FLAGS = 4
 
 
 def _both(first: Rows, second: Rows) -> Things:
@@ -45,18 +46,28 @@ def pairs(sets: RowSets) -> Iterator[Rows]:
 
 
 def checks(sets: RowSets) -> Iterator[Rows]:
-    """Yield the rows, perhaps none, that have a linked cell and meet another condition."""
-    count = 0
+    """Yield the rows, perhaps none, that have a linked cell and meet another condition, and perhaps a third.
+
+    The third is the value of a column of few values, of rows with two linked cells ("Did Ada pay for the course?").
+    """
+    made: list[Rows] = []
     for first in sets.linked(8, sets.table.rows):
         for second in sets.single[:24]:
             apart = not first.bits & second.bits and first.given[0].column != second.given[0].column
-            if not apart or count >= _PAIRS or first.given[0].kind not in ("cell", "part"):
-                continue
-            query = _both(first, second)
-            count += 1
-            found = len(sets.execution.things(query))
-            operators = ("and", *first.operators, *second.operators)
-            yield Rows(query, found, operators, first.given + second.given, -1, first.bits | second.bits)
+            if apart and len(made) < _PAIRS and first.given[0].kind in ("cell", "part"):
+                made.append(_checked(sets, first, second))
+    yield from made
+    flags = [rows for rows in sets.single if rows.given[0].kind == "flag" and rows.bits][:_FLAGS]
+    for both in [rows for rows in made if {part.kind for part in rows.given} <= {"cell", "part"}][:_AGREEING]:
+        columns = {part.column for part in both.given}
+        yield from (_checked(sets, both, flag) for flag in flags if flag.given[0].column not in columns)
+
+
+def _checked(sets: RowSets, first: Rows, second: Rows) -> Rows:
+    query = _both(first, second)
+    operators = ("and", *first.operators, *second.operators)
+    found = len(sets.execution.things(query))
+    return Rows(query, found, operators, first.given + second.given, -1, first.bits | second.bits)
 
 
 def without(sets: RowSets) -> Iterator[Rows]:

@@ -27,11 +27,12 @@ NGRAMS = 1 << 15
 PARTS = 1 << 12
 MOST_PARTS = 24
 """Hashed parts of a candidate, padded with 0."""
-EXPLAINED, COVERED = 8, -3
-"""How many dense features, the first, tell what of the question a candidate explains, and the one that tells how much
-of the rest is like its columns."""
+EXPLAINED, COVERED, STRANGEST = 8, -6, -1
+"""How many dense features, the first, tell what of the question a candidate explains, and those that tell how much of
+the rest is like its columns, and how much the word is that is least like them."""
 _RARE = 0.05  # share of training questions up to which a word may be like the name of a column
 _KINDS = ("cell", "part", "like", "number", ">", ">=", "<", "<=")
+_BOOLEANS = {"y": "yes", "true": "yes", "on": "yes", "n": "no", "false": "no", "off": "no"}  # of YAML 1.1 and JSON
 
 _ORDERED = frozenset(["max", "min", "sum", "mean", "alike", "extremes", "above", "below", "equal", "missing"])
 
@@ -270,7 +271,7 @@ class QuestionFeatures:
             column = self.table.columns[given.column]
             yield f"g {given.kind} {column.kind}"
             if given.kind == "flag":
-                yield f"v {given.text.casefold()}"
+                yield f"v {_BOOLEANS.get(given.text.casefold(), given.text.casefold())}"
             yield from (f"c {word}" for word in column.words[:2])
 
 

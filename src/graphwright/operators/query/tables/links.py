@@ -25,6 +25,7 @@ from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 
 _LONGEST = 10  # words of a span that is looked up as a cell
+_REACHED = 2  # tables that are searched because columns of others lead there
 _LIKE = 0.55  # likeness of two words by their trigrams, from which one may mean the other
 _RARE = 0.02  # share of training questions up to which a word alone may name part of a cell
 
@@ -127,7 +128,7 @@ class TableIndex:
     def _chosen(
         self, words: Sequence[Word], linked: dict[int, list[Link]], frequency: dict[str, float], most: int
     ) -> list[int]:
-        """Return the tables of which most is named: rare words count more."""
+        """Return the tables of which most is named (rare words count more), and up to two that their columns reach."""
         tables = [number for number, table in enumerate(self.tables) if table.columns]
         if len(tables) <= most:
             return tables
@@ -141,7 +142,9 @@ class TableIndex:
             for link in linked[number]:
                 bits |= span_bits(link.start, link.end)
             scores[number] = sum(w for i, w in enumerate(weight) if bits >> i & 1)
-        return sorted(tables, key=lambda t: -scores[t])[:most]
+        chosen = sorted(tables, key=lambda t: -scores[t])[:most]
+        reached = {other for table, other in self._joined if table in chosen} - set(chosen)
+        return [*chosen, *sorted(reached, key=lambda t: -scores[t])[:_REACHED]]
 
     def _headers(self, table: int, words: Sequence[Word]) -> tuple[tuple[float, int], ...]:
         """Return how each column is named; a word of n names, as that of a header over several columns, counts 1/n²."""

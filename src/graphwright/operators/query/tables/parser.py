@@ -90,10 +90,12 @@ class TableQueryParser:
         index = table_index_of(facts)
         execution = Execution(facts)
         pieces = Pieces.of([word.text for word in question_words(question)], self._vectors)
-        for number, links in index.links(question, frequency, self.tables).items():
+        linked = index.links(question, frequency, self.tables)
+        types = frozenset(index.tables[number].type for number in linked)
+        for number, links in linked.items():
             table = index.tables[number]
             vectors = self._column_vectors(table, facts)
-            candidates = list(islice(Enumeration(RowSets(table, links, execution)), _MOST))
+            candidates = list(islice(Enumeration(RowSets(table, links, execution), tables=types), _MOST))
             features = QuestionFeatures(facts, table, links, vector, pieces, vectors, frequency).features(candidates)
             yield TableCandidates(table, candidates, features, vectors.mean)
 

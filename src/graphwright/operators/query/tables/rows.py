@@ -91,7 +91,8 @@ class RowSets:
         links = sorted(self.links.cells, key=lambda link: (link.start - link.end, rank[link.kind], link.share))
         known: set[tuple[int, int, int]] = set()
         for link in links[:_CONDITIONS]:
-            condition = q.Compare(self.path(link.column), "=" if link.kind == "cell" else "contains", link.text)
+            is_whole = link.kind == "cell" and not self.table.columns[link.column].lists
+            condition = q.Compare(self.path(link.column), "=" if is_whole else "contains", link.text)
             given = Given(link.column, link.kind, span_bits(link.start, link.end), link.share, link.text)
             if rows := self._where(self.all, condition, "is" if link.kind == "cell" else "has", given):
                 known.add((link.column, link.start, link.end))
