@@ -16,6 +16,9 @@ when it is complete; a second call measures the sizes that are missing. Writes `
   processor time of both.
 - open: seconds from opening the index to its first passage, in the same process.
 - question: median milliseconds of `retrieve`, and the anonymous memory of the process after all questions.
+
+`--only change` measures one document added and removed alone and prints it, with the bytes written for each part of the
+snapshot; it writes no results and keeps the index for the next call.
 """
 
 from __future__ import annotations
@@ -98,20 +101,21 @@ def opened(folder: Path, encoder: WordTable) -> Index:
     return index
 
 
-def change(folder: Path, encoder: WordTable, act: Callable[[Index], Any]) -> tuple[float, float, int]:
-    """Return seconds and processor seconds until a change is searchable, and the bytes that it wrote."""
+def change(folder: Path, encoder: WordTable, act: Callable[[Index], Any]) -> tuple[float, float, dict[str, int]]:
+    """Return seconds and processor seconds until a change is searchable, and the bytes of each file that it wrote."""
     begun, worked, since = time.perf_counter(), time.process_time(), time.time()
     with Index.open(folder, encoder=encoder) as index:
         act(index)
         index.graph.reading(0)
         seconds, work = time.perf_counter() - begun, time.process_time() - worked
         current = folder / (folder / "CURRENT").read_text()
-    files = [path.stat() for path in current.rglob("*") if path.is_file()]  # those of before are linked, and older
-    return seconds, work, sum(file.st_size for file in files if file.st_mtime >= since)
+    files = {path.relative_to(current).as_posix(): path.stat() for path in current.rglob("*") if path.is_file()}
+    written = {name: file.st_size for name, file in files.items() if file.st_mtime >= since}  # the others are linked
+    return seconds, work, written
 
 
-def changes(folder: Path, encoder: WordTable, more: list[Document]) -> Record:
-    """Return the costs of one document added and removed."""
+def changes(folder: Path, encoder: WordTable, more: list[Document], show_files: bool = False) -> Record:
+    """Return the costs of one document added and removed; `show_files`: print the bytes of each file of the last."""
     row: Record = {}
     acts: dict[str, Callable[[Index, Document], Any]] = {
         "add": lambda index, document: index.add([document]),
@@ -119,8 +123,11 @@ def changes(folder: Path, encoder: WordTable, more: list[Document]) -> Record:
     }
     for name, act in acts.items():
         trials = [change(folder, encoder, lambda index, d=d, act=act: act(index, d)) for d in more[:REPEATS]]  # type: ignore[misc]
-        seconds, work, written = (median(values) for values in zip(*trials, strict=True))
-        row |= {f"{name} s": round(seconds, 2), f"{name} cpu s": round(work, 2), f"{name} MB": round(written / 1e6, 1)}
+        row |= {f"{name} s": round(median(seconds for seconds, _, _ in trials), 2)}
+        row |= {f"{name} cpu s": round(median(work for _, work, _ in trials), 2)}
+        row |= {f"{name} MB": round(median(sum(files.values()) for _, _, files in trials) / 1e6, 2)}
+        for file, size in sorted(trials[-1][2].items(), key=lambda entry: -entry[1]) if show_files else ():
+            print(f"{name} {size:>12,} {file}")
     return row
 
 
@@ -207,9 +214,22 @@ def size_is_there(path: Path, size: int) -> bool:
     return str(size) in (rows or {}) and code.get(str(size)) == made_by()
 
 
+def measure_change(data: Path, work: Path, size: int) -> None:
+    """Print the costs of one document added to and removed from an index, which is built if it is not there."""
+    folder, encoder = work / f"scale-change-{size}", WordTable()
+    if not folder.exists():
+        with create(folder, size) as index:
+            index.add(islice(varied_documents(data), size))
+    print(changes(folder, encoder, list(islice(varied_documents(data), size, size + REPEATS)), show_files=True))
+
+
 def main(options: Namespace) -> None:
     """Measure the sizes that the present code has no row of."""
     path = options.out / "scale.json"
+    if options.only == ["change"]:
+        for size in options.sizes:
+            measure_change(options.data, options.work, size)
+        return
     for size in options.sizes:
         if size_is_there(path, size):
             continue
@@ -224,6 +244,6 @@ def main(options: Namespace) -> None:
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, parts=("table", "change"))
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     main(parse(parser))

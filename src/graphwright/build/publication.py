@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from graphwright.build.build import build_from_chunks
 from graphwright.build.operation import QUICK, Operation
 from graphwright.errors import StoreError
 from graphwright.extract.llm import Derived
 from graphwright.search.snapshot import Snapshot
-from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
+from graphwright.search.snapshot_format import erase_replaced, open_snapshot, refused, write_snapshot
 from graphwright.store.digests import id_digest
 
 
@@ -37,14 +38,15 @@ class Publication:
         """
         current = self._current()
         revision: int | None = None if current is None else current.about.get("revision")
-        if revision == self._store.revision:
+        if current is not None and revision == self._store.revision:
             self._layout.clean()
+            erase_replaced(self._layout.path / self._layout.current())
             self._layout.delete_cache(self._layout.vectors)
         else:
             try:
-                snapshot = self._build(current)
+                snapshot, before = self._build(current), current and self._layout.path / self._layout.current()
                 del current  # or its files would be in use
-                self._publish(snapshot)
+                self._publish(snapshot, before)
             except StoreError as error:
                 if revision is None or refused(error):
                     raise
@@ -114,12 +116,14 @@ class Publication:
         self._changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot
 
-    def _publish(self, snapshot: Snapshot) -> None:
+    def _publish(self, snapshot: Snapshot, before: Path | None = None) -> None:
+        """Publish a snapshot; `before`: the current one, if it is sound."""
         self._operation.report("write the index", 0, 0)
         start = time.perf_counter()
         if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
             self._store_derived(self._derived)
-        self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
+        self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot, before))
+        erase_replaced(self._layout.path / self._layout.current())
         self._layout.delete_cache(self._layout.vectors)  # the snapshot contains them now
         self._store.checkpoint()
         self._changes.seconds["write"] = time.perf_counter() - start

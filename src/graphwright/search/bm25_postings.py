@@ -21,17 +21,17 @@ from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.text.words import terms
 
 K1, B = 1.2, 0.75
-_FILES = ("words", "borders", "indptr", "rows", "weights", "nodes")  # of a word index
-_WEIGHTS = 2**20  # weights that are computed at a time, to limit memory
+_FILES = ("words", "borders", "indptr", "rows", "counts", "lengths", "nodes")  # of a word index
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordIndex(ChecksummedIndex):
     """BM25 scores of passages, word by word; row i of the passages belongs to node `nodes[i]`, ascending.
 
-    `vocabulary`: the words, sorted. Word w occurs in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, and
-    adds the `weights: float32` at the same positions to their scores. With N rows, df rows that contain the word, and
-    tf occurrences among the dl words of a row (avgdl on average), the weight is
+    `vocabulary`: the words, sorted. Word w occurs in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, in
+    each as often as `counts: int32` says at the same position; `lengths: int32[rows]` are the numbers of words of the
+    rows. With N rows, df rows that contain the word, and tf occurrences among the dl words of a row (avgdl on average),
+    the word adds to the score of a row
 
         ln(1 + (N - df + 1/2) / (df + 1/2)) · tf / (tf + k1 · (1 - b + b · dl / avgdl)),    k1 = 1.2, b = 0.75
 
@@ -45,7 +45,8 @@ class WordIndex(ChecksummedIndex):
     vocabulary: TextColumn
     indptr: NDArray[np.int64]
     rows: NDArray[np.int32]
-    weights: Floats
+    counts: NDArray[np.int32]
+    lengths: NDArray[np.int32]
     nodes: NDArray[np.int64]
 
     @classmethod
@@ -72,14 +73,14 @@ class WordIndex(ChecksummedIndex):
         is_first[1:] = (word[1:] != word[:-1]) | (occurrences[1:] != occurrences[:-1])
         first = np.append(np.flatnonzero(is_first), len(word))
         word, row = word[first[:-1]], occurrences[first[:-1]]
-        df = np.bincount(word, minlength=len(order))
-        norm = K1 * (1 - B + B * length / max(length.mean(), 1e-9))
-        idf, weights = np.log1p((len(nodes) - df + 0.5) / (df + 0.5)), np.empty(len(word), np.float32)
-        for start in range(0, len(word), _WEIGHTS):
-            part = slice(start, start + _WEIGHTS)
-            tf = np.diff(first[start : start + _WEIGHTS + 1])
-            weights[part] = idf[word[part]] * tf / (tf + norm[row[part]])
-        return cls(vocabulary.gather(order), row_pointers(df), row, weights, nodes)
+        df, counts = np.bincount(word, minlength=len(order)), np.diff(first).astype(np.int32)
+        return cls(vocabulary.gather(order), row_pointers(df), row, counts, length.astype(np.int32), nodes)
+
+    @cached_property
+    def _norm(self) -> NDArray[np.float64]:
+        """The part k1 · (1 - b + b · dl / avgdl) of each row."""
+        lengths = np.asarray(self.lengths, np.float64)
+        return K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9))
 
     def scores(self, text: str) -> Floats:
         """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
@@ -95,7 +96,8 @@ class WordIndex(ChecksummedIndex):
         if at == len(self.vocabulary) or self.vocabulary[at] != word:
             return np.empty(0, np.int32), np.empty(0, np.float32)
         part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
-        return self.rows[part], self.weights[part]
+        rows, counts = np.asarray(self.rows[part]), self.counts[part].astype(np.float64)
+        return rows, (self.rarity(len(rows)) * counts / (counts + self._norm[rows])).astype(np.float32)
 
     @cached_property
     def _alphabetic(self) -> dict[str, list[str]]:
@@ -119,7 +121,15 @@ class WordIndex(ChecksummedIndex):
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return the arrays in the order of their files."""
-        return [self.vocabulary.data, self.vocabulary.offsets, self.indptr, self.rows, self.weights, self.nodes]
+        return [
+            self.vocabulary.data,
+            self.vocabulary.offsets,
+            self.indptr,
+            self.rows,
+            self.counts,
+            self.lengths,
+            self.nodes,
+        ]
 
     def save(self, folder: Path) -> None:
         """Write the index into a new folder; all of it is on disk when this returns."""
@@ -131,8 +141,8 @@ class WordIndex(ChecksummedIndex):
     def load(cls, folder: Path) -> WordIndex:
         """Open an index that `save` wrote, memory-mapped. Raises StoreError if a file is missing or truncated."""
         arrays = {name: load_array(folder / f"{name}.npy") for name in _FILES}
-        data, borders, indptr, rows, weights, nodes = arrays.values()
+        data, borders, indptr, rows, counts, lengths, nodes = arrays.values()
         limits = {"borders": Limits(0, len(data), True), "indptr": Limits(0, len(rows), True)}
         for name, limit in (limits | {"rows": Limits(0, len(nodes) - 1)}).items():
             check_limits(arrays[name], limit, folder / f"{name}.npy")
-        return cls(TextColumn(data, borders), indptr, rows, weights, nodes)
+        return cls(TextColumn(data, borders), indptr, rows, counts, lengths, nodes)
