@@ -337,8 +337,8 @@ class HalfArray:
                 raise ValueError(f"a matrix of shape {self.shape} cannot be multiplied by one of {query.shape}.")
             _all_products(readonly(self.bits, np.uint16), query, out)
             return out
-        blocks = [self[start : start + _ROWS] @ other for start in range(0, len(self), _ROWS)]
-        return np.concatenate(blocks) if blocks else np.empty((0, *np.shape(other)[1:]), np.float32)
+        columns = [self @ column for column in np.transpose(other)]  # one core; BLAS would keep the others waiting
+        return np.stack(columns, axis=1) if columns else np.empty((len(self), 0), np.float32)
 
     def lengths(self) -> Singles:
         """Return the length of each row."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -220,6 +220,12 @@ def tokenise(texts: Sequence[str], spans: bool = False) -> list[Encoding]:
     except (TypeError, UnicodeEncodeError):  # which of them depends on the version of tokenizers
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         return call(clean, add_special_tokens=False)
+
+
+@lru_cache(maxsize=1024)
+def token_set(text: str) -> frozenset[int]:
+    """Return the distinct tokens of a text; those of recent texts are kept, for a question asks for them repeatedly."""
+    return frozenset(tokenise([text])[0].ids)
 
 
 def vocabulary() -> list[str]:

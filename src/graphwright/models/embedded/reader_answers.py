@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.embedded.cross_encoder import network
-from graphwright.models.embedded.encoder import tokenise
+from graphwright.models.embedded.encoder import token_set
 from graphwright.models.protocols import Floats, PassageText
 from graphwright.text.sentences import is_statement
 
@@ -124,7 +124,7 @@ def sides(question: str, passages: Sequence[PassageText], readings: Sequence[Rea
 
     The network alone cannot distinguish yes from no, but the overlap of its answers in both sides can.
     """
-    asked, *titles = (set(each.ids) for each in tokenise([question, *(passage.title or "" for passage in passages)]))
+    asked, *titles = map(token_set, [question, *(passage.title or "" for passage in passages)])
     rarity = network().rarity
     named = {
         number
@@ -233,7 +233,7 @@ class _Covered:
     """The coverage of a question by passages: shares of its tokens, weighted by rarity."""
 
     def __init__(self, question: str, passages: Sequence[PassageText]) -> None:
-        asked, *texts = (set(each.ids) for each in tokenise([question, *map(whole, passages)]))
+        asked, *texts = map(token_set, [question, *map(whole, passages)])
         rarity = network().rarity
         self.weights = {token: float(rarity[token]) for token in asked}
         self.total = sum(self.weights.values()) + 1e-6

@@ -156,9 +156,9 @@ def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
 
 def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
     """Return the features of pairs by their vectors and words."""
-    similarity = part.vectors @ part.vectors.T
-    squares, cosine = similarity.diagonal(), part.cosine
-    between = similarity[source, target].astype(np.float64)
+    vectors, cosine = part.vectors, part.cosine  # no product of BLAS, whose other threads then wait at full load
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    between = np.einsum("ij,ij->i", vectors[source], vectors[target]).astype(np.float64)
     first, second = cosine[source], cosine[target]
     lengths = np.sqrt(np.maximum(squares[source] + squares[target] + 2 * between, 1e-9))
     uncovered = (second - first * between) / np.sqrt(np.maximum(1 - first**2, 1e-6))
