@@ -1,8 +1,8 @@
 """Extraction of entities and relations by a language model, estimates of it, and values derived from the graph.
 
-A value is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else: not
-on the order in which documents came, and not on what was derived before. Where a value is missing, the offline method
-is used.
+A value is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else:
+not on the order in which documents came, and not on what was derived before. Where a value is missing, the offline
+method is used.
 
 The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
 merged and located in the text, so that they are stored and merged like the results of any other extractor.
