@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from tests.shared import CORPUS
 
 from graphwright import Index
-from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of
+from graphwright.engines import EngineError, LocalEngine, RayEngine, engine_of, repeated
 from graphwright.errors import DataError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine, tasks_of
 from graphwright.extract.extraction import Excerpt
@@ -145,3 +146,11 @@ def test_few_texts_are_encoded_locally(engine: LocalEngine) -> None:
     encoder = HashEncoder()
     texts = ["Graz", "Linz", "Wien"]
     assert np.array_equal(EngineEncoder(encoder, engine).encode(texts), encoder.encode(texts))
+
+
+def test_repeated_work_ends_with_block() -> None:
+    done = threading.Event()
+    with repeated(done.set, 0.001):
+        assert done.wait(10)
+    done.clear()
+    assert not done.wait(0.05)

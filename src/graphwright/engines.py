@@ -1,4 +1,4 @@
-"""Engines apply a function to many items: in local processes, or on a Ray cluster.
+"""Engines apply a function to many items, in local processes or on a Ray cluster; and work that is repeated by time.
 
 The function depends on its item alone. It may run anywhere, in any order, and twice, so results do not depend on the
 number of workers, or on workers that die.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -21,6 +22,25 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _MAX_DEATHS = 3  # worker deaths in a row without a new result
 _EXTRA = 'The engine ray needs Ray. Install it here and on every node: pip install "graphwright[ray]"'
+
+
+@contextmanager
+def repeated(work: Callable[[], object], seconds: float, *, wait: bool = True) -> Iterator[None]:
+    """Do some work every `seconds`, in a thread, until the block ends. `wait`: at the end, for work that has begun."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            work()
+
+    thread = threading.Thread(target=repeat, name="graphwright-repeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if wait:
+            thread.join()
 
 
 class EngineError(GraphwrightError):

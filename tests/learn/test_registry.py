@@ -11,7 +11,7 @@ import pytest
 from graphwright import Evidence, Graph, start
 from graphwright.graph.evidence import Scores
 from graphwright.graph.walks import Ways
-from graphwright.learn import Checkpoint, ConfidentPaths, Example, Label, Labels, PathRetriever, registry
+from graphwright.learn import Checkpoint, ConfidentPaths, Example, Label, Labels, PathRetriever, confidence
 from graphwright.learn.candidates import SHORTEST, Candidate
 from graphwright.learn.refine import LabelledPath
 from graphwright.learn.registry import CALIBRATION, MEANING, _fitted, calibration
@@ -72,7 +72,7 @@ def trained_on(seen: list[Labels]) -> Callable[[Labels], PathRetriever]:
 def chance(about: dict[str, object], scores: list[float]) -> float:
     items = [([0, 1], [0])] * len(scores)
     state = start("?", GRAPH, evidence=Evidence.of_paths(GRAPH, items, scores))
-    return registry(Scripted(Checkpoint("path", {}, about), HashEncoder()), state, Run())
+    return confidence(Scripted(Checkpoint("path", {}, about), HashEncoder()), state, Run())
 
 
 def test_calibration_leaves_relation_paths_and_questions_out() -> None:

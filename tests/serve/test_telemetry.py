@@ -14,8 +14,8 @@ from tests.llm_server import LLMServer, error
 from tests.serve.conftest import Running, serving, wait_until
 
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.answer_models import unreachable
 from graphwright.serve.logs import AuditLog, JSONFormatter, configure_logging
+from graphwright.serve.settings import unreachable
 
 QUESTION = "On which river does Graz lie?"
 ANSWER = {"reasoning": "", "found": True, "text": "On the Mur.", "answers": ["Mur"], "citations": [{"passage": 1, "quote": "Graz lies on the Mur"}]}  # fmt: skip # noqa: E501

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -240,20 +239,16 @@ def progress(usage: Usage | None = None, interval: float = _SECONDS) -> Iterator
 @contextmanager
 def _lines(parts: Callable[[], Iterable[str]], interval: float) -> Iterator[None]:
     """Print a line to stderr every `interval` seconds, with the elapsed time, even if the work reports nothing."""
-    end, start = threading.Event(), time.monotonic()
+    from graphwright.engines import repeated  # imported only when it is used
 
-    def run() -> None:
-        while not end.wait(interval):
-            state, *cost = parts()
-            note(", ".join([state, f"{_clock(time.monotonic() - start)} so far", *cost]))
+    start = time.monotonic()
 
-    thread = threading.Thread(target=run, name="progress", daemon=True)
-    thread.start()
-    try:
+    def line() -> None:
+        state, *cost = parts()
+        note(", ".join([state, f"{_clock(time.monotonic() - start)} so far", *cost]))
+
+    with repeated(line, interval):
         yield
-    finally:
-        end.set()
-        thread.join()
 
 
 def note_compilation() -> None:

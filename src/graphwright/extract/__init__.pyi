@@ -1,5 +1,3 @@
-from .estimate import Estimate as Estimate
-from .estimate import estimate as estimate
 from .extraction import Excerpt as Excerpt
 from .extraction import Extraction as Extraction
 from .extraction import ExtractionFailure as ExtractionFailure
@@ -11,7 +9,9 @@ from .extractors import MentionExtractor as MentionExtractor
 from .extractors import SpacyExtractor as SpacyExtractor
 from .extractors import extractor_of as extractor_of
 from .llm import KINDS as KINDS
+from .llm import Estimate as Estimate
 from .llm import GenerativeExtractor as GenerativeExtractor
+from .llm import estimate as estimate
 from .references import estimate_references as estimate_references
 from .references import with_references as with_references
 from .rules import LexicalExtractor as LexicalExtractor

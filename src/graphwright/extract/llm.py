@@ -1,8 +1,8 @@
-"""Extraction of entities and relations by a language model; values that it derives from the merged graph.
+"""Extraction of entities and relations by a language model, estimates of it, and values derived from the graph.
 
-Each is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else: not
-on the order in which documents came, and not on what was derived before. Where a value is missing, the offline method
-is used.
+A value is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else:
+not on the order in which documents came, and not on what was derived before. Where a value is missing, the offline
+method is used.
 
 The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
 merged and located in the text, so that they are stored and merged like the results of any other extractor.
@@ -13,10 +13,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from functools import cached_property, lru_cache
+from math import ceil
 from threading import Lock
 from typing import Annotated, Any, TypeVar
 
@@ -24,6 +25,7 @@ from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import BudgetError, LLMResponseError, ModelError
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.extract.rules import LexicalExtractor
+from graphwright.models.budget import Prices, Rate, estimated_tokens
 from graphwright.models.protocols import LLM, Cancellation, Usage
 from graphwright.prompts.templates import checksum, data_line, messages
 from graphwright.text.names import normal_form
@@ -305,3 +307,55 @@ def _joined(first: str, second: str) -> str:
     """Return both texts; the second is left out if the first contains it."""
     second = _plain(second)
     return first if second in first else f"{first} {second}".strip()[:_MAX_DESCRIPTION].rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Calls, tokens, hours and cost of an extraction.
+
+    `hours`: None if no rate was given. `cost`: in the currency of the prices, None if none were given.
+    """
+
+    chunks: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    hours: float | None = None
+    cost: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return asdict(self)
+
+
+def estimate(
+    excerpts: Iterable[Excerpt],
+    *,
+    extraction: str = "full",
+    gleanings: int = 0,
+    prices: Prices | None = None,
+    rate: Rate | None = None,
+) -> Estimate:
+    """Estimate the calls, tokens, hours and cost of GenerativeExtractor for these chunks, without a call.
+
+    Tokens of prompts are estimated by their characters, without additions of a server. A reply counts
+    `ExtractionKind.reply_ratio` tokens per token of a chunk's text. Each gleaning counts as much as the first call,
+    with all replies before it in its prompt. Corrected replies are not included, cached ones not subtracted.
+
+    >>> estimated = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], gleanings=1)
+    >>> estimated.chunks, estimated.calls, estimated.completion_tokens, estimated.cost
+    (1, 2, 68, None)
+    """
+    kind, count = KINDS[extraction], lru_cache(maxsize=8)(estimated_tokens)  # the rules are the same for every chunk
+    chunks = prompt = completion = 0
+    for excerpt in excerpts:
+        reply = ceil(kind.reply_ratio * count(excerpt.text))
+        prompt += sum(map(count, extraction_prompt(excerpt, kind)))
+        if gleanings:
+            prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction(), kind)))
+            prompt += reply * gleanings * (gleanings + 1) // 2
+        completion += (1 + gleanings) * reply
+        chunks += 1
+    hours = None if rate is None else rate.hours(prompt, completion)
+    cost = None if prices is None else prices.cost(prompt, completion)
+    return Estimate(chunks, (1 + gleanings) * chunks, prompt, completion, hours, cost)

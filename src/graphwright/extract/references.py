@@ -15,8 +15,7 @@ from threading import Lock
 
 from graphwright.data.document import Document
 from graphwright.errors import LLMResponseError
-from graphwright.extract.estimate import Estimate
-from graphwright.extract.llm import MeteredCalls
+from graphwright.extract.llm import Estimate, MeteredCalls
 from graphwright.models.budget import Prices, Rate, estimated_tokens
 from graphwright.models.protocols import LLM, Usage
 from graphwright.prompts.templates import data_line, messages

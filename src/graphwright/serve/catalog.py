@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from graphwright import Graph, Index, start
+from graphwright.engines import repeated
 from graphwright.errors import GraphwrightError, OptionError, StoreError
 from graphwright.extract import Extractor
 from graphwright.graph import Kind
@@ -81,35 +81,22 @@ def _replica(place: str, data: Path) -> Replica:
     return Replica(name, url, data / "replicas" / name)
 
 
-@contextmanager
-def repeated(work: Callable[[], object], seconds: float, failure: str, *, wait: bool = True) -> Iterator[None]:
-    """Do some work every `seconds`, in a thread, until the block ends.
+def _tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
+    """Return a function that does the work, and logs an error, as `failure` with its message, once in a row."""
+    logged = ""
 
-    An error is logged once, as `failure` with its message, and the work is tried again. `wait`: at the end, for work
-    that has begun.
-    """
-    ended = threading.Event()
+    def call() -> None:
+        nonlocal logged
+        try:
+            work()
+            logged = ""
+        except Exception as error:
+            if str(error) != logged:
+                fault = None if isinstance(error, GraphwrightError) else error
+                _log.warning("%s: %s", failure, error, exc_info=fault)
+            logged = str(error)
 
-    def repeat() -> None:
-        logged = ""
-        while not ended.wait(seconds):
-            try:
-                work()
-                logged = ""
-            except Exception as error:
-                if str(error) != logged:
-                    fault = None if isinstance(error, GraphwrightError) else error
-                    _log.warning("%s: %s", failure, error, exc_info=fault)
-                logged = str(error)
-
-    thread = threading.Thread(target=repeat, name="graphwright-watch", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        if wait:
-            thread.join()
+    return call
 
 
 _INTERVAL = 1.0  # seconds between two checks for new snapshots
@@ -206,10 +193,11 @@ class Catalog(Mapping[str, Index]):
         """Refresh indexes within a second of a change, and replicas every `poll` seconds, until the block ends."""
         with ExitStack() as stack:
             for replica in self.replicas.values():  # a running pull is not awaited: the next server continues it
-                stack.enter_context(repeated(replica.follow, poll, f"{replica.name} cannot be pulled", wait=False))
+                failure = f"{replica.name} cannot be pulled"
+                stack.enter_context(repeated(_tried(replica.follow, failure), poll, wait=False))
             for name in self:
                 failure = f"the new snapshot of {name} cannot be opened"
-                stack.enter_context(repeated(partial(self.refresh, name), _INTERVAL, failure))
+                stack.enter_context(repeated(_tried(partial(self.refresh, name), failure), _INTERVAL))
             yield
 
     def without_paths(self, text: str) -> str:

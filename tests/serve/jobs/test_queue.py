@@ -23,12 +23,11 @@ from graphwright.index_folder import reading
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.models.protocols import Floats
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import ConflictError, Jobs
 from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.settings import ServeSettings
+from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store.layout import IndexLayout
 from graphwright.store.locks import writer_lock
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from graphwright.data.graph_files.ntriples import NTriples, add_functions, iri_n
 from graphwright.data.graph_files.part_rows import claims_of, edges_of
 from graphwright.data.graph_files.rdf import RDF
 from graphwright.data.graph_files.rdf_parts import Claim
+from graphwright.engines import repeated
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
@@ -163,19 +163,9 @@ class _Reader:
     @contextmanager
     def _timed(self, work: str) -> Iterator[None]:
         """Report DuckDB's progress from another thread, and record the seconds."""
-        done, start = threading.Event(), time.perf_counter()
-
-        def report() -> None:
-            while not done.wait(0.5):
-                self.progress(work, max(int(self.db.query_progress()), 0), 100)
-
-        reporter = threading.Thread(target=report, daemon=True)
-        reporter.start()
-        try:
+        start = time.perf_counter()
+        with repeated(lambda: self.progress(work, max(int(self.db.query_progress()), 0), 100), 0.5):
             yield
-        finally:
-            done.set()
-            reporter.join()
         self.progress(work, 100, 100)
         self._add_seconds(work, start)
 

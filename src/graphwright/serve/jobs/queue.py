@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.errors import OptionError, StoreError
-from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.run import Attempts, End, JobRun
 from graphwright.serve.jobs.table import ENDED, STATES, Job, JobTable, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
-from graphwright.serve.settings import ServeSettings
+from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import writer_lock
 from graphwright.store.locks import is_written
 

@@ -21,11 +21,10 @@ from graphwright.errors import DataError, GraphwrightError, ModelError, StoreErr
 from graphwright.extract import Extractor, GenerativeExtractor
 from graphwright.models import LLM, BudgetedLLM, CachedLLM, Cancellation, Completion, Usage
 from graphwright.models.protocols import Cancel, OnText, Schema
-from graphwright.serve.answer_models import AnswerModels
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload, UploadFolder
-from graphwright.serve.settings import ServeSettings
+from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import Changes, IndexLayout
 
 _UNITS = {"read documents": "documents", "read files (kB)": "kB", "extract": "chunks", "refine": "values"}

@@ -25,10 +25,9 @@ from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.mcp import results
 from graphwright.serve.mcp.results import caller, current_request, errors_as, index_name, storable
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.questions import Query, query_to
 from graphwright.serve.schemas.answers import FilterBody, IndexesReply, QueryReply, QueryText, SchemaReply
 from graphwright.serve.schemas.documents import DocumentsReply, EntitiesReply, EntityReply, PathsReply, QueuedReply
-from graphwright.serve.server import Library
+from graphwright.serve.server import Library, Query, query_to
 
 _DEFAULT_CHARACTERS, _MAX_CHARACTERS = 4_000, 50_000  # of `read_passage`
 _JOB_SECONDS = 60.0  # for which a tool waits for the end of a job

@@ -26,7 +26,6 @@ from graphwright.serve.chat import (
 )
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, openai_error, reported
-from graphwright.serve.questions import Query, query_to
 from graphwright.serve.schemas.answers import (
     AnswerReply,
     Asked,
@@ -40,7 +39,7 @@ from graphwright.serve.schemas.answers import (
     SchemaReply,
     event_stream,
 )
-from graphwright.serve.server import Call, CallOf, Server, ServerOf
+from graphwright.serve.server import Call, CallOf, Query, Server, ServerOf, query_to
 from graphwright.serve.workers import Stream
 
 router = APIRouter(prefix="/v1/indexes/{ix}", tags=["questions"], dependencies=[require("read")])

@@ -10,7 +10,7 @@ from tests.llm_server import LLMServer
 
 from graphwright.errors import OptionError
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.answer_models import AnswerModels, ModelServer
+from graphwright.serve.settings import AnswerModels, ModelServer
 
 KEY = "sk-the-key-of-the-server"
 
