@@ -161,7 +161,10 @@ def main() -> None:
     parser.add_argument("--leave-out", nargs="*", default=LEFT_OUT, help="sources, by how their names begin")
     parser.add_argument("--start", type=Path, help="state to go on from (torch)")
     parser.add_argument("--steps", type=int, default=4500)
-    parser.add_argument("--rate", type=float, default=1.0)
+    parser.add_argument("--rate", type=float, default=1.0, help="of learning, times that of a first run")
+    parser.add_argument(
+        "--deep", type=float, default=1.0, help="how much more often made questions of three steps come"
+    )
     parser.add_argument("--show", type=int, default=15, help="questions of each left-out set that are asked on the way")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -195,7 +198,8 @@ def main() -> None:
     optimiser = torch.optim.AdamW([{"params": layers}, {"params": others}], weight_decay=0.01)
     draw = random.Random(rank)
     every = {name: endless(own, draw) for name, own in sources.items()}
-    names, weights = list(sources), [len(own) ** 0.75 for own in sources.values()]
+    names = list(sources)
+    weights = [len(own) ** 0.75 * (options.deep if name.endswith("deep") else 1) for name, own in sources.items()]
     begun, losses = time.time(), []
     print({name: len(own) for name, own in sources.items()}, flush=True)
     for step in range(options.steps):
