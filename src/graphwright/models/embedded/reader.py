@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -27,6 +26,7 @@ from graphwright.models.embedded.reader_answers import (
     candidates,
     log_softmax,
     mixture,
+    parts_of,
     probabilities,
     sides,
     title_length,
@@ -49,7 +49,6 @@ from graphwright.models.protocols import Floats, PassageText, Span, Usage
 _CLS, _SEP = 101, 102
 _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question, of a passage that is read alone
 _SPANS = 6  # candidates of one input
-_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _MAX_REMEMBERED = 8  # questions
 
 PARTS = {
@@ -170,23 +169,20 @@ class MiniLMReader(Checked):
 class _Tokens:
     """The tokens of a question and of passages, with the characters of the passages' tokens in title and text.
 
-    `parts`: the characters at which a part of each text begins: every second is a label, in which no answer lies.
-    `breaks`: where a paragraph, a row or another unit begins, which no answer crosses.
+    `parts`: the characters at which a part of each text begins: every second holds no answer.
     """
 
     question: list[int]
     passages: list[tuple[list[int], list[tuple[int, int]]]]
     texts: list[str]
     parts: list[list[int]]
-    breaks: list[list[int]]
 
     @classmethod
     def of(cls, question: str, passages: Sequence[PassageText]) -> _Tokens:
         texts = [whole(passage) for passage in passages]
         first, *others = tokenise([question, *(text[: 64 * _ALONE] for text in texts)], True)
-        parts = [_parts(passage) for passage in passages]
-        breaks = [_breaks(passage) for passage in passages]
-        return cls(first.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in others], texts, parts, breaks)
+        parts = [parts_of(passage) for passage in passages]
+        return cls(first.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in others], texts, parts)
 
     def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, ReaderOutput]:
         """Return the number of tokens of an input, and its reading."""
@@ -203,26 +199,12 @@ class _Tokens:
         within = np.array([bisect_right(self.parts[number], start) for number, start, _ in places])
         may_answer = (at[:, 2] > at[:, 1]) & (within % 2 == 0)
         first, last = (log_softmax(np.where(may_answer, spans[begin:, side], -1e4)) for side in (0, 1))
-        units = np.array([bisect_right(self.breaks[number], start) for number, start, _ in places])
-        parts = (at[:, 0] * (units.max() + 1) + units) * (within.max() + 1) + within
+        parts = within + (within.max() + 1) * at[:, 0]
         best = [
             (score, places[a][0], *whole_words(self.texts[places[a][0]], places[a][1], places[b][2]))
-            for score, a, b in _best_spans(first, last, parts, max_tokens)
+            for score, a, b in (_best_spans(first, last, parts, max_tokens) if may_answer.any() else ())
         ]
         return len(ids), ReaderOutput(members, log_softmax(kind), best, np.exp(first), at[:, :2])
-
-
-def _parts(passage: PassageText) -> list[int]:
-    """Return where the parts after the title begin: text and labels by turns, so that a label has an odd number."""
-    shift = title_length(passage)
-    return [shift + at for label in ((0, 0), *passage.labels) for at in label]
-
-
-def _breaks(passage: PassageText) -> list[int]:
-    """Return where units of a text begin that no answer crosses: after an empty line, and at the cuts."""
-    shift = title_length(passage)
-    begins = {match.end() for match in _EMPTY_LINE.finditer(passage.text)}.union(passage.cuts)
-    return [shift + at for at in sorted(begins)]
 
 
 def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> list[tuple[float, int, int]]:
