@@ -24,7 +24,7 @@ _WRAPPED = 45  # characters of a line that is continued in the next one
 _ASKS = ("?", "？")
 _ENDS = ("", *".!?…。！？")
 _MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
-_ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: ")
+_ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: |\w+(?:[ -]\w+)?\. \w")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 
@@ -33,8 +33,8 @@ class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
     `part`: the number of the row, cell, slide, definition or item of the passage in which it lies; an item begins in a
-    paragraph with a mark or a label ("2. Prices.", "Heating: it is off."). `kind`: a sentence, a short line without a
-    full stop that stands alone, a heading, a row of a table, or a line of the header of a mail.
+    paragraph with a mark or a label ("2. It is", "Heating: it is", "Heating. It is"). `kind`: a sentence, a short line
+    without a full stop that stands alone, a heading, a row of a table, or a line of the header of a mail.
     `block`: how many of the following sentences belong to it: the lines of a command, list or table that it announces.
     """
 
