@@ -195,6 +195,14 @@ def test_around_announced_block_is_quoted_with_its_sentence(colon: str, asked: s
     assert text[first:last] == block
 
 
+@pytest.mark.parametrize("label", ["2. Prices.", "Prices:", "Prices.", "(b)"])
+def test_around_marked_paragraph_is_quoted_without_its_neighbours(label: str) -> None:
+    item = f"{label} A lunch costs 7 euros. It is warm."
+    text = f"1. Meals. None on Sundays.\n\n{item}\n\n3. Delivery. At noon."
+    at = text.index("7 euros")
+    assert text[slice(*around(PassageText("", text), at, at + 1, 40))] == item
+
+
 @pytest.mark.parametrize("asked", ["pays for the roof", "By share"])
 def test_around_answer_to_a_question_on_its_own_line_is_quoted_with_it(asked: str) -> None:
     item = "Who pays for the roof?\nAll owners. By share."

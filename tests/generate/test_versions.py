@@ -49,6 +49,19 @@ def test_answer_of_several_versions_is_of_the_newest_and_names_the_others(index:
     assert answer.text.endswith("\nVersion cited: 2025-01-15. Other versions: 2023-01-15, 2024-01-15.")
 
 
+def test_answer_of_minutes_named_alike_is_of_the_older_ones_too(tmp_path: Path) -> None:
+    (tmp_path / "minutes-2025-01.txt").write_text(
+        "Present: Ida Holm. The bilge pump was replaced on 9 January by Jan Roe."
+    )
+    (tmp_path / "minutes-2025-03.txt").write_text(
+        "Present: Ida Holm. The forepeak leak was caulked; the pump runs less."
+    )
+    made = Index.create(tmp_path / "index", encoder=HashEncoder())
+    made.add(read_documents(sorted(tmp_path.glob("*.txt")), print))
+    answer = made.ask("When was the bilge pump replaced?").answer
+    assert answer is not None and "9 January" in answer.text and "version" not in answer.text.casefold()
+
+
 @pytest.mark.parametrize(
     ("question", "documents"),
     [

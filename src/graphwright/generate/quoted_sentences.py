@@ -24,6 +24,7 @@ _WRAPPED = 45  # characters of a line that is continued in the next one
 _ASKS = ("?", "？")
 _ENDS = ("", *".!?…。！？")
 _MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
+_ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: |\w+(?:[ -]\w+)?\. \w")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 
@@ -31,8 +32,9 @@ _RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
-    `part`: the number of the row, cell, slide or definition of the passage in which it lies. `kind`: a sentence, a
-    short line without a full stop that stands alone, a heading, a row of a table, or a line of the header of a mail.
+    `part`: the number of the row, cell, slide, definition or item of the passage in which it lies; an item begins in a
+    paragraph with a mark or a label ("2. It is", "Heating: it is", "Heating. It is"). `kind`: a sentence, a short line
+    without a full stop that stands alone, a heading, a row of a table, or a line of the header of a mail.
     `block`: how many of the following sentences belong to it: the lines of a command, list or table that it announces.
     """
 
@@ -55,12 +57,16 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
     """
     titles = {part.casefold() for part in passage.title.split(_LEVELS)}
     sentences: list[Sentence] = []
-    for part, (first, last) in enumerate(pairwise((0, *passage.cuts, len(passage.text)))):
+    part = 0
+    for first, last in pairwise((0, *passage.cuts, len(passage.text))):
         spans = list(_spans(passage, first, last))
         kinds = _kinds(passage.text[first:last], [(s - first, e - first, kind) for s, e, kind in spans], titles)
         blocks = _blocks(passage.text[:last], spans, kinds)
-        places = zip(spans, kinds, blocks, strict=True)
-        sentences += [Sentence(number, start, end, part, kind, block) for (start, end, _), kind, block in places]
+        for (start, end, _), kind, block in zip(spans, kinds, blocks, strict=True):
+            gap = passage.text[sentences[-1].end : start] if sentences else ""
+            part += gap.count("\n") > 1 and bool(_ITEM.match(passage.text, start))
+            sentences.append(Sentence(number, start, end, part, kind, block))
+        part += 1
     return sentences
 
 

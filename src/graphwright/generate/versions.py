@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 
+from graphwright.graph.graph import Graph
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
+from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.versions import Version, Versions, versions_of, years_of
+from graphwright.text.words import words
 
+_MIN_SHARE = 0.5  # of the pairs of words of the shorter of two versions that the other has
+_COMPARED = 20  # passages of a document
 _DATE_WORDS = 4  # of a date in a question
 
 
 @dataclass(frozen=True, repr=False)
 class NewestVersions(Operator):
     """Leave out passages of versions of a document of which a newer version has a passage too.
+
+    Documents whose names differ only in their dates are versions where they share half of their words. Minutes and
+    other documents of a series share few, and all of them are kept.
 
     Versions that the question names are kept instead of newer ones: by their id, or by a date at which they are valid.
     """
@@ -32,7 +41,7 @@ class NewestVersions(Operator):
         if passages is None or not versions.of:
             return state
         documents = [passage.document for passage in passages]
-        older = _older(set(documents), versions, state.question.text)
+        older = _older(state.graph, set(documents), versions, state.question.text)
         if not older:
             return state
         kept = [at for at, document in enumerate(documents) if document not in older]
@@ -53,21 +62,48 @@ class NameVersions(Composite):
         if answer is None or not answer.found:
             return after
         cited = dict.fromkeys(citation.document for citation in answer.citations)
-        text = "".join(f"\n{sentence}" for sentence in _sentences(cited, versions))
+        text = "".join(f"\n{sentence}" for sentence in _sentences(state.graph, cited, versions))
         if text and run.on_text is not None:
             run.on_text(text)
         return after.with_(answer=replace(answer, text=answer.text + text))
 
 
-def _older(documents: set[str], versions: Versions, question: str) -> set[str]:
+def _older(graph: Graph, documents: set[str], versions: Versions, question: str) -> set[str]:
     """Return the documents that compete with a newer version of themselves, or with one that the question names."""
     older = set[str]()
     for group in {versions.of[document] for document in documents if document in versions.of}:
         competing = [version for version in group if version.document in documents]
+        if len(competing) < 2 or not _agree(graph, group):
+            continue
         kept = [version for version in competing if version.document in question]
         kept += [version for period in _dates(question) for version in _valid(competing, *period)]
         older.update(version.document for version in competing if version not in (kept or competing[-1:]))
     return older
+
+
+_cache: SnapshotCache[bool] = SnapshotCache()
+
+
+def _agree(graph: Graph, group: Sequence[Version]) -> bool:
+    """Return whether the newest two of documents that are named like versions have half of their words in common.
+
+    The minutes, letters or reports of a series are named like versions, but each says something else.
+    """
+    first, second = (version.document for version in group[-2:])
+
+    def compute() -> bool:
+        pairs, others = _pairs(graph, first), _pairs(graph, second)
+        return len(pairs & others) >= _MIN_SHARE * min(len(pairs), len(others))
+
+    return _cache.get(graph.columns, (first, second), compute)
+
+
+def _pairs(graph: Graph, document: str) -> set[tuple[str, str]]:
+    """Return the pairs of neighbouring words without digits of a document, of its first 20 passages."""
+    assert graph.passages is not None  # versions are those of documents
+    rows = graph.passages.rows_of_document.get(document, [])[:_COMPARED]
+    found = [word for row in rows for word in words(graph.text(int(graph.passages.nodes[row])))]
+    return {pair for pair in pairwise(found) if not any(map(str.isdigit, "".join(pair)))}
 
 
 def _valid(versions: Sequence[Version], first: float, last: float) -> Sequence[Version]:
@@ -88,12 +124,12 @@ def _dates(question: str) -> Iterator[tuple[float, float]]:
         at += size
 
 
-def _sentences(documents: Iterable[str], versions: Versions) -> Iterator[str]:
+def _sentences(graph: Graph, documents: Iterable[str], versions: Versions) -> Iterator[str]:
     """Yield a sentence on each cited document of several versions, one for those that are cited together."""
     seen = set[str]()
     for document in documents:
         group = versions.of.get(document, ())
-        if document in seen or not group:
+        if document in seen or not group or not _agree(graph, group):
             continue
         cited = [version.label for version in group if version.document in documents]
         others = [version.label for version in group if version.document not in documents]

@@ -208,6 +208,24 @@ def test_readings_are_weighted_by_features():
     assert mixture(rows, weights).tolist() == pytest.approx([2 / 3, 1 / 3])
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("Who has the key?", "Ida (9:00): Who has the key?\nMilo (9:05): I have the key.", "Milo"),
+        ("Until when are prices fixed?", "Prices are fixed until 31 August 2026.\n\n3. It arrives.", "31 August 2026"),
+    ],
+)
+def test_reader_answer_lies_in_no_question_and_one_paragraph(question: str, text: str, answer: str) -> None:
+    passage = PassageText("", text)
+    spans = MiniLMReader().read(question, [passage])
+    assert spans[0].answer([passage]) == answer
+    assert not any("key?" in span.answer([passage]) or "2026. 3" in span.answer([passage]) for span in spans)
+
+
+def test_reader_text_of_questions_has_no_answer() -> None:
+    assert MiniLMReader().read("Who has the key?", [PassageText("", "Who has the key? Where is it?")]) == []
+
+
 def test_readings_are_mixed_by_weights():
     readings = readings_of((-1.0, 1, "1585"), (-2.0, 1, "1585"), (-0.5, 0, "464 km"))
     proposed = candidates(readings, PASSAGES)

@@ -32,6 +32,7 @@ from graphwright.models.embedded.reader_answers import (
     confidence_features,
     log_softmax,
     mixture,
+    parts_of,
     probabilities,
     reading_features,
     sentence_features,
@@ -165,7 +166,7 @@ class MiniLMReader(Checked):
 class _Tokens:
     """The tokens of a question and of passages, with the characters of the passages' tokens in title and text.
 
-    `parts`: the characters at which a part of each text begins: every second is a label, in which no answer lies.
+    `parts`: the characters at which a part of each text begins: every second holds no answer.
     """
 
     question: list[int]
@@ -177,7 +178,7 @@ class _Tokens:
     def of(cls, question: str, passages: Sequence[PassageText]) -> _Tokens:
         texts = [whole(passage) for passage in passages]
         first, *others = tokenise([question, *(text[: 64 * _ALONE] for text in texts)], True)
-        parts = [_parts(passage) for passage in passages]
+        parts = [parts_of(passage) for passage in passages]
         return cls(first.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in others], texts, parts)
 
     def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, ReaderOutput]:
@@ -198,15 +199,9 @@ class _Tokens:
         parts = within + (within.max() + 1) * at[:, 0]
         best = [
             (score, places[a][0], *whole_words(self.texts[places[a][0]], places[a][1], places[b][2]))
-            for score, a, b in _best_spans(first, last, parts, max_tokens)
+            for score, a, b in (_best_spans(first, last, parts, max_tokens) if may_answer.any() else ())
         ]
         return len(ids), ReaderOutput(members, log_softmax(kind), best, np.exp(first), at[:, :2])
-
-
-def _parts(passage: PassageText) -> list[int]:
-    """Return where the parts after the title begin: text and labels by turns, so that a label has an odd number."""
-    shift = title_length(passage)
-    return [shift + at for label in ((0, 0), *passage.labels) for at in label]
 
 
 def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> list[tuple[float, int, int]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphwright.models.embedded.cross_encoder import network
 from graphwright.models.embedded.encoder import token_set
 from graphwright.models.protocols import Floats, PassageText
-from graphwright.text.sentences import is_statement
+from graphwright.text.sentences import is_statement, sentence_spans
 
 Ints = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -59,6 +59,27 @@ def whole(passage: PassageText) -> str:
 def title_length(passage: PassageText) -> int:
     """Return the number of characters of a passage's title and the line break after it."""
     return len(passage.title) + 1 if passage.title else 0
+
+
+_ASKS = ("?", "？", "؟")
+_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
+
+
+def parts_of(passage: PassageText) -> list[int]:
+    """Return where the parts after the title begin: text and what holds no answer by turns, which has odd numbers.
+
+    No answer lies in a label or in a sentence that asks something itself. None crosses an empty line or a cut; there
+    the part without an answer is empty.
+    """
+    text, shift, end = passage.text, title_length(passage), 0
+    asking = (span for span in sentence_spans(text) if text.endswith(_ASKS, *span))
+    breaks = {0, *passage.cuts, *(match.end() for match in _EMPTY_LINE.finditer(text))}
+    parts: list[int] = []
+    for start, last in sorted((*passage.labels, *asking, *((at, at) for at in breaks))):
+        if last >= end:
+            parts += [shift + max(start, end), shift + last]
+            end = last
+    return parts
 
 
 def log_softmax(logits: NDArray[np.floating[Any]]) -> Floats:
