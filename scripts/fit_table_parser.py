@@ -151,6 +151,13 @@ def tops(entries: list[Entry], scores: list[np.ndarray]) -> tuple[np.ndarray, np
     return np.array(evidence, np.float32), np.array(right)
 
 
+def drop_weakest(model: Scorer, kept: np.ndarray, most: int) -> None:
+    """Set the vectors of n-grams to 0 that are not kept, or not among the `most` longest, so that the file is small."""
+    vectors = model.ngrams.weight.data
+    vectors *= torch.from_numpy(kept)[:, None]
+    vectors[vectors.norm(dim=1).argsort(descending=True)[most:]] = 0
+
+
 def arrays_of(model: Scorer, kept: tuple[np.ndarray, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the weights of a member as `TableScorer` reads them; those of rare n-grams and parts are 0."""
     state = {name: value.numpy() for name, value in model.state_dict().items()}
@@ -211,6 +218,7 @@ def main() -> None:
     parser.add_argument("--start", type=Path, help="weights to begin with")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--members", type=int, default=3)
+    parser.add_argument("--ngrams", type=int, default=15_000, help="how many n-grams have a vector at most")
     args = parser.parse_args()
     torch.set_num_threads(1)
     entries, frequency = read(args.train)
@@ -230,6 +238,7 @@ def main() -> None:
     for member in range(args.members):
         model = begun(start, member, len(mean))
         fit(model, train, mean, scale, args.epochs, np.random.default_rng(member))
+        drop_weakest(model, kept[0], args.ngrams)
         scores.append(all_scores(model, held, mean, scale))
         arrays |= {f"{member}/{name}": array for name, array in arrays_of(model, kept).items()}
         arrays |= calibrated(held, [np.mean(own, axis=0) for own in zip(*scores, strict=True)])
