@@ -85,16 +85,6 @@ def _aggregate(query: q.Aggregate) -> str:
     return f"the {_AMOUNTS[query.function]} of {values}"
 
 
-def _stated(things: q.Things) -> str:
-    """Return that a set has something; of a named thing, that it is in the set."""
-    if isinstance(things, q.Where) and isinstance(things.things, q.Named):
-        return f"{words(things.things)} is one {_condition(things.condition)}"
-    if isinstance(things, q.Both) and isinstance(things.second, q.Named):
-        is_one = isinstance(things.first, q.Follow) and not things.first.step.inverse
-        return f"{words(things.second)} is {'' if is_one else 'one of '}{_set(things.first)}"
-    return f"there is any of {words(things)}"
-
-
 _WORDS: dict[type, Callable[[Any], str]] = {
     q.Named: lambda query: str(query.name),
     q.OfType: lambda query: str(query.type),
@@ -108,7 +98,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     q.Frequent: _frequent,
     q.Neighbour: _neighbour,
     q.Count: lambda query: f"the number of {words(query.things)}",
-    q.Exists: lambda query: f"whether {_stated(query.things)}",
+    q.Exists: lambda query: f"whether there is any of {words(query.things)}",
     q.Aggregate: _aggregate,
     q.Difference: lambda query: f"the difference between {words(query.first)} and {words(query.second)}",
 }

@@ -85,17 +85,6 @@ def test_candidates_have_each_form_that_the_facts_bear(facts):
         ("Who designed the longest bridge?", "largest(everything by [length in metres]).[designed by]"),
         ("Who designed Norsund Bridge or Tornes Bridge?",
          '"Norsund Bridge".[designed by] union "Tornes Bridge".[designed by]'),
-        ("Is Halvik Bridge longer than 300?", 'exists("Halvik Bridge" where [length in metres] > 300)'),
-        ("Did Mira Solberg design a bridge before 1980?",
-         'exists("Mira Solberg".~[designed by] where opened < 1980)'),
-        ("Is Tornes Bridge longer than Halvik Bridge?",
-         'exists("Tornes Bridge" where [length in metres] > ("Halvik Bridge".[length in metres]))'),
-        ("Are there bridges without a designer?", "exists(everything where has opened and has no [designed by])"),
-        ("How many bridges have no designer?", "count(everything where has opened and has no [designed by])"),
-        ("Which bridges across the Ulva are not by Jens Aker?",
-         '"Ulva".~crosses except "Jens Aker".~[designed by]'),
-        ("Which bridges are not by someone born in Oslo?",
-         'everything where has [designed by] except "Oslo".~[place of birth].~[designed by]'),
     ],
 )  # fmt: skip
 def test_candidates_over_things_without_types_have_what_is_asked(facts, question, text):
@@ -103,13 +92,6 @@ def test_candidates_over_things_without_types_have_what_is_asked(facts, question
     reading = Reading.of(question, facts, MiniLM(), scorer.likeness, scorer.heads)
     queries = [candidate.query for candidate in reading.candidates()]
     assert {parse_notation(text)} & set(queries)
-
-
-def test_candidates_have_no_query_twice(facts):
-    scorer = read_scorer(WEIGHTS, FEATURES)
-    reading = Reading.of("Which bridges have no designer?", facts, MiniLM(), scorer.likeness, scorer.heads)
-    queries = [candidate.query for candidate in reading.candidates()]
-    assert len(queries) == len(set(queries))
 
 
 def test_candidates_do_not_have_what_has_a_relation_and_lacks_it(facts):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
@@ -25,7 +25,6 @@ _VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
 _COMPARISONS: tuple[tuple[q.Comparison, int], ...] = (
     ("=", forms.EQUAL), (">", forms.ABOVE), (">=", forms.ABOVE), ("<", forms.BELOW), ("<=", forms.BELOW),
 )  # fmt: skip
-_ORDERED: tuple[q.Comparison, ...] = (">", "<")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,24 +44,18 @@ class Forms:
         pairs, types, whole = list(self.pairs(short)), list(self.types()), list(self.whole())
         both = [*pairs, *self.of_both_types(short[:_PAIRS], types)]
         sets = [*types, *short[:_SETS], *both[:_SETS]]
-        made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short)]
+        made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short), *self.without(sets, short)]
         derived: list[Candidate] = []
         for candidate in [self.everything, *sets]:
             own = [*self.extremes(candidate), *self.conditions(candidate)]
             derived += map(self._of_subjects, own) if isinstance(candidate.query, q.Everything) else own
             made += self.amounts(candidate)
-        negated = [found for candidate in [*map(self._having, whole), *sets] for found in self.lacking(candidate)]
-        negated += [*self.unlike(), *self.without(sets, short)]
+        for candidate in [*whole, *sets]:
+            made += self.lacking(candidate)
+        made += self.unlike()
         conditions = [c for c in derived if c.literals][:_COUNTED]
-        strongest = self._strongest(negated)
-        made += [
-            replace(c, query=q.Count(c.things), form=forms.COUNT) for c in [*whole, *sets, *conditions, *strongest]
-        ]
-        of_things = [c for c in derived if c.mentions and c.form >= forms.ABOVE]
-        asked = [*self._strongest(of_things), *self._strongest(self.of_one(short)), *strongest]
-        made += [replace(c, query=q.Exists(c.things), form=forms.EXISTS) for c in asked]
-        every = [*single, *types, *made, *negated, *derived, *self.onward(derived)]
-        return list({candidate.query: candidate for candidate in reversed(every)}.values())[::-1]
+        made += [replace(c, query=q.Count(c.things), form=forms.COUNT) for c in [*whole, *sets, *conditions]]
+        return [*single, *types, *made, *derived, *self.onward(derived)]
 
     @property
     def everything(self) -> Candidate:
@@ -89,12 +82,6 @@ class Forms:
                 ends, size = self.steps.ends(key, self.facts)
                 yield Candidate(query, form, (row,), (key,), (), ends, size, float(self.strength[row]), last=key)
 
-    def _having(self, whole: Candidate) -> Candidate:
-        """Return all that a relation leads to as what has it backwards, any other candidate as it is."""
-        if not isinstance(whole.query, q.Follow):
-            return whole
-        return replace(whole, query=q.Where(q.Everything(), q.Has((self.steps.step(whole.last ^ 1),))))
-
     def amounts(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the sum and the mean of a value of the things of a set."""
         for row in self.ahead(candidate, True) if candidate.size > 1 else ():
@@ -104,7 +91,7 @@ class Forms:
 
     def onward(self, derived: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield what the things of a set with a condition, or the largest of one, lead to."""
-        for candidate in self._strongest(derived):
+        for candidate in sorted(derived, key=lambda c: -self._strength(c))[:_ONWARD]:
             used = set(candidate.names)
             steps = [step for step in self.steps.expand(candidate.ends) if step[0] >> 1 not in used]
             for key, ends, size in sorted(steps, key=lambda s: -self.strength[s[0] >> 1])[:_LACKING]:
@@ -116,10 +103,6 @@ class Forms:
         """Return a candidate out of all things with those of its relation in place of its ends."""
         ends, size = self.steps.ends(candidate.keys[0] ^ 1, self.facts)
         return replace(candidate, ends=ends, size=size)
-
-    def _strongest(self, candidates: Iterable[Candidate]) -> list[Candidate]:
-        """Return those whose relations the question asks for most."""
-        return sorted(candidates, key=lambda c: -self._strength(c))[:_ONWARD]
 
     def _strength(self, candidate: Candidate) -> float:
         return float(np.mean([self.strength[row] for row in candidate.names])) if candidate.names else -1.0
@@ -163,14 +146,14 @@ class Forms:
 
     def truths(self, short: Sequence[Candidate], pairs: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield whether a path leads to something, to another mention, and whether two paths meet."""
-        for candidate in short[: 2 * _SETS]:
+        for candidate in short[:_SETS]:
             yield replace(candidate, query=q.Exists(candidate.things), form=forms.EXISTS)
         for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
             own = {key for key, _, _ in self.steps.expand(mention.things)}
             for row in self.strongest(False):  # what the thing may lack that others like it have
                 alike = self.steps.expand(self.steps.ends(2 * row + 1, self.facts)[0])
                 if not own.isdisjoint(key for key, _, _ in alike) and not any(
-                    c.mentions[0] is mention and c.keys == (2 * row,) for c in short[: 2 * _SETS]
+                    c.mentions[0] is mention and c.keys == (2 * row,) for c in short[:_SETS]
                 ):
                     query = q.Exists(q.Follow(q.Named(mention.name), q.Step(self.steps.relations[row])))
                     yield Candidate(query, forms.EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
@@ -209,7 +192,7 @@ class Forms:
                     yield candidate.along(query, forms.LARGEST if largest else forms.SMALLEST, row)
 
     def comparisons(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield which of two mentions has the larger, and the smaller, value, and whether the first has."""
+        """Yield which of two mentions has the larger, and the smaller, value."""
         mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
         for a, b in combinations(mentions, 2):
             if not a.words & b.words:
@@ -220,10 +203,6 @@ class Forms:
                     step = q.Step(self.steps.relations[row])
                     difference = q.Difference(q.Follow(q.Named(a.name), step), q.Follow(q.Named(b.name), step))
                     yield both.along(difference, forms.DIFFERENCE, row)
-                    first, second = sorted((a, b), key=lambda mention: mention.first)
-                    for order in _ORDERED:
-                        is_so = q.Compare((step,), order, q.Follow(q.Named(second.name), step))
-                        yield both.along(q.Exists(q.Where(q.Named(first.name), is_so)), forms.EXISTS, row)
 
     def lacking(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set that lack a relation, in either direction."""
@@ -247,30 +226,17 @@ class Forms:
                 )
 
     def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield the things of a set, or of all with a relation, that a path from another mention does not lead to.
-
-        Some things of the set are on that path, or have its last relation: they might be.
-        """
-        each = [
-            [c for c in short if c.mentions[0] is m] for m in {id(c.mentions[0]): c.mentions[0] for c in short}.values()
-        ]
-        direct = [c for own in each for c in own if len(c.keys) == 1][: 2 * _SETS]
-        others = list({id(c): c for c in [*(c for own in each for c in own[:_PAIRS]), *direct]}.values())
-        for a in {id(c): c for c in [*sets, *direct]}.values():
-            ahead = {key for key, _, _ in self.steps.expand(a.ends)}
+        """Yield the things of a set, or of all with a relation, that a path from another mention does not lead to."""
+        nearest = {id(c.mentions[0]): [o for o in short if o.mentions[0] is c.mentions[0]][:_PAIRS] for c in short}
+        others = [candidate for own in nearest.values() for candidate in own]
+        for a in sets:
             for b in others:
-                might = b.last ^ 1 in ahead or np.isin(b.ends, a.ends).any()
-                if might and not a.overlaps(b) and a.size > 1:
+                if not a.overlaps(b) and a.size > 1 and np.isin(b.ends, a.ends).any():
                     yield a.joined(b, q.Except(a.things, b.things), forms.NEGATED, np.setdiff1d(a.ends, b.ends))
         for b in others:
-            whole = q.Where(q.Everything(), q.Has((self.steps.step(b.last ^ 1),)))
-            yield replace(b, query=q.Except(whole, b.things), form=forms.NEGATED)
-
-    def of_one(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
-        """Yield each named thing with a condition."""
-        for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
-            named = Candidate(q.Named(mention.name), forms.THINGS, (), (), (mention,), mention.things, 2, 0.0)
-            yield from self.conditions(named)
+            if len(b.keys) == 1 and b.keys[0] & 1:
+                whole = q.Where(q.Everything(), q.Has((q.Step(self.steps.relations[b.keys[0] >> 1]),)))
+                yield replace(b, query=q.Except(whole, b.things), form=forms.NEGATED)
 
     def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set whose value compares so with literals of the question, or is one of a few."""

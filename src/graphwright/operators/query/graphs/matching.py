@@ -83,12 +83,11 @@ class Words:
         """Return the text from one word to another."""
         return self.question[self.spans[first][0] : self.spans[last][1]]
 
-    def without(self, mentions: Sequence[Mention], stand_ins: Sequence[str] = ("it",)) -> str:
-        """Return the question with a stand-in for each mention in order, the last one for all that follow."""
+    def without(self, mentions: Sequence[Mention]) -> str:
+        """Return the question with "it" in place of each mention."""
         start, parts = 0, []
-        for number, mention in enumerate(sorted(mentions, key=lambda m: m.first)):
-            word = stand_ins[min(number, len(stand_ins) - 1)]
-            parts += [self.question[start : self.spans[mention.first][0]], word]
+        for mention in sorted(mentions, key=lambda m: m.first):
+            parts += [self.question[start : self.spans[mention.first][0]], "it"]
             start = self.spans[mention.last][1]
         return "".join([*parts, self.question[start:]])
 

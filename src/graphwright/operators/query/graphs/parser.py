@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -33,7 +33,7 @@ from graphwright.operators.query.graphs.network import read_candidates
 from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, english_probability, read_scorer, with_read
 from graphwright.operators.query.graphs.steps import step_index_of
 from graphwright.operators.query.parser import Results, ScoredQuery
-from graphwright.operators.query.query import Compare, Named, Query, Step
+from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 
 _ATOMS = 6
@@ -101,8 +101,8 @@ class GraphQueryParser(Checked):
 def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
     """Return a key for each query, equal for those that give the same.
 
-    A query that gives nothing is like no other, and one that gives "no" only like those with the same relations,
-    names and values, compared alike: many facts that do not hold say nothing about one of them.
+    A query that gives nothing is like no other, and one that gives "no" only like those with the same relations and
+    names: many facts that do not hold say nothing about one of them.
     """
     execution, keys = execution or Execution(facts), list[Hashable]()
     for number, query in enumerate(queries):
@@ -110,23 +110,10 @@ def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | N
         if isinstance(result, np.ndarray):
             keys.append(result.tobytes() if len(result) else number)
         elif result is False:
-            keys.append((False, frozenset(said for part in parts(query) for said in _said(part))))
+            keys.append((False, frozenset(getattr(p, "relation", getattr(p, "name", None)) for p in parts(query))))
         else:
             keys.append(number if result is None else (type(result), result))
     return keys
-
-
-def _said(part: object) -> Iterator[str]:
-    """Yield what a part of a query says of its own: a relation, a name or a value, and "<" or ">"."""
-    if isinstance(part, Step):
-        yield part.relation
-    elif isinstance(part, Named):
-        yield part.name
-    elif isinstance(part, Compare):
-        if isinstance(part.value, str):
-            yield part.value
-        if part.comparison[0] in "<>":
-            yield part.comparison[0]
 
 
 @dataclass(frozen=True, eq=False)
