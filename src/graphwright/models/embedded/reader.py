@@ -27,6 +27,7 @@ from graphwright.models.embedded.reader_answers import (
     ReaderOutput,
     Scores,
     answer_features,
+    asking_of,
     asks_yes_or_no,
     candidates,
     confidence_features,
@@ -166,20 +167,23 @@ class MiniLMReader(Checked):
 class _Tokens:
     """The tokens of a question and of passages, with the characters of the passages' tokens in title and text.
 
-    `parts`: the characters at which a part of each text begins: every second holds no answer.
+    `parts`: the characters at which a part of each text begins: every second is a label, in which no answer lies.
+    `asking`: the ends of the sentences of each text that ask something.
     """
 
     question: list[int]
     passages: list[tuple[list[int], list[tuple[int, int]]]]
     texts: list[str]
     parts: list[list[int]]
+    asking: list[list[int]]
 
     @classmethod
     def of(cls, question: str, passages: Sequence[PassageText]) -> _Tokens:
         texts = [whole(passage) for passage in passages]
         first, *others = tokenise([question, *(text[: 64 * _ALONE] for text in texts)], True)
-        parts = [parts_of(passage) for passage in passages]
-        return cls(first.ids[:_MAX_QUESTION], [(each.ids, each.offsets) for each in others], texts, parts)
+        tokens = [(each.ids, each.offsets) for each in others]
+        parts, asking = ([of(passage) for passage in passages] for of in (parts_of, asking_of))
+        return cls(first.ids[:_MAX_QUESTION], tokens, texts, parts, asking)
 
     def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, ReaderOutput]:
         """Return the number of tokens of an input, and its reading."""
@@ -196,19 +200,20 @@ class _Tokens:
         within = np.array([bisect_right(self.parts[number], start) for number, start, _ in places])
         may_answer = (at[:, 2] > at[:, 1]) & (within % 2 == 0)
         first, last = (log_softmax(np.where(may_answer, spans[begin:, side], -1e4)) for side in (0, 1))
-        parts = within + (within.max() + 1) * at[:, 0]
+        asks = np.array([bisect_right(self.asking[number], start) % 2 for number, start, _ in places], bool)
+        parts = np.where(asks, -1, within + (within.max() + 1) * at[:, 0])
         best = [
             (score, places[a][0], *whole_words(self.texts[places[a][0]], places[a][1], places[b][2]))
-            for score, a, b in (_best_spans(first, last, parts, max_tokens) if may_answer.any() else ())
+            for score, a, b in _best_spans(first, last, parts, max_tokens)
         ]
         return len(ids), ReaderOutput(members, log_softmax(kind), best, np.exp(first), at[:, :2])
 
 
 def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> list[tuple[float, int, int]]:
-    """Return the log-probability, first and last token of the best spans; each lies within one part."""
+    """Return the log-probability, first and last token of the best spans, each within one part; part -1 has none."""
     scores = first[:, None] + last
     length = np.arange(len(parts)) - np.arange(len(parts))[:, None]
-    scores[(length < 0) | (length >= max_tokens) | (parts[:, None] != parts)] = -np.inf
+    scores[(length < 0) | (length >= max_tokens) | (parts[:, None] != parts) | (parts < 0)] = -np.inf
     count = min(_SPANS, scores.size)
     chosen = np.argpartition(-scores, count - 1, axis=None)[:count]
     chosen = chosen[np.lexsort((chosen, -scores.ravel()[chosen]))]

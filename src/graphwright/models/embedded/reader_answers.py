@@ -66,20 +66,25 @@ _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
 def parts_of(passage: PassageText) -> list[int]:
-    """Return where the parts after the title begin: text and what holds no answer by turns, which has odd numbers.
+    """Return where the parts after the title begin: text and labels by turns, so that a label has an odd number.
 
-    No answer lies in a label or in a sentence that asks something itself. None crosses an empty line or a cut; there
-    the part without an answer is empty.
+    No answer crosses the ends of a part. An empty line, a cut and the ends of a question have an empty label.
     """
     text, shift, end = passage.text, title_length(passage), 0
-    asking = (span for span in sentence_spans(text) if text.endswith(_ASKS, *span))
     breaks = {0, *passage.cuts, *(match.end() for match in _EMPTY_LINE.finditer(text))}
+    breaks |= {at - shift for at in asking_of(passage)}
     parts: list[int] = []
-    for start, last in sorted((*passage.labels, *asking, *((at, at) for at in breaks))):
+    for start, last in sorted((*passage.labels, *((at, at) for at in breaks))):
         if last >= end:
             parts += [shift + max(start, end), shift + last]
             end = last
     return parts
+
+
+def asking_of(passage: PassageText) -> list[int]:
+    """Return the first and last character of each sentence that asks something itself, in which no answer lies."""
+    text, shift = passage.text, title_length(passage)
+    return [shift + at for span in sentence_spans(text) if text.endswith(_ASKS, *span) for at in span]
 
 
 def log_softmax(logits: NDArray[np.floating[Any]]) -> Floats:
