@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from graphwright.build.build import build_from_chunks
 from graphwright.build.operation import QUICK, Operation
@@ -44,7 +43,7 @@ class Publication:
             self._layout.delete_cache(self._layout.vectors)
         else:
             try:
-                snapshot, before = self._build(current), current and self._layout.path / self._layout.current()
+                snapshot, before = self._build(current), None if current is None else self._layout.current()
                 del current  # or its files would be in use
                 self._publish(snapshot, before)
             except StoreError as error:
@@ -116,13 +115,14 @@ class Publication:
         self._changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot
 
-    def _publish(self, snapshot: Snapshot, before: Path | None = None) -> None:
-        """Publish a snapshot; `before`: the current one, if it is sound."""
+    def _publish(self, snapshot: Snapshot, before: str | None = None) -> None:
+        """Publish a snapshot; `before`: the name of the current one, if it is sound."""
         self._operation.report("write the index", 0, 0)
         start = time.perf_counter()
         if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
             self._store_derived(self._derived)
-        self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot, before))
+        known = before and self._layout.path / before
+        self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot, known or None))
         erase_replaced(self._layout.path / self._layout.current())
         self._layout.delete_cache(self._layout.vectors)  # the snapshot contains them now
         self._store.checkpoint()

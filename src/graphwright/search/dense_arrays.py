@@ -26,13 +26,13 @@ _OF_EDGES = ("heads", "tails", "relation", "edge_text", "sentences", "relations"
 def dense_arrays(snapshot: Snapshot, vectors: dict[str, NDArray[Any]]) -> Dense | None:
     """Return the arrays of a snapshot, None for one that is not stored as an image.
 
-    `vectors`: further arrays, those of the spaces of vectors.
+    `vectors`: by "SPACE.rows" the row of each node (edge), and by other names further arrays of the spaces.
     """
     c, w = snapshot.graph.columns, snapshot.words
     if c.passages is None or not len(c.passages) or snapshot.imported is not None or c.sentences is None:
         return None
     p, d, chunks = len(c.passages), len(c.passages.documents), c.edge_chunks
-    assert chunks is not None  # every graph of documents has them
+    assert chunks is not None and c.edge_text is not None  # every graph of documents has them
     chunk = np.full(len(c.heads), -1, np.int32)
     chunk[np.diff(chunks.indptr) > 0] = chunks.values
     titles = c.passages.titles
@@ -47,9 +47,26 @@ def dense_arrays(snapshot: Snapshot, vectors: dict[str, NDArray[Any]]) -> Dense 
         dense |= {f"records.{name}": value for name, value in vars(c.records).items()}
     if snapshot.nearest is not None and len(snapshot.nearest):
         dense["nearest"] = snapshot.nearest
-    dense |= vectors
+    dense |= vectors | _rows(vectors, p, c.edge_text, len(c.sentences))
     size = sum(part.data.nbytes if isinstance(part, TextColumn) else part.nbytes for part in dense.values())
     return dense if LEAST <= size <= MOST else None
+
+
+def _rows(
+    vectors: dict[str, NDArray[Any]], p: int, edge_text: NDArray[np.int32], sentences: int
+) -> dict[str, NDArray[Any]]:
+    """Return the row of each chunk, entity and sentence in place of those of nodes and edges."""
+    rows = {
+        f"{name}.rows": vectors[f"{name}.rows"]
+        for name in ("passages", "names", "triples")
+        if f"{name}.rows" in vectors
+    }
+    parts = {"passages.rows": slice(p), "names.rows": slice(p, None)}
+    result = {name: rows[name][part] for name, part in parts.items() if name in rows}
+    if "triples.rows" in rows:
+        result["triples.rows"] = np.full(sentences, -1, np.int32)
+        result["triples.rows"][edge_text[edge_text >= 0]] = rows["triples.rows"][edge_text >= 0]
+    return result
 
 
 def graph_of(dense: Dense) -> Graph:
@@ -81,3 +98,18 @@ def words_of(dense: Dense) -> WordIndex:
     vocabulary, lengths = dense["words.words"], dense["words.lengths"]
     indptr = row_pointers(np.bincount(dense["words.word"], minlength=len(vocabulary)))
     return WordIndex(vocabulary, indptr, dense["words.rows"], dense["words.counts"], lengths, np.arange(len(lengths)))
+
+
+def vectors_of(dense: Dense, graph: Graph) -> dict[str, NDArray[Any]]:
+    """Return the arrays of the spaces of vectors, as `dense_arrays` takes them."""
+    n, p, text = len(graph), len(dense["passages.names"]), graph.columns.edge_text
+    vectors = {name: part for name, part in dense.items() if name.startswith(("passages.", "names.", "triples."))}
+    parts = {"passages.rows": slice(p), "names.rows": slice(p, n)}
+    for name, part in parts.items():
+        if name in dense:
+            vectors[name] = np.full(n, -1, np.int32)
+            vectors[name][part] = dense[name]
+    if "triples.rows" in dense:
+        assert text is not None  # as in every graph of documents
+        vectors["triples.rows"] = np.append(dense["triples.rows"], np.int32(-1))[text]
+    return vectors

@@ -25,26 +25,34 @@ Array = NDArray[Any]
 Dense = dict[str, Any]
 """The arrays and columns of text of a snapshot by name, without room."""
 
-_VECTORS = ("passages", "names", "triples")
-# The arrays of each space of rows, each with the space that its values number, if any.
-_ROWS = {
-    "chunk": "passages.document:document passages.title:title passages.start passages.end passages.copy_keys "
-    "words.lengths",
-    "node": "passages.rows names.rows",
-    "entity": "nearest:entity",
-    "alias": "alias_node:node",
-    "edge": "heads:node tails:node relation:relation edge_text:sentence edge_chunk:chunk triples.rows",
-    "posting": "words.word:word words.rows:chunk words.counts",
-    "record": "records.type:type records.chunk:node records.span records.is_copy",
-    "field": "records.record:record records.name:name records.text:text records.field_span records.node:node",
-    "form": "records.form_text:text",
-    **{f"{name} row": f"{name}.keys {name}.sums" for name in _VECTORS},
-    **{f"{name} block": f"{name}.blocks" for name in _VECTORS},
-}
+# The space of the rows of each array, and the space that its values number, if any.
 _ARRAYS = {
-    name: (rows, values)
-    for rows, arrays in _ROWS.items()
-    for name, _, values in (array.partition(":") for array in arrays.split())
+    **{name: ("edge", values) for name, values in (("heads", "node"), ("tails", "node"), ("relation", "relation"))},
+    **{name: ("edge", values) for name, values in (("edge_text", "sentence"), ("edge_chunk", "chunk"))},
+    **{f"passages.{name}": ("chunk", name) for name in ("document", "title")},
+    **{f"passages.{name}": ("chunk", "") for name in ("start", "end", "copy_keys")},
+    "alias_node": ("alias", "node"),
+    "words.word": ("posting", "word"),
+    "words.rows": ("posting", "chunk"),
+    "words.counts": ("posting", ""),
+    "words.lengths": ("chunk", ""),
+    "nearest": ("entity", "entity"),
+    **{
+        f"{name}.rows": (rows, "")
+        for name, rows in (("passages", "chunk"), ("names", "entity"), ("triples", "sentence"))
+    },
+    **{f"{name}.{part}": (f"{name} row", "") for name in ("passages", "names", "triples") for part in ("keys", "sums")},
+    **{f"{name}.blocks": (f"{name} block", "") for name in ("passages", "names", "triples")},
+    "records.type": ("record", "type"),
+    "records.chunk": ("record", "chunk"),
+    "records.span": ("record", ""),
+    "records.is_copy": ("record", ""),
+    "records.record": ("field", "record"),
+    "records.name": ("field", "name"),
+    "records.text": ("field", "text"),
+    "records.field_span": ("field", ""),
+    "records.node": ("field", "node"),
+    "records.form_text": ("form", "text"),
 }
 # The space of the rows of each column of text; where the space has none before it, its texts tell which row is known.
 _TEXTS = {
@@ -100,7 +108,8 @@ def _in_order(known: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """The arrays of a snapshot by place; texts as heap, starts and sizes; and which places of each space are used."""
+    """The arrays of a snapshot by place. `arrays`: those of `_ARRAYS`, texts as heap, starts and sizes, and which
+    places of each space are used."""
 
     spaces: dict[str, _Space]
     arrays: dict[str, Array] = field(default_factory=dict)
@@ -252,7 +261,7 @@ def _keys(name: str, values: Mapping[str, Array], first_entity: int) -> Ints:
 
 
 def _with_position(owner: Ints, order: Ints) -> Ints:
-    """Return numbers that tell apart rows of an owner, which follow one another in an order, by their position."""
+    """Return numbers that tell apart rows of the same owner, which follow one another in an order, by their position."""
     grouped = owner[order]
     begins = np.flatnonzero(np.append(True, grouped[1:] != grouped[:-1])) if len(owner) else owner
     position = np.empty(len(owner), np.int64)

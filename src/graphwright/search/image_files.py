@@ -8,8 +8,9 @@ are replaced are never read, so texts of removed documents in them are overwritt
 
 from __future__ import annotations
 
+import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import StoreError
-from graphwright.files import flush, link
+from graphwright.files import link
 from graphwright.kernels.blocks import block_sums
 from graphwright.search.image import Dense, Image
 
 BASE, PATCH = "image.base", "image.patch"
 _LINE = 64  # bytes
 _MAX_PATCH = 1 / 8  # of the base
-Layout = list[list[Any]]
+Layout = Sequence[tuple[str, str, Sequence[int]]]
 """Name, type and shape of each array of an image, in order."""
 Bytes = NDArray[np.uint8]
 
@@ -35,9 +36,10 @@ def write_image(folder: Path, dense: Dense, before: Path | None, layout: Layout 
     `before`, `layout`: the snapshot before it and the layout of its image, if it has one.
     """
     if before is not None and layout is not None:
-        image = Image.of(dense, Image.read(dict(_arrays(_patched(before), layout))))
-        if image is not None and _layout(image) == layout:
-            data, base = _joined(image), np.fromfile(before / BASE, np.uint8)
+        base, patched = _read(before)
+        image = Image.of(dense, Image.read(dict(_arrays(patched, layout))))
+        if image is not None and _layout(image) == [*map(_entry, layout)]:
+            data = _joined(image)
             lines = np.flatnonzero((_lines(data) != _lines(base)).any(axis=1))
             if lines.size * _LINE <= data.size * _MAX_PATCH:
                 link(before / BASE, folder / BASE)
@@ -54,49 +56,52 @@ def write_image(folder: Path, dense: Dense, before: Path | None, layout: Layout 
 def read_image(folder: Path, layout: Layout) -> Dense:
     """Return the arrays of a snapshot's image without room. Raises StoreError for damaged files."""
     try:
-        return Image.read(dict(_arrays(_patched(folder), layout))).dense()
+        return Image.read(dict(_arrays(_read(folder)[1], [*map(_entry, layout)]))).dense()
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise StoreError(f"{folder / BASE} is missing or damaged ({error}); build the index again.") from error
 
 
 def image_checksum(folder: Path) -> int:
-    """Return the checksum of an image. Raises OSError, ValueError or IndexError for damaged files."""
-    return _checksum(_patched(folder))
+    """Return the checksum of an image. Raises OSError or ValueError for files that do not belong together."""
+    try:
+        return _checksum(_read(folder)[1])
+    except IndexError as error:
+        raise ValueError(f"{folder / PATCH} is damaged") from error
 
 
 def erase_replaced(folder: Path, layout: Layout) -> None:
     """Overwrite with zeros the texts in the base that the snapshot replaces; doing so again changes nothing."""
-    base, is_text = np.fromfile(folder / BASE, np.uint8), np.zeros(0, bool)
-    for name, _, size in _places(layout):
-        is_text = np.append(is_text, np.full(-(-size // _LINE), name.endswith(" heap")))
-    lines = _patch(folder)[:, 0].astype(np.int64)
-    lines = lines[is_text[lines] & _lines(base)[lines].any(axis=1)]
-    if len(lines):
-        with (folder / BASE).open("r+b") as file:
-            for line in lines.tolist():
-                file.seek(line * _LINE)
-                file.write(bytes(_LINE))
-        flush(folder / BASE)
+    base = _read(folder)[0]
+    lines = np.fromfile(folder / PATCH, np.uint64).reshape(-1, 9)[:, 0].astype(np.int64)
+    lines, ends = lines[_lines(base)[lines].any(axis=1)], np.zeros(len(_lines(base)), bool)
+    for name, first, size in _places(layout):
+        ends[first // _LINE : -(-(first + size) // _LINE)] = name.endswith(" heap")
+    with (folder / BASE).open("r+b") as file:
+        for line in lines[ends[lines]].tolist():
+            file.seek(line * _LINE)
+            file.write(bytes(_LINE))
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _patch(folder: Path) -> NDArray[np.uint64]:
-    """Return lines of a patch, each after its number."""
-    return np.fromfile(folder / PATCH, np.uint64).reshape(-1, 1 + _LINE // 8)
-
-
-def _patched(folder: Path) -> Bytes:
-    """Return the bytes of an image. Raises OSError, ValueError or IndexError for files that do not belong together."""
-    data, patch = np.fromfile(folder / BASE, np.uint8), _patch(folder)
-    _lines(data)[patch[:, 0].astype(np.int64)] = patch[:, 1:]
-    return data
+def _read(folder: Path) -> tuple[Bytes, Bytes]:
+    """Return the base, and the image that it is with the patch."""
+    base = np.fromfile(folder / BASE, np.uint8)
+    patch, patched = np.fromfile(folder / PATCH, np.uint64).reshape(-1, 9), base.copy()
+    _lines(patched)[patch[:, 0].astype(np.int64)] = patch[:, 1:]
+    return base, patched
 
 
 def _lines(data: Bytes) -> NDArray[np.uint64]:
     return data.view(np.uint64).reshape(-1, _LINE // 8)
 
 
-def _layout(image: Image) -> Layout:
-    return [[name, array.dtype.str, list(array.shape)] for name, array in image.arrays.items()]
+def _entry(part: tuple[str, str, Sequence[int]]) -> tuple[str, str, Sequence[int]]:
+    return part[0], part[1], tuple(part[2])
+
+
+def _layout(image: Image) -> list[tuple[str, str, Sequence[int]]]:
+    return [(name, array.dtype.str, array.shape) for name, array in image.arrays.items()]
 
 
 def _places(layout: Layout) -> Iterator[tuple[str, int, int]]:

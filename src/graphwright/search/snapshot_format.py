@@ -32,7 +32,7 @@ from graphwright.kernels.blocks import Limits, block_sums
 from graphwright.models.protocols import Encoder
 from graphwright.search import image_files
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.search.dense_arrays import dense_arrays, graph_of, words_of
+from graphwright.search.dense_arrays import dense_arrays, graph_of, vectors_of, words_of
 from graphwright.search.image_files import BASE, image_checksum, read_image, write_image
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex, vectors_checksum
@@ -44,7 +44,6 @@ _BY_BLOCKS = -1  # in place of a file's checksum, if its blocks have checksums
 _NEAREST = "names.nearest"
 _READ = 2**20  # bytes of a file: larger ones are mapped
 _VERIFY_THREADS = 2  # files that are verified at the same time
-_ERASE = "The next change of the index erases them."
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 
 
@@ -91,12 +90,9 @@ def _write_image(folder: Path, snapshot: Snapshot, vectors: dict[str, Any], befo
 
 
 def erase_replaced(folder: Path) -> None:
-    """Overwrite in shared files the texts that the current snapshot has replaced. Raises StoreError."""
-    try:
-        if image := _read_about(folder).get("image"):
-            image_files.erase_replaced(folder, image["layout"])
-    except OSError as error:
-        raise StoreError(f"removed texts in {folder} could not be erased: {explained(error, _ERASE)}") from error
+    """Overwrite in shared files what a current snapshot has replaced, such as texts of removed documents."""
+    if image := _read_about(folder).get("image"):
+        image_files.erase_replaced(folder, image["layout"])
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -156,7 +152,7 @@ def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
         if blocks:
             np.asarray(load_array(path))
         return not path.exists()
-    except (FileNotFoundError, ValueError, IndexError):
+    except (FileNotFoundError, ValueError):
         return True
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {explained(error, _REMEDY)}") from error
@@ -212,7 +208,7 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         dense = read_image(folder, image["layout"])
         graph, words = graph_of(dense), words_of(dense)
         vars(graph.columns)["checksum"] = image["graph"]
-        arrays, nearest = dense, dense.get("nearest")
+        arrays, nearest = vectors_of(dense, graph), dense.get("nearest")
     else:
         graph, words = load_graph(folder / "graph"), WordIndex.load(folder / "words")
         parts = [f"{name}.{part}" for name in about["spaces"] for part in ("keys", "rows", "blocks", "sums")]
