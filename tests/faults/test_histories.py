@@ -33,7 +33,6 @@ from graphwright.errors import DataError
 from graphwright.extract import LexicalExtractor
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
-from graphwright.search import dense_arrays
 from graphwright.search.snapshot import Snapshot
 
 ENCODER = HashEncoder(8)
@@ -110,7 +109,6 @@ class History(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.patch = pytest.MonkeyPatch()
         self.scratch = tempfile.TemporaryDirectory()
         self.place = Path(self.scratch.name)
         self.folder, self.docs = self.place / "index", self.place / "docs"
@@ -118,9 +116,8 @@ class History(RuleBasedStateMachine):
         self.expected: dict[str, Expected] = {}
         self.readers: list[tuple[str, Snapshot, list[Any]]] = []
 
-    @initialize(extractor=st.sampled_from(sorted(EXTRACTORS)), imported=st.booleans(), with_images=st.booleans())
-    def create(self, extractor: str, imported: bool, with_images: bool) -> None:
-        self.patch.setattr(dense_arrays, "LEAST", 0 if with_images else dense_arrays.MOST)
+    @initialize(extractor=st.sampled_from(sorted(EXTRACTORS)), imported=st.booleans())
+    def create(self, extractor: str, imported: bool) -> None:
         self.imported = imported
         create(self.folder, imported)
         self.open(extractor)
@@ -271,7 +268,6 @@ class History(RuleBasedStateMachine):
             assert contents(self.index) == self.rebuilt()
             self.index.close()
             assert set(leftovers(self.folder)) <= ({"imported"} if self.imported else set())
-        self.patch.undo()
         self.scratch.cleanup()
 
     def rebuilt(self) -> dict[str, Any]:
@@ -296,7 +292,7 @@ def test_index_after_any_history_equals_rebuilt_index(monkeypatch: pytest.Monkey
     run_state_machine_as_test(
         History,
         settings=settings(
-            max_examples=30,
+            max_examples=20,
             stateful_step_count=20,
             deadline=None,
             derandomize=True,

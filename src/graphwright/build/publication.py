@@ -10,7 +10,7 @@ from graphwright.build.operation import QUICK, Operation
 from graphwright.errors import StoreError
 from graphwright.extract.llm import Derived
 from graphwright.search.snapshot import Snapshot
-from graphwright.search.snapshot_format import erase_replaced, open_snapshot, refused, write_snapshot
+from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
 from graphwright.store.digests import id_digest
 
 
@@ -37,15 +37,14 @@ class Publication:
         """
         current = self._current()
         revision: int | None = None if current is None else current.about.get("revision")
-        if current is not None and revision == self._store.revision:
+        if revision == self._store.revision:
             self._layout.clean()
-            erase_replaced(self._layout.path / self._layout.current())
             self._layout.delete_cache(self._layout.vectors)
         else:
             try:
-                snapshot, before = self._build(current), None if current is None else self._layout.current()
+                snapshot = self._build(current)
                 del current  # or its files would be in use
-                self._publish(snapshot, before)
+                self._publish(snapshot)
             except StoreError as error:
                 if revision is None or refused(error):
                     raise
@@ -115,15 +114,12 @@ class Publication:
         self._changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot
 
-    def _publish(self, snapshot: Snapshot, before: str | None = None) -> None:
-        """Publish a snapshot; `before`: the name of the current one, if it is sound."""
+    def _publish(self, snapshot: Snapshot) -> None:
         self._operation.report("write the index", 0, 0)
         start = time.perf_counter()
         if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
             self._store_derived(self._derived)
-        known = before and self._layout.path / before
-        self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot, known or None))
-        erase_replaced(self._layout.path / self._layout.current())
+        self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
         self._layout.delete_cache(self._layout.vectors)  # the snapshot contains them now
         self._store.checkpoint()
         self._changes.seconds["write"] = time.perf_counter() - start

@@ -399,14 +399,9 @@ def gather(data: ArrayLike, offsets: ArrayLike, ids: ArrayLike) -> tuple[Bytes, 
     starts, ends = readonly(pointers[positions], np.int64), readonly(pointers[positions + 1], np.int64)
     if positions.size and not (starts.min() >= 0 and ends.max() <= size and (starts <= ends).all()):
         raise ValueError(f"offsets does not cut {size} bytes of data. Pass ascending offsets within them.")
-    return cut_out(rows_verified(data, starts, ends), starts, ends - starts)
-
-
-def cut_out(data: ArrayLike, starts: ArrayLike, sizes: ArrayLike) -> tuple[Bytes, Pointers]:
-    """Return the strings of these bytes, which must be within `data`, as the `data` and `offsets` of a new column."""
-    borders = readonly(row_pointers(np.asarray(sizes, np.int64)), np.int64)
+    borders = readonly(row_pointers(ends - starts), np.int64)
     out = np.empty(int(borders[-1]), np.uint8)
-    _copy(readonly(data, np.uint8), readonly(starts, np.int64), borders, out)
+    _copy(readonly(rows_verified(data, starts, ends), np.uint8), starts, borders, out)
     return readonly(out, np.uint8), borders
 
 

@@ -23,17 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.errors import StoreError, cause_of, explained
 from graphwright.files import flush_all
 from graphwright.graph.storage import block_file, check_limits, load_array, load_graph, save_array, save_graph
 from graphwright.kernels.blocks import Limits, block_sums
 from graphwright.models.protocols import Encoder
-from graphwright.search import image_files
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.search.dense_arrays import dense_arrays, graph_of, vectors_of, words_of
-from graphwright.search.image_files import BASE, image_checksum, read_image, write_image
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex, vectors_checksum
 from graphwright.search.vector_pages import Pages, map_pages, write_pages
@@ -41,35 +37,26 @@ from graphwright.store.locks import Lease
 
 FORMAT = 10
 _BY_BLOCKS = -1  # in place of a file's checksum, if its blocks have checksums
-_NEAREST = "names.nearest"
+_NEAREST = "names.nearest.npy"
 _READ = 2**20  # bytes of a file: larger ones are mapped
 _VERIFY_THREADS = 2  # files that are verified at the same time
 _REMEDY = "Rebuild it with graphwright verify --repair, or index the documents again."
 
 
-def write_snapshot(folder: Path, snapshot: Snapshot, before: Path | None = None) -> None:
-    """Write a snapshot into a new folder; all of it is on disk when this returns.
-
-    `before`: the snapshot that it is a change of, a sound one; then what has changed is written alone where possible.
-    """
+def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot into a new folder; all of it is on disk when this returns."""
     folder.mkdir(parents=True)
-    spaces, shared, vectors = dict[str, dict[str, Any]](), dict[str, int](), dict[str, Any]()
+    save_graph(snapshot.graph, folder / "graph")
+    snapshot.words.save(folder / "words")
+    spaces, shared = dict[str, dict[str, Any]](), dict[str, int]()
     for name in snapshot.about["texts"]:
-        spaces[name], unchanged, arrays = _write_space(folder, name, getattr(snapshot, name))
+        spaces[name], unchanged = _write_space(folder, name, getattr(snapshot, name))
         shared |= unchanged
-        vectors |= arrays
-    image = _write_image(folder, snapshot, vectors, before)
-    if not image:
-        save_graph(snapshot.graph, folder / "graph")
-        snapshot.words.save(folder / "words")
-        for name, array in (vectors | ({} if snapshot.nearest is None else {_NEAREST: snapshot.nearest})).items():
-            save_array(array, folder / f"{name}.npy")
+    if snapshot.nearest is not None:
+        save_array(snapshot.nearest, folder / _NEAREST)
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    if image:
-        shared[BASE] = image["sum"]
     about = {
         **snapshot.about,
-        **({"image": image} if image else {}),
         "format": FORMAT,
         "spaces": spaces,
         "words": snapshot.words.checksum,
@@ -80,44 +67,24 @@ def write_snapshot(folder: Path, snapshot: Snapshot, before: Path | None = None)
     flush_all(path for path in folder.rglob("*") if path.is_file() and path.stat().st_nlink == 1)  # others are linked
 
 
-def _write_image(folder: Path, snapshot: Snapshot, vectors: dict[str, Any], before: Path | None) -> dict[str, Any]:
-    """Write the image of a snapshot that changes another, and describe it; an empty description if it has none."""
-    dense = None if before is None else dense_arrays(snapshot, vectors)
-    if before is None or dense is None:
-        return {}
-    layout, checksum = write_image(folder, dense, before, _read_about(before).get("image", {}).get("layout"))
-    return {"layout": layout, "sum": checksum, "graph": snapshot.graph.checksum}
-
-
-def erase_replaced(folder: Path) -> None:
-    """Overwrite in shared files what a current snapshot has replaced, such as texts of removed documents."""
-    if image := _read_about(folder).get("image"):
-        image_files.erase_replaced(folder, image["layout"])
-
-
-def _read_about(folder: Path) -> dict[str, Any]:
-    about: dict[str, Any] = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    return about
-
-
-def _write_space(
-    folder: Path, name: str, space: VectorIndex
-) -> tuple[dict[str, Any], dict[str, int], dict[str, NDArray[Any]]]:
-    """Write vectors; return the description of the space, the checksums of unchanged files, and the arrays beside."""
+def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:
+    """Write vectors; return the description of the space, and the checksums of unchanged files."""
     before, (vectors, text_of) = space.pages, space.by_text()
     pages, place = write_pages(folder, name, vectors, before)
     row_of = np.append(place, np.int32(-1))[np.asarray(text_of)]
     keys = np.zeros((pages.rows, 2), np.uint64)
     keys[place] = vectors.keys[vectors.row]
-    arrays = {"keys": keys, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
+    parts = {"keys": keys, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
+    for part, array in parts.items():
+        save_array(array, folder / f"{name}.{part}.npy")
     about = {"dimension": pages.dimension, "borders": pages.borders}
     checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
     unchanged: dict[str, int] = {}
     if before is not None:
-        old = _read_about(before.folder)["files"]
+        old = json.loads((before.folder / "about.json").read_text(encoding="utf-8"))["files"]
         linked = [p.name for p in pages.paths() if (same := before.folder / p.name).exists() and p.samefile(same)]
         unchanged = {file: old[file] for file in linked if file in old}
-    return {**about, "checksum": checksum}, unchanged, {f"{name}.{part}": array for part, array in arrays.items()}
+    return {**about, "checksum": checksum}, unchanged
 
 
 def damaged_files(folder: Path, *, blocks: bool = True) -> list[str]:
@@ -145,14 +112,12 @@ def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
     try:
         if path.suffix == ".page" and not blocks:
             return not path.exists()
-        if path.name == BASE:
-            return image_checksum(path.parent) != checksum
         if checksum != _BY_BLOCKS:
             return _file_checksum(path) != checksum
         if blocks:
             np.asarray(load_array(path))
         return not path.exists()
-    except (FileNotFoundError, ValueError):
+    except FileNotFoundError:
         return True
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {explained(error, _REMEDY)}") from error
@@ -204,29 +169,20 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         raise StoreError(f"{folder} has format {version}; this version reads {FORMAT}. {_REMEDY}")
     if damaged := damaged_files(folder, blocks=False):
         raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
-    if image := about.get("image"):
-        dense = read_image(folder, image["layout"])
-        graph, words = graph_of(dense), words_of(dense)
-        vars(graph.columns)["checksum"] = image["graph"]
-        arrays, nearest = vectors_of(dense, graph), dense.get("nearest")
-    else:
-        graph, words = load_graph(folder / "graph"), WordIndex.load(folder / "words")
-        parts = [f"{name}.{part}" for name in about["spaces"] for part in ("keys", "rows", "blocks", "sums")]
-        arrays = {name: np.asarray(load_array(folder / f"{name}.npy")) for name in parts}
-        nearest = np.asarray(load_array(folder / f"{_NEAREST}.npy")) if f"{_NEAREST}.npy" in about["files"] else None
-    spaces = dict[str, VectorIndex]()
+    graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
     for name, space in about["spaces"].items():
         ids = graph.edges if name == "triples" else graph
-        spaces[name] = _open_space(folder, name, space, arrays, len(ids), encoder)
+        spaces[name] = _open_space(folder, name, space, len(ids), encoder)
     vars(words)["checksum"] = about["words"]
+    nearest = np.asarray(load_array(folder / _NEAREST)) if _NEAREST in about["files"] else None
     return Snapshot.of(graph, spaces, words, encoder, about, lease=lease, nearest=nearest)
 
 
-def _open_space(
-    folder: Path, name: str, about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], ids: int, encoder: Encoder
-) -> VectorIndex:
+def _open_space(folder: Path, name: str, about: Mapping[str, Any], ids: int, encoder: Encoder) -> VectorIndex:
     """Open the vectors of a space; `ids`: how many it has. Raises StoreError."""
-    keys, row_of, blocks, sums = (arrays[f"{name}.{part}"] for part in ("keys", "rows", "blocks", "sums"))
+    keys, row_of, blocks, sums = (
+        np.asarray(load_array(folder / f"{name}.{part}.npy")) for part in ("keys", "rows", "blocks", "sums")
+    )
     pages = Pages(folder, name, about["dimension"], about["borders"], blocks, sums)
     if keys.shape != (pages.rows, 2) or len(row_of) != ids:
         raise StoreError(f"{folder}: vectors of {name} are missing or truncated. {_REMEDY}")
