@@ -26,11 +26,11 @@ from parser_data import KGQA, Asked, asked_of, facts_of, form_of, read_kgqa
 
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
-from graphwright.operators.query.asked import RECORDED
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.forms import FORMS
+from graphwright.operators.query.graphs.generation import FORMS
 from graphwright.operators.query.graphs.parser import GraphQueryParser
 from graphwright.operators.query.graphs.scorer import WEIGHTS
+from graphwright.operators.query.result import RECORDED
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
 

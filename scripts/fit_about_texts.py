@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from table_written import read_written
 
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.query.tables.about_texts import ABOUT_TEXTS
+from graphwright.operators.query.tables.scorer import ABOUT_TEXTS
 
 TABLES = ("messages", "mails", "message", "transcript", "chat")
 SQUAD, WEIGHT = 2000, 0.2

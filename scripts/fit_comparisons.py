@@ -48,7 +48,7 @@ from graphwright.generate.comparisons import compare
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.operators.run import Run
-from graphwright.text.value_search import FoundValue, values_in
+from graphwright.text.values import FoundValue, values_in
 
 WEIGHTS = Path(__file__).parents[1] / "src/graphwright/models/weights/comparisons/model.npz"
 STRENGTHS = {

@@ -36,9 +36,8 @@ from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
-from graphwright.operators.query.graphs.network import read_pairs
 from graphwright.operators.query.graphs.parser import FEATURES, READ_CANDIDATES
-from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, evidence, with_read
+from graphwright.operators.query.graphs.scorer import READ, WEIGHTS, Heads, evidence, read_pairs, with_read
 from graphwright.operators.query.parser import Results
 
 MADE = 0.25  # weight of a question over a made world for the probability

@@ -18,7 +18,7 @@ from graphwright import Graph
 from graphwright.graph.evidence import Ints
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.forms import (
+from graphwright.operators.query.graphs.generation import (
     ABOVE,
     BELOW,
     COUNT,

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.execution import execute
-from graphwright.operators.query.graphs.forms import (
+from graphwright.operators.query.graphs.generation import (
     ABOVE,
     BELOW,
     COUNT,

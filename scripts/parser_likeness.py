@@ -16,7 +16,7 @@ import torch
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
-from graphwright.search.relation_names import relation_phrase
+from graphwright.search.relation_facts import relation_phrase
 
 DIMENSION, EPOCHS, BATCH, NEGATIVES = 64, 7, 64, 300
 PIECES, PER_RELATION, RARE = 24, 150, 3

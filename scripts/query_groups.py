@@ -38,12 +38,11 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Floats, Usage
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.network import pair_of
 from graphwright.operators.query.graphs.parser import FEATURES, Reading, result_keys
-from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, read_scorer
+from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, pair_of, read_scorer
 from graphwright.operators.query.query import Named, Query
 from graphwright.search.facts import Facts
-from graphwright.search.relation_names import relation_phrase
+from graphwright.search.relation_facts import relation_phrase
 
 UNANSWERED = 0.5  # share of questions that are also asked of their graph without one of their relations
 WRITTEN = {"written": "graphs", "more": "more_graphs"}

@@ -33,8 +33,8 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.features import result_key
+from graphwright.operators.query.tables.links import question_words
 from graphwright.operators.query.tables.parser import TableQueryParser
-from graphwright.operators.query.tables.question import question_words
 
 _SIZE, _SAID = 0, 4  # dense features: how many steps a candidate takes, and how much of the question it explains
 _NAMELESS = ("rows", "table", "data", "sheet1", "records", "list")

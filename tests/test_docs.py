@@ -28,7 +28,7 @@ from tests.shared import CORPUS, corpus_index
 import graphwright as package
 from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
 from graphwright.evaluate import MEASURES
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators import Composed, Operator

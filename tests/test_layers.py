@@ -97,7 +97,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "evaluate": {
         "documents are compared as the index compares them": (
-            "build.document_sources:read_sources store.digests:content_hash"
+            "build.document_sources:read_sources store.chunk_record:content_hash"
         ),
         "question sets are checked as they are read": (
             "data.decoding:existing data.question_sets.questions:Source data.question_sets.questions:Triple "

@@ -10,7 +10,7 @@ from graphwright.build.known_vectors import BlockEncoder
 from graphwright.graph.columns import TextColumn
 from graphwright.models import HashEncoder
 from graphwright.models.protocols import Usage
-from graphwright.search.vector_rows import text_keys
+from graphwright.search.vector_pages import text_keys
 
 texts = st.lists(st.sampled_from(["", "a", "b", "ab", "aa", "ba", "Łódź", "long text of some words", "long text"]))
 

@@ -7,7 +7,7 @@ import pytest
 
 from graphwright.build import near_pairs as module
 from graphwright.build.near_pairs import KnownPairs, near_pairs, synonyms
-from graphwright.search.vector_rows import row_sums
+from graphwright.search.vector_pages import row_sums
 
 
 def clustered(n: int, seed: int) -> np.ndarray:

@@ -15,8 +15,8 @@ from tests.data.formats.made import zipped
 from graphwright.data.decoding import MAX_LINE, SAMPLE
 from graphwright.data.document import Heading
 from graphwright.data.documents import Document, Skipped, read_documents
+from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.format import MAX_BYTES
-from graphwright.data.read_options import ReadOptions
 from graphwright.errors import DataError, OptionError
 
 

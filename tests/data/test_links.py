@@ -24,7 +24,7 @@ from graphwright.extract.extraction import Extraction, Relation
 from graphwright.models import HashEncoder
 from graphwright.search.filter import Filter
 from graphwright.store import Settings
-from graphwright.store.digests import content_hash
+from graphwright.store.chunk_record import content_hash
 from graphwright.store.store import Store
 
 SHORT = Settings(chunk_tokens=8, overlap=0)

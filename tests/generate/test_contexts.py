@@ -12,8 +12,7 @@ from tests.toys import loose
 
 from graphwright import Index, start
 from graphwright.errors import OptionError
-from graphwright.generate.contexts import PassageContext
-from graphwright.generate.passage_budget import line_size
+from graphwright.generate.contexts import PassageContext, line_size
 from graphwright.graph.ranking import Ranking
 from graphwright.models import HashEncoder
 from graphwright.operators.state import State

@@ -10,8 +10,7 @@ from tests.shared import corpus_index, passages_in, prompt_of
 from graphwright import Bubble, Evidence, Graph, ToPassages, start
 from graphwright.errors import OptionError
 from graphwright.generate import Generate
-from graphwright.generate.contexts import HybridContext
-from graphwright.generate.passage_budget import line_size
+from graphwright.generate.contexts import HybridContext, line_size
 from graphwright.graph import Ranking
 from graphwright.models import ScriptedLLM
 from graphwright.operators import NamesAndPhrases

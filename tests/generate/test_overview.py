@@ -1,17 +1,29 @@
-"""Broad questions, answered by the topics of documents."""
+"""Broad questions, answered by the topics of documents.
+
+Questions about documents of several versions: the newest answers, and the others are named.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.generate.scripted_reader import ScriptedReader
+from tests.shared import answer_reply, passages_in
 
-from graphwright import Document, Index, start
+from graphwright import Index, start
+from graphwright.data.document import Document
+from graphwright.data.documents import read_documents
+from graphwright.data.records.record import Field, Record
 from graphwright.errors import OptionError
-from graphwright.generate import Overview
+from graphwright.generate import Overview, Quote
 from graphwright.generate.overview import broadness
+from graphwright.graph import Ranking
+from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators.search.search import WordSearch
 from graphwright.operators.select import ToPassages
 from graphwright.operators.state import Answer
+from graphwright.search.versions import versions_of
 
 BREAD = "Bread is baked from flour and water. The dough of bread rises for hours. Rye bread is dark."
 RIVERS = "The river Mur flows through Graz. The river Drava flows through Maribor. Rivers carry gravel."
@@ -70,3 +82,136 @@ def test_overview_accepts_broad_questions(question: str) -> None:
 )
 def test_overview_rejects_factual_questions(question: str) -> None:
     assert broadness(question) < 0.7
+
+
+ALLOWANCES = {"2023": 38, "2025": 44, "2024": 41}
+
+
+def policy(year: str, allowance: int) -> Document:
+    text = f"Employees receive a daily meal allowance of {allowance} euros within the country."
+    fields = (Field("version of", "travel-policy"), Field("date", f"{year}-01-15"))
+    return Document(f"travel-policy-{year}.md", text, "Travel policy", records=(Record("document", fields, 0, 0),))
+
+
+@pytest.fixture(scope="module")
+def index_versions(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    made = Index.create(tmp_path_factory.mktemp("versions") / "index", encoder=HashEncoder())
+    made.add([policy(year, allowance) for year, allowance in ALLOWANCES.items()])
+    made.add([Document("lunch.md", "The canteen serves lunch from noon.", "Lunch")])
+    return made
+
+
+def test_versions_of_documents_are_in_order_of_their_dates(index_versions: Index) -> None:
+    versions = versions_of(index_versions.graph.columns).of
+    assert [version.date for version in versions["travel-policy-2024.md"]] == ["2023-01-15", "2024-01-15", "2025-01-15"]
+    assert "lunch.md" not in versions
+
+
+@pytest.mark.parametrize("method", ["multihop", "bm25"])
+def test_answer_of_several_versions_is_of_the_newest_and_names_the_others(index_versions: Index, method: str) -> None:
+    answer = index_versions.ask("What is the daily meal allowance?", method).answer
+    assert answer is not None and answer.found
+    assert {citation.document for citation in answer.citations} == {"travel-policy-2025.md"}
+    assert answer.text.endswith("\nVersion cited: 2025-01-15. Other versions: 2023-01-15, 2024-01-15.")
+
+
+def test_answer_of_minutes_named_alike_is_of_the_older_ones_too(tmp_path: Path) -> None:
+    (tmp_path / "minutes-2025-01.txt").write_text(
+        "Present: Ida Holm. The bilge pump was replaced on 9 January by Jan Roe."
+    )
+    (tmp_path / "minutes-2025-03.txt").write_text(
+        "Present: Ida Holm. The forepeak leak was caulked; the pump runs less."
+    )
+    made = Index.create(tmp_path / "index", encoder=HashEncoder())
+    made.add(read_documents(sorted(tmp_path.glob("*.txt")), print))
+    answer = made.ask("When was the bilge pump replaced?").answer
+    assert answer is not None and "9 January" in answer.text and "version" not in answer.text.casefold()
+
+
+@pytest.mark.parametrize(
+    ("question", "documents"),
+    [
+        ("What was the daily meal allowance in 2024?", {"travel-policy-2024.md"}),
+        ("What was the meal allowance in January 2023?", {"travel-policy-2023.md"}),
+        ("What was the meal allowance on 3 May 2023?", {"travel-policy-2023.md"}),
+        (
+            "How did the daily meal allowance in euros change from 2023 to 2025?",
+            {"travel-policy-2023.md", "travel-policy-2025.md"},
+        ),
+    ],
+)
+def test_answer_of_named_dates_is_of_their_versions(index_versions: Index, question: str, documents: set[str]) -> None:
+    answer = index_versions.ask(question, "bm25").answer
+    assert answer is not None and {citation.document for citation in answer.citations} <= documents
+
+
+def test_retrieve_gives_passages_of_all_versions(index_versions: Index) -> None:
+    passages = index_versions.retrieve("What is the daily meal allowance?").passages
+    assert (
+        passages is not None and len({passage.document for passage in passages if passage.document != "lunch.md"}) == 3
+    )
+
+
+def test_answer_as_of_date_is_of_the_newest_version_until_then(index_versions: Index) -> None:
+    answer = index_versions.ask("What is the daily meal allowance?", filter={"as_of": "2024-06-30"}).answer
+    assert answer is not None and answer.citations[0].document == "travel-policy-2024.md"
+    assert answer.text.endswith("Other versions: 2023-01-15.")
+
+
+@pytest.mark.parametrize(("date", "newest"), [("2024", "2024"), ("2024-01", "2024"), ("2024-01-14", "2023")])
+def test_retrieve_as_of_period_includes_all_of_it(index_versions: Index, date: str, newest: str) -> None:
+    passages = index_versions.retrieve("What is the daily meal allowance?", filter={"as_of": date}).passages
+    assert passages is not None
+    assert max(passage.document for passage in passages) == f"travel-policy-{newest}.md"
+
+
+def test_language_model_is_shown_the_newest_version_only(index_versions: Index) -> None:
+    shown = list[str]()
+
+    def reply(system: str, user: str) -> str:
+        shown.extend(passages_in(user).values())
+        return answer_reply("44 euros [1].", (1, "44 euros"))
+
+    state = index_versions.ask("What is the daily meal allowance?", "bm25", llm=ScriptedLLM(reply))
+    assert not any("38 euros" in text for text in shown) and any("44 euros" in text for text in shown)
+    assert state.answer is not None and "Other versions: 2023-01-15" in state.answer.text
+
+
+def test_filter_as_of_of_no_date_is_an_error(index_versions: Index) -> None:
+    with pytest.raises(OptionError, match="as_of is 'yesterday'"):
+        index_versions.retrieve("What?", filter={"as_of": "yesterday"})
+
+
+def test_index_without_versions_has_no_step_of_them(tmp_path: Path) -> None:
+    index_versions = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index_versions.add([Document("lunch.md", "The canteen serves lunch from noon.", "Lunch")])
+    assert "Versions" not in repr(index_versions.method("bm25"))
+
+
+MAILS = {
+    "1": ("Ana Ruiz", "2 Mar 2026 09:10", "", "La grúa llega el lunes."),
+    "2": ("Bo Ek", "3 Mar 2026 11:00", "1", "Gracias."),
+    "3": ("Cy Moe", "4 Mar 2026 08:30", "2", "La grúa llega el jueves."),
+}
+
+
+@pytest.mark.parametrize("known", [("1", "2", "3"), ("1", "3"), ("3", "1")])
+def test_quotations_of_a_conversation_begin_with_the_newest_mail(tmp_path: Path, known: tuple[str, ...]) -> None:
+    for name in known:
+        sender, date, answered, text = MAILS[name]
+        headers = [f"From: {sender} <{name}@a.org>", f"Date: {date} +0100", f"Message-ID: <{name}@a.org>"]
+        headers += [f"References: <1@a.org> <{answered}@a.org>"] * bool(answered)
+        (tmp_path / f"{name}.eml").write_text("\n".join([*headers, "Subject: Grúa", "", text]), encoding="utf-8")
+    with Index.create(tmp_path / "index", encoder=HashEncoder()) as index_versions:
+        index_versions.add([*read_documents([tmp_path / f"{name}.eml" for name in known], print)])
+        assert index_versions.graph.passages is not None
+        nodes = index_versions.graph.passages.nodes
+        state = start("¿Cuándo llega la grúa?", index_versions.graph).with_(
+            passages=Ranking.of(nodes, [1.0] * len(nodes))
+        )
+        quote = Quote(ScriptedReader(sentences={"lunes": 0.9, "jueves": 0.3}), around=0)
+        answer = quote(state).answer
+        expected = ["La grúa llega el jueves.", "La grúa llega el lunes."]
+        is_joined = "2" in known  # the mail between them says what the third one answers
+        assert answer is not None
+        assert [cited.text for cited in answer.citations] == (expected if is_joined else expected[::-1])

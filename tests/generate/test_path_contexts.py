@@ -11,7 +11,7 @@ from tests.shared import GRAPHS, corpus_index, passages_in, prompt_of, vectors_o
 from graphwright import Evidence, FlowPaths, Graph, ToPassages, VectorIndex, VectorSearch, start
 from graphwright.errors import OptionError
 from graphwright.generate import FlatContext, GlobalEdges, PathContext
-from graphwright.generate.passage_budget import line_size
+from graphwright.generate.contexts import line_size
 from graphwright.generate.path_contexts import texts_along
 from graphwright.graph.items import Item, path_item, tree_item
 from graphwright.models import HashEncoder

@@ -11,7 +11,7 @@ from graphwright import Index, start
 from graphwright.data.documents import read_documents
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.operators.operator import Operator
-from graphwright.operators.query.asked import AskedQuery
+from graphwright.operators.query.result import AskedQuery
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 

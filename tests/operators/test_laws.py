@@ -63,10 +63,9 @@ from graphwright.generate import (
 )
 from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext, PassageContext
-from graphwright.generate.overview import Overview
+from graphwright.generate.overview import NameVersions, Overview
 from graphwright.generate.query_answer import NotRecorded, QueryAnswer
 from graphwright.generate.readers import Quote, ReadSpans, Reply
-from graphwright.generate.versions import NameVersions
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of
 from graphwright.learn import Explain

@@ -5,7 +5,7 @@ from parser_data import right_by_query
 
 from graphwright.graph.graph import Graph
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.forms import EXISTS, NEGATED, Candidate
+from graphwright.operators.query.graphs.generation import EXISTS, NEGATED, Candidate
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
 

@@ -13,7 +13,7 @@ from graphwright.models.fake import HashEncoder
 from graphwright.operators import KHop
 from graphwright.search.facts import Facts
 from graphwright.search.name_index import name_index_of
-from graphwright.search.relation_names import shown_name
+from graphwright.search.relation_facts import shown_name
 
 RELATIONS = (*OWN_RELATIONS, "label", "name", "nickname")
 ALIASES = ("alias", "synonym", "nickname")

@@ -17,8 +17,7 @@ from graphwright.kernels.blocks import MappedArray
 from graphwright.models import HashEncoder
 from graphwright.search import vector_pages
 from graphwright.search.vector_index import VectorIndex, vectors_checksum
-from graphwright.search.vector_pages import Pages, map_pages, write_pages
-from graphwright.search.vector_rows import VectorRows, row_sums
+from graphwright.search.vector_pages import Pages, VectorRows, map_pages, row_sums, write_pages
 from graphwright.store import Settings
 
 

@@ -15,10 +15,10 @@ import pytest
 from graphwright import Graph, Index
 from graphwright.errors import StoreError
 from graphwright.models import HashEncoder
+from graphwright.store.changes import Recorder
 from graphwright.store.folder_creation import create_folder, delete_folder, is_free
 from graphwright.store.layout import IndexLayout
 from graphwright.store.locks import check_locks, check_unwritten, hold, is_held, writer_lock
-from graphwright.store.progress import Recorder
 
 TRIPLES = [("Graz", "lies on", "Mur")]
 

@@ -12,8 +12,7 @@ from graphwright import Document
 from graphwright.data.document import Chunk
 from graphwright.errors import StoreError
 from graphwright.extract.extraction import Extraction, Mention, Relation
-from graphwright.store.chunk_record import ChunkRecord
-from graphwright.store.digests import content_hash
+from graphwright.store.chunk_record import ChunkRecord, content_hash
 from graphwright.store.store import ExtractedChunk, Store, StoredChunk
 from graphwright.text.places import Places
 

@@ -28,12 +28,12 @@ from graphwright.build.document_storage import ChunkReader, DocumentStorage
 from graphwright.build.operation import Operation
 from graphwright.build.publication import Publication
 from graphwright.data.document import Document
-from graphwright.data.read_options import ReadOptions
+from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError, StoreError
 from graphwright.extract.extraction import Excerpt, ExtractionFailure
 from graphwright.extract.llm import Refiner, Task
 from graphwright.store.changes import Changes
-from graphwright.store.digests import id_digest
+from graphwright.store.chunk_record import id_digest
 from graphwright.store.store import StoredChunk
 
 

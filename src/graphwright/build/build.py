@@ -25,7 +25,7 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import MAX_NORMALISED, name_forms
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
-from graphwright.search.vector_rows import VectorRows
+from graphwright.search.vector_pages import VectorRows
 from graphwright.store.changes import Progress
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.settings import Settings

@@ -21,7 +21,7 @@ from graphwright.data.document import Chunk
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
 from graphwright.data.graph_files.read_graph import have_properties, is_property_graph, read_property_graph
-from graphwright.data.other_indexes.content import OtherIndex
+from graphwright.data.other_indexes import OtherIndex
 from graphwright.errors import OptionError
 from graphwright.extract.extractors import extractor_of
 from graphwright.graph.graph import Graph

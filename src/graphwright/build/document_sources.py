@@ -13,13 +13,13 @@ from typing import Any
 
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.documents import read_documents
-from graphwright.data.read_options import ReadOptions
+from graphwright.data.folders import ReadOptions
 from graphwright.data.records.read import links_of
 from graphwright.data.records.record import Field, Record
 from graphwright.data.records.rows import has_rows
 from graphwright.errors import DataError, OptionError
 from graphwright.store.changes import Changes
-from graphwright.store.digests import content_hash
+from graphwright.store.chunk_record import content_hash
 from graphwright.text.characters import composed, file_name
 
 Source = Document | Mapping[str, Any] | Path | str

@@ -1,21 +1,69 @@
-"""Storage of documents: each is read, compared with the stored one, split into chunks, extracted and stored."""
+"""Storage of documents: each is read, compared with the stored one, split into chunks; moved ones are recognised."""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
 from graphwright.build.document_sources import Source, Transform, is_new, read_sources, storable
-from graphwright.build.moved_documents import MovedDocuments
 from graphwright.build.operation import Operation
 from graphwright.data.document import Chunk, Document, split
-from graphwright.data.read_options import ReadOptions
+from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
-from graphwright.store.store import ExtractedChunk, StoredChunk
+from graphwright.store.chunk_record import text_digest
+from graphwright.store.store import ExtractedChunk, Store, StoredChunk
+from graphwright.text.characters import file_name
+
+
+class MovedDocuments:
+    """The stored documents of a folder whose files are gone, by the digest of their text.
+
+    They are looked up at the first document with a new id; of documents that are still there no text is read.
+    """
+
+    def __init__(self, store: Store, folder: str) -> None:
+        self._store, self._folder = store, folder
+        self._gone: dict[bytes, list[str]] | None = None
+
+    def earlier_id(self, identity: str, chunks: Sequence[Chunk]) -> str:
+        """Return the id that a new document had, "" if it is new: one of the same name, else in the same folder.
+
+        An id is returned once.
+        """
+        if self._gone is None:
+            self._gone = {}
+            ids = _missing(self._store.documents_of(self._folder), _names(Path(self._folder)))
+            for earlier, digest in self._store.text_digests(ids).items():
+                self._gone.setdefault(digest, []).append(earlier)
+        digest = text_digest(chunk.text.encode("utf-8", "surrogatepass") for chunk in chunks)
+        same = self._gone.get(digest, [])
+        if not same or not chunks:
+            return ""
+        path, paths = PurePosixPath(identity), map(PurePosixPath, same)
+        at = min(enumerate(paths), key=lambda other: (other[1].name != path.name, other[1].parent != path.parent))[0]
+        return same.pop(at)
+
+
+def _names(folder: Path) -> set[str]:
+    """Return the names of all files below a folder, as in ids."""
+    paths = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+    return {file_name(path.relative_to(folder).as_posix()) for path in paths}
+
+
+def _missing(ids: Iterable[str], names: set[str]) -> list[str]:
+    """Return the ids that belong to none of these files: neither a file nor a part of one (`box.mbox#3`, `a.zip/b`)."""
+    return sorted(identity for identity in ids if names.isdisjoint(_files_of(identity)))
+
+
+def _files_of(identity: str) -> Iterator[str]:
+    yield identity
+    yield from (identity[:at] for at, sign in enumerate(identity) if sign in "#/")
+
 
 _DOCUMENTS = 500  # held in memory at once
 _CHARACTERS = 20_000  # of the first documents that are committed together

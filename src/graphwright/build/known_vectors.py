@@ -18,7 +18,7 @@ from graphwright.graph.graph import SYNONYM
 from graphwright.kernels.blocks import LARGEST, HalfArray, to_half
 from graphwright.models.protocols import Encoder, Usage, call_metered
 from graphwright.search.snapshot import Snapshot
-from graphwright.search.vector_rows import VectorRows, text_keys
+from graphwright.search.vector_pages import VectorRows, text_keys
 from graphwright.store.changes import Progress
 from graphwright.store.settings import SPACES
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.build.descriptions import description
-from graphwright.build.entity_numbers import EntityNumbers, distinct_pairs
+from graphwright.build.entity_numbers import EntityNumbers, description, distinct_pairs
 from graphwright.build.record_merge import merged_records
 from graphwright.extract.llm import Derived
 from graphwright.graph.columns import Passages, TextColumn

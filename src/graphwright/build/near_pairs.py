@@ -15,7 +15,7 @@ from graphwright.kernels.csr import Ids
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.models.protocols import Floats
 from graphwright.search.vector_index import normalised
-from graphwright.search.vector_rows import VectorRows
+from graphwright.search.vector_pages import VectorRows
 
 _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all

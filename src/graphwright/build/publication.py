@@ -11,7 +11,7 @@ from graphwright.errors import StoreError
 from graphwright.extract.llm import Derived
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
-from graphwright.store.digests import id_digest
+from graphwright.store.chunk_record import id_digest
 
 
 class Publication:

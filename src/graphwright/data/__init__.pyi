@@ -2,6 +2,7 @@ from .document import Document as Document
 from .document import Skipped as Skipped
 from .documents import read_documents as read_documents
 from .documents import read_file as read_file
+from .folders import ReadOptions as ReadOptions
 from .graph_files.detect import dump_of as dump_of
 from .graph_files.dump import Dump as Dump
 from .graph_files.read_graph import have_properties as have_properties
@@ -13,7 +14,6 @@ from .question_sets.graph_questions import read_triples as read_triples
 from .question_sets.questions import Dataset as Dataset
 from .question_sets.questions import QuestionRecord as QuestionRecord
 from .question_sets.questions import read_questions as read_questions
-from .read_options import ReadOptions as ReadOptions
 from .records.openie import OpenieRecord as OpenieRecord
 from .records.openie import read_openie as read_openie
 from .records.record import Field as Field

@@ -11,11 +11,10 @@ from pathlib import Path
 from graphwright.data.decoding import SAMPLE, is_binary, open_bytes
 from graphwright.data.document import Document, Skipped
 from graphwright.data.file_documents import OFFICE, Allowance, FileReader
-from graphwright.data.folders import files
+from graphwright.data.folders import ReadOptions, files
 from graphwright.data.formats.format import MAX_BYTES, NO_MAILS, File, KnownMails
 from graphwright.data.formats.mail import MAIL_SUFFIXES, MAILDIR, known_mails
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links
-from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.errors import DataError, counted
 from graphwright.text.characters import file_name

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 
 from graphwright.data.decoding import SAMPLE
 from graphwright.data.document import Document, Skipped, passage_title
+from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.chat import message_records, times_of
 from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import resolved
-from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.clauses import clause_records
 from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, Record, file_type
 from graphwright.data.records.rows import has_rows, read_rows

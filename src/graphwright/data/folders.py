@@ -1,18 +1,51 @@
-"""Files of folders, in a fixed order, without those that are no documents."""
+"""Files of folders, in a fixed order, without those that are no documents; and the options of reading."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from graphwright.data.document import Skipped
-from graphwright.data.read_options import ReadOptions
 from graphwright.errors import OptionError
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options of reading files and folders.
+
+    `include`: patterns, as in a `.gitignore`, of the only files of a folder to read. `exclude`: patterns of files and
+    folders to leave out. `ignore`: leave out what a `.gitignore` names, build folders, style sheets, and the scripts of
+    pages. `text_columns`: columns of rows whose values are the text; one column gives its value, several give "column:
+    value". `id_column`: the column of ids, which are taken as they are. `outside`: follow links of a folder to files
+    outside of it; a server does not, as others may write to its folders.
+
+    >>> ReadOptions(include=("*.md",), exclude=("drafts/",))
+    ReadOptions(include=('*.md',), exclude=('drafts/',), ignore=True, text_columns=(), id_column='', outside=True)
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    ignore: bool = True
+    text_columns: tuple[str, ...] = ()
+    id_column: str = ""
+    outside: bool = True
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.default, tuple):
+                if not isinstance(value, tuple) or not all(isinstance(part, str) and part.strip() for part in value):
+                    raise OptionError(
+                        f"ReadOptions: {field.name} is {value!r}; give a tuple of texts that are not empty."
+                    )
+            elif not isinstance(value, type(field.default)):
+                raise OptionError(f"ReadOptions: {field.name} is {value!r}; give a {type(field.default).__name__}.")
+
 
 _INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is an index
 _IGNORE = ".gitignore"

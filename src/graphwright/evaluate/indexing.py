@@ -23,7 +23,7 @@ from graphwright.models import NamedEncoder
 from graphwright.models.protocols import Floats
 from graphwright.search import Snapshot
 from graphwright.store import Changes, IndexLayout, Progress, Settings, Store
-from graphwright.store.digests import content_hash
+from graphwright.store.chunk_record import content_hash
 
 
 @dataclass(frozen=True)

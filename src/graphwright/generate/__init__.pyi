@@ -12,6 +12,8 @@ from .follow_ups import SOCIAL as SOCIAL
 from .follow_ups import Turn as Turn
 from .follow_ups import follow_up_model as follow_up_model
 from .follow_ups import names_in as names_in
+from .overview import NameVersions as NameVersions
+from .overview import NewestVersions as NewestVersions
 from .overview import Overview as Overview
 from .path_answers import ChainAnswer as ChainAnswer
 from .path_answers import TargetAnswer as TargetAnswer
@@ -24,5 +26,3 @@ from .query_answer import QueryAnswer as QueryAnswer
 from .readers import Quote as Quote
 from .readers import ReadSpans as ReadSpans
 from .readers import Reply as Reply
-from .versions import NameVersions as NameVersions
-from .versions import NewestVersions as NewestVersions

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from graphwright.constraints import AtLeast, Has
 from graphwright.errors import cut
 from graphwright.generate.citations import best_passages, locate, numbered, supported
-from graphwright.generate.contexts import shown_passages
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted
+from graphwright.generate.contexts import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted, shown_passages
 from graphwright.generate.readers import NOTHING, MayAnswer, answered
 from graphwright.models.protocols import LLM
 from graphwright.models.structured import plain_text, without_thoughts

@@ -15,7 +15,7 @@ from graphwright.models.embedded.reader_answers import ReaderOutput, title_lengt
 from graphwright.models.protocols import Floats, PassageText
 from graphwright.operators.run import Run
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.value_search import FoundValue, difference, values_in
+from graphwright.text.values import FoundValue, difference, values_in
 from graphwright.text.words import words
 
 PAIR_FEATURES = 18

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.contexts import with_passages
-from graphwright.generate.passage_budget import (
+from graphwright.generate.contexts import (
     CONTEXT_PASSAGES,
     CONTEXT_TOKENS,
     MIN_TOKENS,
     Budgeted,
     line_size,
     longest,
+    with_passages,
 )
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph

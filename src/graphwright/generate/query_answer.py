@@ -15,12 +15,11 @@ from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import IS_OPERATOR, Composite, Confident, Operator
-from graphwright.operators.query.asked import LIKELY, SURE
 from graphwright.operators.query.graphs.scorer import english_probability
-from graphwright.operators.query.result import QueryResult
+from graphwright.operators.query.result import LIKELY, SURE, QueryResult
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
-from graphwright.search.relation_names import shown_name
+from graphwright.search.relation_facts import shown_name
 
 NOT_RECORDED = "The graph does not say."
 NOT_ENGLISH = "Without a language model, questions over graphs are understood in English only."

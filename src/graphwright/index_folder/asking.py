@@ -14,16 +14,16 @@ from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
 from graphwright.models.budget import Deadline
 from graphwright.operators.operator import Operator
+from graphwright.operators.query.llm_parser import schema
 from graphwright.operators.query.query import Query
 from graphwright.operators.query.result import QueryResult, answer_of
-from graphwright.operators.query.schema import schema
 from graphwright.operators.run import Run
 from graphwright.operators.select import DistinctPassages
 from graphwright.operators.state import Question, State, start
-from graphwright.search.copies import repeated_passages
 from graphwright.search.facts import Facts
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
+from graphwright.search.versions import repeated_passages
 from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
 
 GivenMethod = str | Operator | Method | Builder

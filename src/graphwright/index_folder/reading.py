@@ -14,13 +14,13 @@ from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.snapshot_reader import SnapshotReader
 from graphwright.models.protocols import NamedEncoder
-from graphwright.search.copies import copied_documents
 from graphwright.search.filter import Filter
 from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.search.snapshot import Snapshot
+from graphwright.search.versions import copied_documents
+from graphwright.store.changes import read_progress
 from graphwright.store.layout import IndexLayout
 from graphwright.store.locks import is_written
-from graphwright.store.progress import read_progress
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 from graphwright.text.characters import composed

@@ -16,7 +16,7 @@ from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot
 from graphwright.search.statement_times import snapshot_as_of
 from graphwright.search.versions import versions_of
-from graphwright.store.digests import id_digest
+from graphwright.store.chunk_record import id_digest
 from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store
 

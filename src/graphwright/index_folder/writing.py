@@ -10,17 +10,16 @@ from graphwright.build.apply_change import IndexChange
 from graphwright.build.document_sources import Source, Transform
 from graphwright.build.operation import Batch, Operation, vector_cache
 from graphwright.build.verification import problems_of
-from graphwright.data.read_options import ReadOptions
+from graphwright.data.folders import ReadOptions
 from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.index_folder.reading import IndexReading, checked_ids
 from graphwright.models.protocols import Usage
-from graphwright.store.changes import Changes, Progress
+from graphwright.store.changes import Changes, Progress, Recorder
 from graphwright.store.layout import Problem
 from graphwright.store.locks import writer_lock
-from graphwright.store.progress import Recorder
 
 
 class IndexWriting(IndexReading):

@@ -12,11 +12,10 @@ from graphwright.data.records.record import CLAUSE, DOCUMENT
 from graphwright.generate.answer import Generate
 from graphwright.generate.comparisons import Compare
 from graphwright.generate.contexts import PassageContext
-from graphwright.generate.overview import Overview
+from graphwright.generate.overview import NameVersions, NewestVersions, Overview
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.generate.readers import Quote, ReadSpans
-from graphwright.generate.versions import NameVersions, NewestVersions
 from graphwright.methods.method import Help, Method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
@@ -24,11 +23,11 @@ from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.protocols import LLM
 from graphwright.operators.control import Fallback, If
 from graphwright.operators.operator import Keep, Operator
-from graphwright.operators.query.asked import LIKELY, SURE
 from graphwright.operators.query.graphs.parser import GraphQueryParser
 from graphwright.operators.query.llm_parser import LLMQueryParser
 from graphwright.operators.query.parse_query import ExecuteQuery, IsComputed, MostProbable, ParseQuery, QueryEvidence
 from graphwright.operators.query.parser import QueryParser
+from graphwright.operators.query.result import LIKELY, SURE
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from graphwright.errors import OptionError
 from graphwright.generate.answer import Unaided
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.generate.path_contexts import PathContext
 from graphwright.generate.query_answer import NotRecorded
 from graphwright.graph.graph import Kind
@@ -39,8 +39,8 @@ from graphwright.operators.anchors.link_entities import AnchorNodes, LinkEntitie
 from graphwright.operators.control import HasEvidence, If, ReciprocalRank, Scaled, ScoreSum
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.relation_paths import Instances, RelationPaths
-from graphwright.operators.query.asked import RECORDED
 from graphwright.operators.query.parse_query import IsComputed, LikelyQueries, QueryEvidence
+from graphwright.operators.query.result import RECORDED
 from graphwright.operators.rerank.fitted_scorer import PassageScorer, ScorePassages
 from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
 from graphwright.operators.rerank.scorer import MaskEntities

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import GraphwrightError, OptionError
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, limited
+from graphwright.generate.contexts import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, limited
 from graphwright.models.protocols import LLM, CrossEncoder
 from graphwright.operators.operator import IS_OPERATOR, Keep, Operator, Then
 from graphwright.operators.run import Run

@@ -51,7 +51,6 @@ from .paths.relation_paths import Instances as Instances
 from .paths.relation_paths import Plan as Plan
 from .paths.relation_paths import RelationPaths as RelationPaths
 from .paths.relation_paths import Relations as Relations
-from .query.asked import AskedQuery as AskedQuery
 from .query.llm_parser import LLMQueryParser as LLMQueryParser
 from .query.notation import notation as notation
 from .query.parse_notation import parse_notation as parse_notation
@@ -61,6 +60,7 @@ from .query.parse_query import LikelyQueries as LikelyQueries
 from .query.parse_query import MostProbable as MostProbable
 from .query.parse_query import ParseQuery as ParseQuery
 from .query.parse_query import QueryEvidence as QueryEvidence
+from .query.result import AskedQuery as AskedQuery
 from .query.result import QueryResult as QueryResult
 from .rerank.fitted_scorer import Cover as Cover
 from .rerank.fitted_scorer import PassageScorer as PassageScorer

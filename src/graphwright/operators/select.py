@@ -19,9 +19,8 @@ from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import Citation, State
-from graphwright.search.copies import copies_of, same_passages
 from graphwright.search.vector_index import VectorIndex
-from graphwright.search.versions import versions_of
+from graphwright.search.versions import copies_of, same_passages, versions_of
 from graphwright.text.words import WORD, words
 
 ItemsOf = Callable[[State, Run], Evidence]

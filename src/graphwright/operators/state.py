@@ -19,7 +19,7 @@ from graphwright.prompts.templates import Context
 from graphwright.text.characters import clean
 
 if TYPE_CHECKING:
-    from graphwright.operators.query.asked import AskedQuery
+    from graphwright.operators.query.result import AskedQuery
 
 MAX_QUESTION = 100_000
 """Maximum characters of a question."""

@@ -121,7 +121,15 @@ class WordIndex(ChecksummedIndex):
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return the arrays in the order of their files."""
-        return [self.vocabulary.data, self.vocabulary.offsets, self.indptr, self.rows, self.counts, self.lengths, self.nodes]
+        return [
+            self.vocabulary.data,
+            self.vocabulary.offsets,
+            self.indptr,
+            self.rows,
+            self.counts,
+            self.lengths,
+            self.nodes,
+        ]
 
     def save(self, folder: Path) -> None:
         """Write the index into a new folder; all of it is on disk when this returns."""

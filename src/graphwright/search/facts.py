@@ -18,11 +18,9 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import RecordColumns, sorted_forms
-from graphwright.search.fact_values import values_of
-from graphwright.search.fact_words import FactWords, Likeness
+from graphwright.search.fact_words import FactWords, Likeness, values_of
 from graphwright.search.name_index import NameIndex, name_index_of
-from graphwright.search.relation_facts import RelationFacts
-from graphwright.search.relation_names import TYPES, relation_phrase
+from graphwright.search.relation_facts import TYPES, RelationFacts, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.statement_times import Period, statement_times_of
 from graphwright.text.names import normal_form

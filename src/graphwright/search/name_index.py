@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Ids32, Kind
-from graphwright.search.relation_names import LABELS, is_naming, names_identifiers, relation_phrase
+from graphwright.search.relation_facts import LABELS, is_naming, names_identifiers, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.names import aliases_of, normal_form
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import STATEMENT, RecordColumns
-from graphwright.search.relation_names import relation_phrase
+from graphwright.search.relation_facts import relation_phrase
 from graphwright.search.snapshot import Snapshot, SnapshotCache
 from graphwright.search.versions import years_of
 

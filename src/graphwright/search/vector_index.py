@@ -17,8 +17,7 @@ from graphwright.kernels.blocks import HalfArray, products
 from graphwright.kernels.csr import readonly
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
-from graphwright.search.vector_pages import Pages
-from graphwright.search.vector_rows import Keys, VectorRows, row_sums
+from graphwright.search.vector_pages import Keys, Pages, VectorRows, row_sums
 
 
 class EncodingRun(Protocol):

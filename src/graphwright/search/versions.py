@@ -1,18 +1,116 @@
-"""Dates and versions of documents, as their own records state them."""
+"""Dates, versions and copies of documents: as their records state them, and by keys of their sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from graphwright.graph.columns import natural
-from graphwright.graph.graph import Columns
+from graphwright.graph.columns import Passages, natural
+from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import RecordColumns
 from graphwright.search.filter import DATE as DATED
 from graphwright.search.snapshot import SnapshotCache
+from graphwright.text.copies import is_copy
 from graphwright.text.values import value_of
+
+_MAX_COMPARED = 200  # passages that a cited passage is compared with
+_MAX_REPORTED = 20  # passages that a passage of a new document is compared with
+
+
+class _Keys(NamedTuple):
+    """The keys of all passages in ascending order, and the row of each; `repeated`: see `repeated_passages`."""
+
+    keys: NDArray[np.int32]
+    rows: Ints
+    repeated: int
+
+    def rows_with(self, keys: Iterable[int]) -> list[int]:
+        """Return the rows with one of these keys, ascending."""
+        spans = (slice(*(self.keys.searchsorted(key, side) for side in ("left", "right"))) for key in keys if key)
+        return sorted({row for span in spans for row in self.rows[span].tolist()})
+
+
+_copies_cache: SnapshotCache[_Keys] = SnapshotCache()
+
+
+def _keys_of(columns: Columns) -> _Keys:
+    return _copies_cache.get(columns, "copy keys", lambda: _sorted_keys(columns.passages))
+
+
+def _sorted_keys(passages: Passages | None) -> _Keys:
+    if passages is None:
+        return _Keys(np.empty(0, np.int32), np.empty(0, np.int64), 0)
+    keys = np.asarray(passages.copy_keys)
+    repeated = np.count_nonzero(keys[:, 0]) - np.count_nonzero(np.unique(keys[:, 0]))
+    order = np.argsort(keys, axis=None, kind="stable")
+    return _Keys(keys.ravel()[order], order // keys.shape[1], int(repeated))
+
+
+def repeated_passages(columns: Columns) -> int:
+    """Return the number of passages that may be copies of others: they share a long sentence with an earlier one."""
+    return _keys_of(columns).repeated
+
+
+def same_passages(graph: Graph, nodes: Ints, question: Collection[str] = ()) -> list[int]:
+    """Return for each passage the position of the first one, in this order, that it is a copy of, else its own.
+
+    Copies are in different files. `question`: see `is_copy`.
+    """
+    passages, firsts, seen = graph.passages, list[int](), dict[int, list[int]]()
+    if passages is None:
+        return list(range(len(nodes)))
+    for at, row in enumerate(map(passages.row, nodes.tolist())):
+        keys = [] if row < 0 else [key for key in passages.copy_keys[row].tolist() if key]
+        earlier = dict.fromkeys(other for key in keys for other in seen.get(key, ()))
+        first = next((n for n in earlier if _are_copies(graph, int(nodes[n]), int(nodes[at]), question)), at)
+        if first == at:
+            for key in keys:
+                seen.setdefault(key, []).append(at)
+        firsts.append(first)
+    return firsts
+
+
+def copies_of(graph: Graph, node: int, most: int = _MAX_COMPARED) -> list[int]:
+    """Return the passages that are copies of one, among the first `most` that may be: their nodes, ascending."""
+    passages = graph.passages
+    row = -1 if passages is None else passages.row(node)
+    if passages is None or row < 0:
+        return []
+    rows = _keys_of(graph.columns).rows_with(passages.copy_keys[row].tolist())
+    others = (int(passages.nodes[other]) for other in rows[: most + 1] if other != row)
+    return [other for other in others if _are_copies(graph, node, other)]
+
+
+def copied_documents(graph: Graph, documents: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield those of the documents of which every passage is a copy, each with its original.
+
+    Of documents that are copies of one another, the first by id is the original, or one that is not among them.
+    """
+    passages, given = graph.passages, dict.fromkeys(documents)
+    if passages is None or not repeated_passages(graph.columns):
+        return
+    for document in given:
+        originals: set[str] | None = None
+        for row in passages.rows_of_document.get(document, []):
+            copies = map(passages.of, copies_of(graph, int(passages.nodes[row]), _MAX_REPORTED))
+            owners = {location.document for location in copies if location}
+            originals = owners if originals is None else originals & owners
+            if not originals:
+                break
+        if first := min((owner for owner in originals or () if owner not in given or owner < document), default=""):
+            yield document, first
+
+
+def _are_copies(graph: Graph, first: int, second: int, question: Collection[str] = ()) -> bool:
+    passages = graph.passages
+    locations = None if passages is None else (passages.of(first), passages.of(second))
+    files = {location.document.rpartition("#")[0] or location.document for location in locations or () if location}
+    return len(files) == 2 and is_copy(graph.text(first), graph.text(second), question)
+
 
 WHOLE = frozenset({"document", "mail"})
 """Types of records that describe a whole document."""

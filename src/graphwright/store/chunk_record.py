@@ -1,10 +1,9 @@
-"""Stored form of a chunk: everything that depends on it alone, computed once when it is added.
-
-These are normal forms, equal names, the topic, and the words that searches compare.
-"""
+"""Stored form of a chunk: everything that depends on it alone, computed once; and digests of documents and chunks."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +13,47 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.document import passage_title
+from graphwright.data.document import Document, passage_title
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.columns import terminate
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, SYNONYM
 from graphwright.text.copies import copy_keys
 from graphwright.text.names import aliases_of, name_words, normal_form
 from graphwright.text.words import terms, words
+
+
+def content_hash(document: Document) -> bytes:
+    """Return sixteen bytes that change with any content of the document."""
+    digest = hashlib.blake2b(digest_size=16)
+    metadata, links = json.dumps(dict(document.metadata), sort_keys=True), json.dumps(sorted(set(document.links)))
+    parts = [document.title, document.text, metadata, str(document.whole), links]
+    parts += [json.dumps(part) for part in (document.headings, document.records) if part]
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    for data in encoded if document.places is None else (*encoded, document.places.encoded()):
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.digest()
+
+
+def id_digest(document: str) -> str:
+    """Return a digest of the id of a document, from which the id cannot be read."""
+    return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def text_digest(chunks: Iterable[bytes]) -> bytes:
+    """Return sixteen bytes that change with the texts of a document's chunks."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in chunks:
+        digest.update(len(text).to_bytes(8, "little") + text)
+    return digest.digest()
+
+
+def chunk_digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
+    """Return sixteen bytes that change with the text or record of a chunk, so that damage is detected."""
+    digest = hashlib.blake2b(text, digest_size=16)
+    for part in record:
+        digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
+    return digest.digest()
+
 
 RECORD_VERSION = 3  # changes whenever `ChunkRecord.of` would return something else for the same chunk
 _MAX_NAME = 200  # characters; a longer string is not a name

@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
-from graphwright.store.progress import read_progress
+from graphwright.store.changes import read_progress
 
 CHECK = "Is the folder missing or read-only? Correct its permissions, or choose one that can be written."
 """Remedy for a folder that cannot be written."""

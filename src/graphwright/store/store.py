@@ -17,8 +17,7 @@ from graphwright.data.document import Chunk, Document
 from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.store.chunk_record import ChunkRecord
-from graphwright.store.digests import chunk_digest, content_hash, id_digest, text_digest
+from graphwright.store.chunk_record import ChunkRecord, chunk_digest, content_hash, id_digest, text_digest
 from graphwright.store.record_blobs import encoded_records, is_damaged
 from graphwright.store.settings import Settings
 from graphwright.store.store_file import StoreFile

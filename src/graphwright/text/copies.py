@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphwright.text.date_search import date_text
+from graphwright.text.dates import date_text
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import WORD, words
 

@@ -1,13 +1,78 @@
-"""Dates and times as files write them: ISO, with points or slashes, with names of months, and with times of day."""
+"""Dates and times, in files and inside texts: ISO, with points or slashes, with names of months in 23 languages."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from calendar import monthrange
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import cache
 from typing import NamedTuple
 
-from graphwright.text.month_names import month_of
+_NAMES = """
+january february march april may june july august september october november december
+januar februar märz april mai juni juli august september oktober november dezember
+jänner feber märz april mai juni juli august september oktober november dezember
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+gener febrer març abril maig juny juliol agost setembre octubre novembre desembre
+ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie decembrie
+januari februari maart april mei juni juli augustus september oktober november december
+januari februari mars april maj juni juli augusti september oktober november december
+januar februar marts april maj juni juli august september oktober november december
+januar februar mars april mai juni juli august september oktober november desember
+styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień
+stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia
+leden únor březen duben květen červen červenec srpen září říjen listopad prosinec
+ledna února března dubna května června července srpna září října listopadu prosince
+január február marec apríl máj jún júl august september október november december
+januára februára marca apríla mája júna júla augusta septembra októbra novembra decembra
+január február március április május június július augusztus szeptember október november december
+tammikuu helmikuu maaliskuu huhtikuu toukokuu kesäkuu heinäkuu elokuu syyskuu lokakuu marraskuu joulukuu
+ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık
+январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь
+января февраля марта апреля мая июня июля августа сентября октября ноября декабря
+січень лютий березень квітень травень червень липень серпень вересень жовтень листопад грудень
+січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня
+януари февруари март април май юни юли август септември октомври ноември декември
+ιανουάριος φεβρουάριος μάρτιος απρίλιος μάιος ιούνιος ιούλιος αύγουστος σεπτέμβριος οκτώβριος νοέμβριος δεκέμβριος
+ιανουαρίου φεβρουαρίου μαρτίου απριλίου μαΐου ιουνίου ιουλίου αυγούστου σεπτεμβρίου οκτωβρίου νοεμβρίου δεκεμβρίου
+januari februari maret april mei juni juli agustus september oktober november desember
+"""
+_WRITTEN_MONTHS = {"sept": 9, "mrt": 3, "agt": 8, "mar": 3, "lis": 11}
+"""Abbreviations that are no beginning of a name, or of two months in two languages."""
+_LETTERS = 3  # of an abbreviation, at least
+
+
+def month_of(word: str) -> int:
+    """Return the month, from 1, that a word is the name of, or an abbreviation in any language; 0 for none.
+
+    >>> month_of("March"), month_of("Sept."), month_of("août"), month_of("мая"), month_of("Jui"), month_of("Graz")
+    (3, 9, 8, 5, 0, 0)
+    """
+    folded = _folded(word.rstrip("."))
+    return _months().get(folded.removesuffix("ta") if folded.endswith("kuuta") else folded, 0)  # Finnish partitive
+
+
+@cache
+def _months() -> dict[str, int]:
+    rows = [[_folded(name) for name in row.split()] for row in _NAMES.strip().splitlines()]
+    names = {name: month for row in rows for month, name in enumerate(row, 1)}
+    months: dict[str, set[int]] = {}
+    for name, month in names.items():
+        for end in range(_LETTERS, len(name)):
+            months.setdefault(name[:end], set()).add(month)
+    abbreviations = {part: min(of) for part, of in months.items() if len(of) == 1}
+    return abbreviations | names | _WRITTEN_MONTHS
+
+
+def _folded(word: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+
 
 DAY = 1 / 372
 """Length of a day in years; a year has twelve months of 31 days, so that bounds of periods are exact."""
@@ -148,3 +213,93 @@ def _moment(day: Period, match: re.Match[str]) -> Period:
     seconds = hour * 3600 + minute * 60 + second
     length = 1 if match["second"] else 60
     return Period(day.low + seconds / 86400 * DAY, day.low + (seconds + length) / 86400 * DAY)
+
+
+_NAME = r"(?P<name>[^\W\d_]{3,}\.?)"
+_DATES = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<!\d)(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)",
+        r"(?<!\d)(?P<year>\d{4})[年년] ?(?P<month>\d{1,2})[月월] ?(?P<day>\d{1,2})[日일]",
+        r"(?<![\d.])(?P<first>\d{1,2})(?P<mark>[./-])\s?(?P<second>\d{1,2})(?P=mark)\s?(?P<year>\d{4}|\d{2})(?!\d)",
+        rf"(?<!\d)(?P<day>\d{{1,2}})(?:st|nd|rd|th|\.|er|º)?[ -](?:de )?{_NAME}(?:,| de)?[ -](?P<year>\d{{4}})(?!\d)",
+        rf"(?<!\d)(?P<day>\d{{1,2}})-{_NAME}-(?P<year>\d{{2}})(?!\d)",
+        rf"\b{_NAME} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})(?!\d)",
+    )
+]
+HALVES = {
+    "上午": "a", "午前": "a", "오전": "a", "凌晨": "a", "清晨": "a", "早上": "a", "下午": "p", "午後": "p", "오후": "p",
+    "中午": "p", "晚上": "p",
+}  # fmt: skip
+"""Whether the hours of the clock that follow a name of a part of the day are those before noon (a) or after (p)."""
+_CLOCK = re.compile(
+    rf"(?:(?P<noon>{'|'.join(HALVES)})\s?)?"
+    r"(?<![\d.:])(?P<hour>\d{1,2})(?::|(?:\.|h)(?=\d\d\b))(?P<minute>\d\d)(?:[:.](?P<second>\d\d))?(?!\d)"
+    r"\s*(?P<half>[ap]\.?\s?m\b|[صم]\b)?",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(r"(?P<seconds>1\d{9})(?:\.\d+|\d{3})?")  # seconds, with a fraction or in thousandths
+
+
+def first_day(text: str) -> re.Match[str] | None:
+    """Return the first date in a text that names a day, with its parts as groups; None for none.
+
+    >>> first_day("Date: Mon, 3 May 2021 09:00")[0], first_day("since 1999"), first_day("room 3 of 2021")
+    ('3 May 2021', None, None)
+    """
+    matches = (match for pattern in _DATES for match in pattern.finditer(text))
+    days = (match for match in matches if month_of(match.groupdict().get("name", "May")))
+    return min(days, key=lambda match: match.start(), default=None)
+
+
+def date_text(text: str, day_first: bool | None = None) -> str:
+    """Return the first date in a text, with the time of day that follows; "" for none.
+
+    `day_first`: the order of 05/04/24; by default the day is first, unless the time is one of twelve hours. Seconds
+    since 1970 are in UTC; any other time is as written.
+
+    >>> date_text("14.05.26, 18:02:11"), date_text("5/4/24, 6:02 PM"), date_text("1767200400.000100")
+    ('2026-05-14 18:02:11', '2024-05-04 18:02', '2025-12-31 17:00')
+    >>> date_text("Am Di., 3. März 2026 um 11:00 Uhr"), date_text("2024-05-01T09:30:00Z"), date_text("room 12.5")
+    ('2026-03-03 11:00', '2024-05-01 09:30', '')
+    """
+    text = text.strip()
+    if epoch := _EPOCH.fullmatch(text):
+        return _written_date(datetime.fromtimestamp(int(epoch["seconds"]), UTC), True)
+    match = first_day(text)
+    if match is None:
+        return ""
+    clock = _CLOCK.search(text, match.end(), match.end() + 20) or _CLOCK.search(text, 0, match.start())
+    parts = match.groupdict()
+    if "first" in parts:
+        swapped = _swapped(parts, day_first, clock)
+        parts["day"], parts["month"] = (parts["second"], parts["first"])[:: -1 if not swapped else 1]
+    month = month_of(parts["name"]) if "name" in parts else int(parts["month"])
+    try:
+        date = datetime(full_year(parts["year"]), month, int(parts["day"]), *_time(clock))
+    except ValueError:
+        return ""
+    return _written_date(date, clock is not None)
+
+
+def _swapped(parts: dict[str, str], day_first: bool | None, clock: re.Match[str] | None) -> bool:
+    """Return whether a date in numbers begins with the month."""
+    first, second = int(parts["first"]), int(parts["second"])
+    if max(first, second) > 12:
+        return second > 12
+    if day_first is not None:
+        return not day_first
+    return parts["mark"] == "/" and clock is not None and clock["half"] is not None
+
+
+def _time(clock: re.Match[str] | None) -> tuple[int, int, int]:
+    if clock is None:
+        return 0, 0, 0
+    hour, half = int(clock["hour"]), (clock["half"] or HALVES.get(clock["noon"], "")).lower()
+    if half:
+        hour = hour % 12 + (12 if half.startswith(("p", "م")) else 0)
+    return hour, int(clock["minute"]), int(clock["second"] or 0)
+
+
+def _written_date(date: datetime, timed: bool) -> str:
+    return f"{date:%Y-%m-%d %H:%M:%S}".removesuffix(":00") if timed else f"{date:%Y-%m-%d}"

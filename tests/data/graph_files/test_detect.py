@@ -8,7 +8,7 @@ import pytest
 
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
-from graphwright.data.graph_files.ntriples import add_functions, iri_name, unescaped
+from graphwright.data.graph_files.rdf import add_functions, iri_name, unescaped
 from graphwright.errors import DataError, OptionError
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from graphwright.data.document import Document, Skipped
 from graphwright.data.documents import read_documents
-from graphwright.data.read_options import ReadOptions
+from graphwright.data.folders import ReadOptions
 from graphwright.data.records.read import read_records
 from graphwright.data.records.rows import MAX_PASSAGE, read_rows
 from graphwright.errors import DataError

@@ -7,7 +7,7 @@ from tests.operators.query.queries import queries, things
 
 from graphwright.errors import OptionError
 from graphwright.operators.query.notation import KEYWORDS, notation
-from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.parse_notation import MAX_TOKENS, parse_notation
 from graphwright.operators.query.query import (
     ANY,
     Aggregate,
@@ -25,7 +25,6 @@ from graphwright.operators.query.query import (
     Step,
     Where,
 )
-from graphwright.operators.query.tokens import MAX_TOKENS
 
 _NAMES = st.one_of(
     st.sampled_from((*sorted(KEYWORDS), "films", "release year", "naïve", "x-y", "a.b", "~a", "]", "[", '"', "年", "")),

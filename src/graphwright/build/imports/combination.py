@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.build.imports.entity_links import EntityLinks
-from graphwright.build.imports.node_passages import NodePassages
+from graphwright.build.imports.node_passages import EntityLinks, NodePassages
 from graphwright.build.record_merge import joined_records
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
@@ -31,7 +30,7 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
-from graphwright.search.vector_rows import VectorRows
+from graphwright.search.vector_pages import VectorRows
 
 Encode = Callable[[str, TextColumn], VectorRows]
 """A function that returns the vectors of texts; the name of their space is for progress."""

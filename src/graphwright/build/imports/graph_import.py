@@ -1,9 +1,9 @@
-"""Import of knowledge graphs from files, out of core: DuckDB reads them, and names are numbered by their hashes."""
+"""Import of knowledge graphs from files, out of core: DuckDB reads them, labels name ids, numbers replace both."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,22 +13,76 @@ from typing import Any
 import numpy as np
 
 from graphwright.build.imports.assembly import Qualifiers, with_statements
-from graphwright.build.imports.labels import collect_labels, further_labels, labels_of
 from graphwright.data.decoding import mixes_line_ends
 from graphwright.data.duckdb_session import duckdb_session, spilling_to
-from graphwright.data.graph_files.dump import TRIPLE, Dump
-from graphwright.data.graph_files.malformed import MalformedRows
-from graphwright.data.graph_files.ntriples import NTriples, add_functions, iri_name
-from graphwright.data.graph_files.part_rows import claims_of, edges_of
-from graphwright.data.graph_files.rdf import RDF
-from graphwright.data.graph_files.rdf_parts import Claim
+from graphwright.data.graph_files.dump import LABEL, LINK, TRIPLE, Dump, MalformedRows
+from graphwright.data.graph_files.rdf import FURTHER, RDF, NTriples, add_functions, iri_name
+from graphwright.data.graph_files.rdf_parts import Claim, claims_of, edges_of
 from graphwright.engines import repeated
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Ids32
 from graphwright.graph.storage import load_array
 from graphwright.kernels.ranking import Numbering
+from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.store.changes import Progress
+
+
+def collect_labels(db: Any, files: Sequence[Dump], names: Sequence[Dump]) -> bool:
+    """Write the labels of ids into the tables `labels`, one for an id, and `all_labels`; return whether there are any.
+
+    `names`: files with an id and a name in each row. The table `codes` has the roles of the rows of `files`.
+    """
+    labels = [f"SELECT head AS id, tail AS name, 0 AS rank FROM ({f.rows()}) WHERE role = {TRIPLE}" for f in names]
+    triples = [file.rows() for file in files if isinstance(file, NTriples)]
+    if _has_role(db, LABEL):
+        labels += [f"SELECT head AS id, tail AS name, rank FROM ({rows}) WHERE role = {LABEL}" for rows in triples]
+    db.execute("CREATE OR REPLACE TABLE all_labels (id VARCHAR, name VARCHAR, rank INTEGER)")
+    for part in labels:
+        db.execute(f"INSERT INTO all_labels {part}")
+    for rows in triples if _has_role(db, LINK) else ():
+        db.execute(
+            f"INSERT INTO all_labels SELECT link.tail, name, rank FROM (SELECT head, tail FROM ({rows}) WHERE "
+            f"role = {LINK}) AS link JOIN all_labels ON id = link.head"
+        )
+    db.execute(  # of extracts of Wikidata, which lack the rows about properties
+        "INSERT INTO all_labels SELECT replace(id, '/entity/P', unnest(['/prop/direct/P', '/prop/qualifier/P', "
+        "'/prop/reference/P'])), name, rank FROM all_labels WHERE contains(id, '/entity/P')"
+    )
+    db.execute(
+        "CREATE OR REPLACE TABLE labels AS SELECT id, arg_min(name, (rank, name)) AS name FROM all_labels "
+        f"WHERE rank < {FURTHER} GROUP BY id"
+    )
+    return bool(db.execute("SELECT count(*) FROM all_labels").fetchone()[0])
+
+
+def _has_role(db: Any, role: int) -> bool:
+    return bool(db.execute(f"SELECT count(*) FROM codes WHERE role = {role}").fetchone()[0])
+
+
+def labels_of(db: Any, ids: Iterable[str]) -> dict[str, str]:
+    """Return the names of those of some ids that have one."""
+    listed = "(SELECT unnest(?::VARCHAR[]))"
+    return dict(db.execute(f"SELECT id, name FROM labels WHERE id IN {listed}", [list(ids)]).fetchall())
+
+
+def further_labels(db: Any, hashed: Callable[[str], str], numbers: Numbering) -> dict[int, list[str]]:
+    """Return the labels of nodes that are not their names, sorted; none for a graph whose names are not folded.
+
+    `hashed`: the expression of the hash of a column.
+    """
+    further: dict[int, list[str]] = {}
+    if len(numbers) > MAX_NORMALISED:
+        return further
+    rows = db.execute(
+        f"SELECT DISTINCT {hashed('a.id')} AS code, a.name AS name FROM all_labels AS a "
+        "JOIN terms ON terms.name = a.id LEFT JOIN labels ON labels.id = a.id "
+        "WHERE a.name IS DISTINCT FROM labels.name ORDER BY a.name"
+    ).fetchnumpy()
+    for node, name in zip(numbers.find(rows["code"]).tolist(), rows["name"], strict=True):
+        further.setdefault(node, []).append(name)
+    return further
+
 
 _BLOCK = 2_000_000  # rows in memory at a time
 _MAX_TRIPLES = 2**31 - 1

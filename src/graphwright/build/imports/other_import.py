@@ -12,9 +12,17 @@ from typing import TypeVar
 
 from graphwright.data.document import Chunk, Document
 from graphwright.data.graph_files.dump import NO_RELATION
-from graphwright.data.other_indexes.content import Community, Entity, OtherIndex, Relationship, TextUnit
-from graphwright.data.other_indexes.graphrag import is_graphrag, read_graphrag
-from graphwright.data.other_indexes.lightrag import is_lightrag, read_lightrag
+from graphwright.data.other_indexes import (
+    Community,
+    Entity,
+    OtherIndex,
+    Relationship,
+    TextUnit,
+    is_graphrag,
+    is_lightrag,
+    read_graphrag,
+    read_lightrag,
+)
 from graphwright.errors import DataError
 from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation, located
 from graphwright.text.names import name_words

@@ -13,8 +13,7 @@ from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.records.record import MESSAGE, Field, Record
 from graphwright.data.records.turns import Turn, turns_text
 from graphwright.data.records.versions import name_parts
-from graphwright.text.date_search import HALVES, date_text, first_day
-from graphwright.text.dates import day_first_of
+from graphwright.text.dates import HALVES, date_text, day_first_of, first_day
 from graphwright.text.places import Places
 
 _SPACE = r"[ \u202f\xa0]"

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.docx_numbering import Numbering, W, value_of
-from graphwright.data.formats.parsing.office_package import has_folder, office_package
-from graphwright.data.formats.parsing.titles import checked_title
-from graphwright.data.formats.parsing.xml import outermost
+from graphwright.data.formats.parsing.office_package import Numbering, W, has_folder, office_package, value_of
+from graphwright.data.formats.parsing.xml import checked_title, outermost
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
 from graphwright.data.records.table import Table
 from graphwright.text.characters import raised

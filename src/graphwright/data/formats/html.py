@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from graphwright.data.decoding import SAMPLE, decode
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
-from graphwright.data.formats.parsing.html_nesting import limited_nesting, words_in
-from graphwright.data.formats.parsing.html_tables import data_table, is_hidden
+from graphwright.data.formats.parsing.html_tables import data_table, is_hidden, limited_nesting, words_in
 from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Table
 from graphwright.text.characters import clean, raised
-from graphwright.text.numerals import list_number
+from graphwright.text.numbers import list_number
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode

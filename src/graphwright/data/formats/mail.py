@@ -15,9 +15,8 @@ from typing import Any
 from graphwright.data.decoding import decode as decoded
 from graphwright.data.formats.format import MAX_BYTES, File, Format, KnownMails, Part, Unread, UnreadableError
 from graphwright.data.formats.html import html_text
-from graphwright.data.formats.parsing.mail_quotes import marked_quotations, opening
-from graphwright.data.formats.parsing.mail_quotes import parts as quoted_parts
-from graphwright.data.formats.parsing.mail_text import MailWriter
+from graphwright.data.formats.parsing.mail_text import MailWriter, marked_quotations, opening
+from graphwright.data.formats.parsing.mail_text import parts as quoted_parts
 from graphwright.text.characters import clean, file_name
 
 _FIELDS = ("from", "to", "cc", "date", "subject")

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.mdoc import MACROS, line_text
-from graphwright.data.formats.parsing.roff import Roff
+from graphwright.data.formats.parsing.roff import MACROS, Roff, line_text
 
 _START = re.compile(rb"^[.'][ \t]*(?:TH|Dd|Dt)\b", re.MULTILINE)
 _LINK = re.compile(rb"\s*\.so\s+(\S+)\s*")

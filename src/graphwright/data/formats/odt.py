@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from graphwright.data.formats.archives import checked_zip, declared_type
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.titles import checked_title
-from graphwright.data.formats.parsing.xml import Element, local, outermost, parsed_xml
+from graphwright.data.formats.parsing.xml import Element, checked_title, local, outermost, parsed_xml
 from graphwright.data.records.grid import MAX_SPAN, Cell, spread
 from graphwright.data.records.table import Table
 from graphwright.text.characters import raised

@@ -10,9 +10,8 @@ from typing import Any
 
 from graphwright.data.decoding import is_binary
 from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.pdf_layout import write_pages
-from graphwright.data.formats.parsing.pdf_order import UNIT, Cell, Line
-from graphwright.data.formats.parsing.titles import checked_title
+from graphwright.data.formats.parsing.pdf_layout import UNIT, Cell, Line, write_pages
+from graphwright.data.formats.parsing.xml import checked_title
 from graphwright.text.characters import clean
 from graphwright.text.places import Places
 

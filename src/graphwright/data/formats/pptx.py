@@ -8,8 +8,7 @@ from typing import Any
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.office_package import has_folder, office_package
 from graphwright.data.formats.parsing.pptx_graphics import alternative_lines, chart_tables, chart_titles, diagram_lines
-from graphwright.data.formats.parsing.titles import checked_title
-from graphwright.data.formats.parsing.xml import local
+from graphwright.data.formats.parsing.xml import checked_title, local
 from graphwright.data.records.grid import Cell, spread
 from graphwright.data.records.table import Table
 

@@ -9,10 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.number_formats import cell_value
-from graphwright.data.formats.parsing.office_package import has_folder, office_package
-from graphwright.data.formats.parsing.sheet_xml import SheetXml, read_sheet_xml
-from graphwright.data.formats.parsing.titles import checked_title
+from graphwright.data.formats.parsing.office_package import (
+    SheetXml,
+    cell_value,
+    has_folder,
+    office_package,
+    read_sheet_xml,
+)
+from graphwright.data.formats.parsing.xml import checked_title
 from graphwright.data.records.grid import CellRow, cell_text, side_by_side
 from graphwright.data.records.table import Head, Note, Row, Table
 

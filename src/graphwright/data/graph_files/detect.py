@@ -13,8 +13,7 @@ from pathlib import Path
 from graphwright.data.decoding import SAMPLE, encoding_of, lines, open_bytes, suffix_of
 from graphwright.data.duckdb_session import duckdb_session
 from graphwright.data.graph_files.dump import Dump, sql_path
-from graphwright.data.graph_files.ntriples import NTriples
-from graphwright.data.graph_files.rdf import RDF, RDF_FORMATS
+from graphwright.data.graph_files.rdf import RDF, RDF_FORMATS, NTriples
 from graphwright.data.graph_files.tables import Delimited, Parquet, Quoted
 from graphwright.data.records.delimited import split_row
 from graphwright.errors import DataError, OptionError

@@ -1,8 +1,4 @@
-"""RDF in other notations than N-Triples, read by pyoxigraph.
-
-Parsers of JSON and XML take quadratic time in the depth of nesting, and pyoxigraph 0.5.13 ends the process with a
-segmentation fault at a few thousand levels, so the nesting is limited.
-"""
+"""RDF: the query of the rows of N-Triples, names of IRIs, and other notations, read by pyoxigraph."""
 
 from __future__ import annotations
 
@@ -11,12 +7,156 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from graphwright.data.decoding import open_bytes, suffix_of
-from graphwright.data.graph_files.dump import Dump
-from graphwright.data.graph_files.ntriples import NTriples
+from graphwright.data.graph_files.dump import BAD, LABEL, LEFT_OUT, LINK, PART, SKIPPED, TRIPLE, Dump, sql_text
 from graphwright.errors import DataError
+
+RDF_NS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+OWL_NS = "http://www.w3.org/2002/07/owl#"
+WIKIBASE = "http://wikiba.se/ontology#"
+
+# Predicates whose object is a name of their subject: one to show, or a further one.
+_LABELS = (
+    "http://www.w3.org/2000/01/rdf-schema#label",
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://schema.org/name",
+    "https://schema.org/name",
+    "http://xmlns.com/foaf/0.1/name",
+    "http://rdf.freebase.com/ns/type.object.name",
+)
+_ALIASES = (
+    "http://www.w3.org/2004/02/skos/core#altLabel",
+    "http://www.w3.org/2004/02/skos/core#hiddenLabel",
+    "http://schema.org/alternateName",
+    "https://schema.org/alternateName",
+    "http://xmlns.com/foaf/0.1/nick",
+    "http://rdf.freebase.com/ns/common.topic.alias",
+    "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
+)
+_REDIRECTS = "http://dbpedia.org/ontology/wikiPageRedirects"  # from a page that only names another one
+FURTHER = 20
+"""Rank of a name that is never shown, and those after it."""
+NAMING = frozenset([*_LABELS, *_ALIASES])
+"""Predicates of names."""
+# Predicates from a property of Wikibase to the predicates that stand for it, which have its names.
+_LINKS = tuple(WIKIBASE + name for name in ("directClaim", "claim", "statementProperty", "qualifier", "reference"))
+_PARTS = tuple(
+    [RDF_NS + name for name in ("subject", "predicate", "object", "reifies", "singletonPropertyOf", "first", "rest")]
+    + [OWL_NS + name for name in ("annotatedSource", "annotatedProperty", "annotatedTarget", "onProperty", "oneOf")]
+    + [OWL_NS + name for name in ("intersectionOf", "unionOf", "complementOf")]
+    + [f"{WIKIBASE}rank"]
+)
+_ATTRIBUTE = "urn:graphwright:attribute:"  # predicates of attributes that our own export writes
+_IRI = r"<([^<>\"{}|^`\x00-\x20]*)>"
+_BLANK = r"_:[^\s<>\"]+"
+_LITERAL = r"\"((?:[^\"\\]|\\.)*)\"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<([^\s<>\"]*)>)?"
+_STATEMENT = rf"^\s*(?:{_IRI}|({_BLANK}))\s*{_IRI}\s*(?:{_IRI}|({_BLANK})|{_LITERAL})\s*\.\s*(?:#.*)?$"
+_GROUPS = ("s", "sb", "p", "o", "ob", "l", "lang", "type")
+_ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+_MIDNIGHT = r"T00:00:00(\.0+)?(Z|[+-]00:00)?$"
+
+
+@dataclass(frozen=True)
+class NTriples(Dump):
+    """RDF as N-Triples. A node is named by rdfs:label or the like, else by the last part of its IRI.
+
+    Of several labels the name is one in English or without a language, else one that is so in many languages (mul),
+    else one in a variety of English; the others, and aliases (skos:altLabel), are further names of the node. A property
+    of Wikibase names the predicates that stand for it. A page of DBpedia that redirects to another is a further name of
+    that one.
+
+    A literal is a node named by its text; its language and type are left out, as are the time of a date at midnight and
+    the sign of a positive number. The rows of statements about statements, lists and class expressions have the role
+    PART (see graphwright.data.graph_files.rdf_parts); one with a quoted triple has its line as the head. The query
+    calls functions (see `add_functions`).
+    """
+
+    def rows(self, rejects: int = 0) -> str:
+        """Return the query of all rows, with the rank of each name: the smallest is shown."""
+        groups = ", ".join(sql_text(group) for group in _GROUPS)
+        statements = (
+            f"SELECT line, regexp_extract(line, {sql_text(_STATEMENT)}, [{groups}]) AS t, "
+            f"contains(line, e'\\\\') AS escaped FROM {self._lines(rejects)}"
+        )
+        head, tail = "t.s || t.sb", "t.o || t.ob || t.l"
+        typed = (
+            f"CASE WHEN ends_with(t.type, '#dateTime') THEN regexp_replace(t.l, '{_MIDNIGHT}', '') "
+            f"WHEN t.type <> '' AND starts_with(t.l, '+') THEN substr(t.l, 2) ELSE {tail} END"
+        )
+
+        def text_of(part: str, plain: str = "") -> str:  # escapes are rare, and left to Python
+            return f"CASE WHEN escaped THEN unescaped({part}) ELSE {plain or part} END"
+
+        is_quoted = "t.p = '' AND contains(line, '<<')"
+        redirects = f"t.p = {sql_text(_REDIRECTS)} AND t.s <> '' AND t.o <> ''"
+        return (
+            f"SELECT CASE WHEN {is_quoted} THEN line WHEN {redirects} THEN {text_of('t.o')} ELSE {text_of(head)} END "
+            f"AS head, {text_of('t.p')} AS relation, CASE WHEN {redirects} THEN iri_name({text_of('t.s')}) "
+            f"ELSE {text_of(tail, typed)} END AS tail, CASE WHEN line IS NULL OR trim(line) = '' "
+            f"OR starts_with(ltrim(line), '#') THEN {SKIPPED} WHEN {is_quoted} THEN {PART} "
+            f"WHEN t.p = '' OR {head} = '' OR {tail} = '' THEN {BAD} "
+            f"WHEN t.l <> '' AND t.p IN ({_listed((*_LABELS, *_ALIASES))}) OR {redirects} THEN {LABEL} {_roles()} "
+            f"ELSE {TRIPLE} END AS role, CASE lower(t.lang) WHEN '' THEN 1 WHEN 'en' THEN 1 WHEN 'mul' THEN 2 "
+            f"ELSE if(starts_with(lower(t.lang), 'en-'), 3, 4) END + if(t.p IN ({_listed(_ALIASES)}), 10, 0) "
+            f"+ if({redirects}, {FURTHER}, 0) AS rank "
+            f"FROM ({statements})"
+        )
+
+
+def _roles() -> str:
+    """Return the conditions of the roles of predicates that state no fact of their own."""
+    return (
+        f"WHEN starts_with(t.p, '{_ATTRIBUTE}') THEN {SKIPPED} WHEN t.p IN ({_listed(_PARTS)}) THEN {PART} "
+        f"WHEN t.p IN ({_listed(_LINKS)}) THEN {LINK} "
+        f"WHEN starts_with(t.p, '{WIKIBASE}') OR starts_with(t.o, '{WIKIBASE}') THEN {LEFT_OUT} "
+        f"WHEN contains(t.p, '/prop/') AND regexp_matches(t.p, '/prop/[a-z]+/value(-normalized)?/P|-normalized/P') "
+        f"THEN {LEFT_OUT} WHEN contains(t.p, '/prop/statement/P') THEN {PART}"
+    )
+
+
+def _listed(iris: tuple[str, ...]) -> str:
+    return ", ".join(map(sql_text, iris))
+
+
+def add_functions(db: Any) -> None:
+    """Add the functions that the query of rows calls to a database."""
+    for function in (unescaped, iri_name):
+        db.create_function(function.__name__, function, ["VARCHAR"], "VARCHAR", type="native")
+
+
+def unescaped(text: str) -> str:
+    r"""Return a term of N-Triples with its escape sequences replaced.
+
+    >>> unescaped(r"caf\u00e9 \"Graz\"")
+    'café "Graz"'
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        number = match[1] or match[2]
+        if number is None:
+            return _ESCAPES.get(match[3], match[3])
+        point = int(number, 16)
+        return chr(point) if point <= 0x10FFFF and not 0xD800 <= point <= 0xDFFF else "\ufffd"
+
+    return _ESCAPED.sub(replacement, text) if "\\" in text else text
+
+
+def iri_name(iri: str) -> str:
+    """Return the last part of an IRI as a name; other text is returned unchanged.
+
+    >>> iri_name("http://dbpedia.org/resource/Graz_Hauptbahnhof"), iri_name("http://schema.org/birthPlace")
+    ('Graz Hauptbahnhof', 'birthPlace')
+    >>> iri_name("http://graz.at/"), iri_name("Graz: a town")
+    ('http://graz.at/', 'Graz: a town')
+    """
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|[^\s/]+$)", iri):
+        return iri
+    last = re.split(r"[/#:]", iri)[-1]
+    return unquote(last).replace("_", " ").strip() or iri
+
 
 MAX_NESTING = 500
 """Maximum depth of objects and arrays, or of elements."""

@@ -1,8 +1,4 @@
-"""Statements about statements, lists and class expressions of RDF, which are spread over rows, put together.
-
-Statements: quoted triples (RDF-star, RDF 1.2), `rdf:Statement`, `owl:Axiom`, singleton properties, and the statements
-of Wikibase with their qualifiers and references. They are held in memory, about a kilobyte each.
-"""
+"""Statements about statements, lists and class expressions of RDF, which are read as what they say; and their rows."""
 
 from __future__ import annotations
 
@@ -10,9 +6,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from graphwright.data.graph_files.ntriples import NAMING, OWL_NS, RDF_NS, WIKIBASE, iri_name, unescaped
+from graphwright.data.graph_files.dump import LEFT_OUT, PART, SKIPPED, TRIPLE
+from graphwright.data.graph_files.rdf import NAMING, OWL_NS, RDF_NS, WIKIBASE, iri_name, unescaped
 
 Triple: TypeAlias = tuple[str, str, str]
 Names: TypeAlias = Callable[[Iterable[str]], Mapping[str, str]]
@@ -224,3 +221,68 @@ class RDFParts:
         of_class = parts.get("onClass", parts.get("onDataRange", ""))
         words = [parts["onProperty"], _FILLERS[key], parts[key], *([of_class] if of_class else [])]
         return " ".join(word if word == _FILLERS[key] else self._name(word, depth) for word in words)
+
+
+def claims_of(
+    db: Any, rows: str, hashed: Callable[[str], str], names: Callable[[Iterable[str]], Mapping[str, str]]
+) -> tuple[list[Claim], dict[str, int]]:
+    """Return the claims in the rows of all files, and the number of parts that are left out, by what they are.
+
+    `rows`: the query of all rows; `hashed`: the expression of the hash of a column. The table `codes` of hashed rows
+    then has the triples of the claims, those that it lacks at its end, and no row about the ids of the parts; these are
+    in the table `parts`, and the triples in `claims`.
+    """
+    db.execute("CREATE OR REPLACE TABLE parts (id VARCHAR)")
+    db.execute("CREATE OR REPLACE TABLE claims (head VARCHAR, relation VARCHAR, tail VARCHAR)")
+    left_out = db.execute(f"SELECT count(*) FROM codes WHERE role = {LEFT_OUT}").fetchone()[0]
+    others = {"rows of Wikibase about its own data": left_out} if left_out else {}
+    if not db.execute(f"SELECT count(*) FROM codes WHERE role = {PART}").fetchone()[0]:
+        return [], others
+    parts = RDFParts(names)
+
+    def read(condition: str) -> list[Triple]:
+        found: list[Triple] = db.execute(
+            f"SELECT head, relation, tail FROM ({rows}) WHERE {condition} ORDER BY ALL"
+        ).fetchall()
+        return found
+
+    about = parts.add(read(f"role = {PART}"))
+    _insert(db, parts.ids)
+    ends = ("head", "relation", "tail")
+    about += read(f"role = {TRIPLE} AND ({' OR '.join(f'{end} IN (FROM parts)' for end in ends)})")
+    if references := parts.references(about):
+        db.execute("CREATE OR REPLACE TABLE referenced AS SELECT unnest(?::VARCHAR[]) AS id", [list(references)])
+        about += read(f"role = {TRIPLE} AND head IN (FROM referenced)")
+        _insert(db, references)
+    claims = parts.claims(about)
+    in_parts = " OR ".join(f"{end} IN (SELECT {hashed('id')} FROM parts)" for end in ends)
+    db.execute(f"UPDATE codes SET role = {SKIPPED} WHERE role = {TRIPLE} AND ({in_parts})")
+    columns = [list(column) for column in zip(*(claim.triple for claim in claims), strict=True)]
+    if claims:
+        db.execute(
+            "INSERT INTO claims SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]), unnest(?::VARCHAR[])", columns
+        )
+    new = ", ".join(f"{hashed(end)} AS {end}" for end in ends)
+    known = " AND ".join(f"k.{end} = c.{end}" for end in ends)
+    db.execute(
+        f"INSERT INTO codes SELECT head, relation, tail, {TRIPLE} FROM (SELECT head, relation, tail, min(row) AS row "
+        f"FROM (SELECT {new}, rowid AS row FROM claims) GROUP BY head, relation, tail) AS c WHERE NOT EXISTS "
+        f"(SELECT 1 FROM codes AS k WHERE role = {TRIPLE} AND {known}) ORDER BY row"
+    )
+    return claims, {**others, **parts.left_out}
+
+
+def edges_of(db: Any, hashed: Callable[[str], str]) -> dict[int, int]:
+    """Return the edge that states each claim, by the number of the claim: the first of equal edges."""
+    ends = ("head", "relation", "tail")
+    same = " AND ".join(f"{hashed(f'c.{end}')} = e.{end}" for end in ends)
+    return dict(
+        db.execute(
+            f"SELECT c.rowid, min(e.edge) FROM claims AS c JOIN (SELECT head, relation, tail, row_number() OVER "
+            f"(ORDER BY rowid) - 1 AS edge FROM codes WHERE role = {TRIPLE}) AS e ON {same} GROUP BY c.rowid"
+        ).fetchall()
+    )
+
+
+def _insert(db: Any, ids: Iterable[str]) -> None:
+    db.execute("INSERT INTO parts SELECT unnest(?::VARCHAR[])", [sorted(ids)])

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from graphwright.data.decoding import suffix_of
-from graphwright.data.graph_files.gexf import read_gexf
-from graphwright.data.graph_files.gml import read_gml
-from graphwright.data.graph_files.graphml import read_graphml
+from graphwright.data.graph_files.graphml import read_gexf, read_gml, read_graphml
 from graphwright.data.graph_files.neo4j_csv import Header, read_neo4j_csv
 from graphwright.data.graph_files.node_link import read_node_link
 from graphwright.data.graph_files.property_graphs import PropertyGraph

@@ -25,8 +25,9 @@ from graphwright.data.question_sets.graph_questions import (
     graph_file,
     questions_with_graphs,
     read_graph_questions,
+    squality,
+    ultradomain,
 )
-from graphwright.data.question_sets.long_texts import squality, ultradomain
 from graphwright.data.question_sets.multihop import QUESTION_FIELDS, has_contexts, multihop
 from graphwright.data.question_sets.questions import (
     Dataset,

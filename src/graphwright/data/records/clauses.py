@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from graphwright.data.document import Heading
 from graphwright.data.records.record import CLAUSE, Field, Record
-from graphwright.text.numerals import numeral_value, roman
+from graphwright.text.numbers import numeral_value, roman
 
 Number: TypeAlias = tuple[int, ...]
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from graphwright.data.records.grid import CellRow, cell_text, has_digit, is_number, kind_of
-from graphwright.text.date_search import date_text
-from graphwright.text.dates import period_of
+from graphwright.text.dates import date_text, period_of
 
 Assumption = Callable[[CellRow], bool]
 """Whether a first row names the columns where the rows below do not tell."""

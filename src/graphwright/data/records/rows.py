@@ -11,9 +11,9 @@ from typing import Any
 
 from graphwright.data.decoding import suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chat_of
-from graphwright.data.read_options import ReadOptions
 from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
 from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object, with_rows

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from graphwright.data.records.record import DOCUMENT, Field, Record
-from graphwright.text.date_search import date_text
-from graphwright.text.month_names import month_of
+from graphwright.text.dates import date_text, month_of
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0[1-9]|1[0-2])"

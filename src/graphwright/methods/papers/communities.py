@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from graphwright.generate.contexts import CommunityReports, ReportContext, TreeReports
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES, CommunityReports, ReportContext, TreeReports
 from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, either
 from graphwright.methods.method import CommunityLevel, Help, Method, OptionalLLM, TopK

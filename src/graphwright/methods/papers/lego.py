@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 from graphwright.errors import OptionError
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, written

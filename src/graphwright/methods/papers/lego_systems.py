@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from graphwright.generate.contexts import CommunityReports, ReportContext
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES, CommunityReports, ReportContext
 from graphwright.learn.path import Decode, PathRetriever
 from graphwright.methods.answering import answering
 from graphwright.methods.method import CommunityLevel, Help, Method, OptionalLLM, TopK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.graph.graph import Kind
 from graphwright.methods.answering import answering
 from graphwright.methods.house import both

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from graphwright.errors import OptionError
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.methods.answering import answering
 from graphwright.methods.house import DEPTH, blended, both, entity_means
 from graphwright.methods.method import (

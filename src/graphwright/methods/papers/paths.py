@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.generate.path_answers import ChainAnswer, TargetAnswer
 from graphwright.generate.path_contexts import ChainContext, GlobalEdges, PathContext
 from graphwright.learn.graph_retrievers import EntityRetriever

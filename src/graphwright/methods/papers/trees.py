@@ -6,8 +6,7 @@ from functools import partial
 from typing import Annotated
 
 from graphwright.generate.answer import AnswerIfEnough
-from graphwright.generate.contexts import HybridContext
-from graphwright.generate.passage_budget import CONTEXT_PASSAGES
+from graphwright.generate.contexts import CONTEXT_PASSAGES, HybridContext
 from graphwright.generate.path_contexts import PathContext
 from graphwright.methods.answering import answering, either
 from graphwright.methods.house import entity_means

@@ -12,9 +12,9 @@ import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.kernels.ranking import sorted_distinct
-from graphwright.operators.query.amounts import value_kind
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.query import Compare, Comparison, Fields, Named, OfType, Query, Step
+from graphwright.operators.query.reached import value_kind
 from graphwright.search.facts import Facts
 from graphwright.text.values import TEXT
 

@@ -1,4 +1,4 @@
-"""Execution of queries over facts: sets of things are ascending arrays of ids, steps are lookups in ordered facts."""
+"""Execution of queries over facts: sets of things are ascending arrays of ids; records have an order."""
 
 from __future__ import annotations
 
@@ -12,14 +12,52 @@ from graphwright.errors import OptionError
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query import query as q
-from graphwright.operators.query.amounts import Amounts, decisive, fields_compared, value_kind
-from graphwright.operators.query.reached import COMPARED, Bools, Floats, Reached, closure, pair_counts, reached
-from graphwright.operators.query.record_order import neighbours, record_sequence
+from graphwright.operators.query.reached import (
+    COMPARED,
+    Amounts,
+    Bools,
+    Floats,
+    Reached,
+    closure,
+    decisive,
+    fields_compared,
+    pair_counts,
+    reached,
+    value_kind,
+)
 from graphwright.search.facts import Facts
 from graphwright.text.names import normal_form
 from graphwright.text.values import DATE, TEXT
 
 _NONE = np.empty(0, np.int64)
+
+
+def record_sequence(facts: Facts) -> tuple[Ints, Ints]:
+    """Return the records that are no copies, those of a type in a document together, and the group of each."""
+    records, passages = facts.records, facts.columns.passages
+    if records is None:
+        return _NONE, _NONE
+    kept = np.flatnonzero(~records.is_copy)
+    group = records.type[kept].astype(np.int64)
+    if passages is not None:
+        rows = np.searchsorted(passages.nodes, records.chunk[kept])
+        group += len(records.types) * passages.document[rows].astype(np.int64)
+    order = np.argsort(group, kind="stable")
+    return facts.first_record + kept[order], group[order]
+
+
+def neighbours(facts: Facts, sequence: tuple[Ints, Ints], records: Ints, offset: int) -> Ints:
+    """Return the records that stand `offset` places after some records in their group, ascending."""
+    order, group = sequence
+    place = np.full(len(facts), -1)
+    place[order] = np.arange(len(order))
+    at = place[records]
+    there = at + offset
+    inside = (at >= 0) & (there >= 0) & (there < len(order))
+    at, there = at[inside], there[inside]
+    return np.sort(order[there[group[at] == group[there]]])
+
+
 Result: TypeAlias = "Ints | float | bool | None"
 """Ascending ids of things, a number, yes or no, or None where a value does not exist."""
 

@@ -12,12 +12,11 @@ from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, tree_item
 from graphwright.graph.walks import walk_text
 from graphwright.operators.operator import Confident, Operator
-from graphwright.operators.query.asked import CERTAIN, LIKELY, AskedQuery
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parser import QueryParser, ScoredQuery
 from graphwright.operators.query.query import Difference, Query
-from graphwright.operators.query.result import SUPPORTED, result_of
+from graphwright.operators.query.result import CERTAIN, LIKELY, SUPPORTED, AskedQuery, result_of
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.run import Run
 from graphwright.operators.state import State

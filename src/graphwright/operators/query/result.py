@@ -1,4 +1,4 @@
-"""Results of queries: what is found, and the facts that support it."""
+"""Results of queries: what is found, the facts that support it, and the query that a question was understood to ask."""
 
 from __future__ import annotations
 
@@ -186,3 +186,36 @@ def _typed(query: Query, execution: Execution) -> tuple[str, tuple[str, ...]]:
     if len(units) > 1:
         notes.append(f"The values have several units, which are not converted: {', '.join(units)}.")
     return amounts.one_unit, tuple(notes)
+
+
+LIKELY = 0.5
+"""Probability from which on the value of a query is shown, before quotations of passages."""
+SURE = 0.65
+"""Probability from which on the value of a query is the answer."""
+CERTAIN = 0.9
+"""Probability from which on a query that finds nothing is the answer that there is none."""
+RECORDED = 0.5
+"""Probability from which on the value of a query is the answer over a graph, which else does not say."""
+
+
+@dataclass(frozen=True, eq=False)
+class AskedQuery:
+    """A query with the probability that it is what the question asks; `result`: None before it is executed."""
+
+    query: Query
+    probability: float
+    result: QueryResult | None = None
+
+    @property
+    def words(self) -> str:
+        """The query in English words."""
+        return words(self.query)
+
+    @property
+    def notation(self) -> str:
+        """The query as text, as `graphwright query` takes it."""
+        return notation(self.query)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the query as JSON values."""
+        return {"query": self.notation, "words": self.words, "probability": round(self.probability, 4)}

@@ -10,9 +10,8 @@ import numpy as np
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query import query as q
-from graphwright.operators.query.amounts import Amounts
 from graphwright.operators.query.execution import Execution, is_negative
-from graphwright.operators.query.reached import Reached, reached, trail
+from graphwright.operators.query.reached import Amounts, Reached, reached, trail
 from graphwright.search.statement_times import statement_times_of
 
 Parts: TypeAlias = list[Ints]

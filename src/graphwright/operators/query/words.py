@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from graphwright.operators.query import query as q
-from graphwright.operators.query.amounts import value_kind
 from graphwright.operators.query.notation import ordinal
-from graphwright.search.relation_names import relation_phrase
+from graphwright.operators.query.reached import value_kind
+from graphwright.search.relation_facts import relation_phrase
 from graphwright.text.values import DATE
 
 _VERBS: dict[q.Comparison, str] = {

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.data.formats.format import TextBuilder
-from graphwright.data.formats.parsing.pdf_layout import write_pages
-from graphwright.data.formats.parsing.pdf_order import Cell, Line, in_reading_order, without_running_heads
+from graphwright.data.formats.parsing.pdf_layout import Cell, Line, in_reading_order, without_running_heads, write_pages
 
 coordinates = st.integers(0, 9_000)
 

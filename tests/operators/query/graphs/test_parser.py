@@ -8,7 +8,7 @@ from graphwright import Graph
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.operators.query.execution import execute
-from graphwright.operators.query.graphs.forms import COUNT, EXISTS, LARGEST
+from graphwright.operators.query.graphs.generation import COUNT, EXISTS, LARGEST
 from graphwright.operators.query.graphs.parser import FEATURES, GraphQueryParser, Reading
 from graphwright.operators.query.graphs.scorer import WEIGHTS, read_scorer
 from graphwright.operators.query.parse_notation import parse_notation

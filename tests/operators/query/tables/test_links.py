@@ -2,8 +2,7 @@
 
 from tests.operators.query.tables.tickets import facts_of, ticket_facts
 
-from graphwright.operators.query.tables.links import TableIndex
-from graphwright.operators.query.tables.question import amounts_of, question_words
+from graphwright.operators.query.tables.links import TableIndex, amounts_of, question_words
 from graphwright.search.facts import Facts
 
 INDEX = TableIndex(ticket_facts())

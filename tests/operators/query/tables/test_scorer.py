@@ -1,4 +1,9 @@
-"""The scorer: its formula, and the evidence for a result."""
+"""The scorer: its formula, and the evidence for a result.
+
+Queries that choose texts by their words, and questions about texts.
+"""
+
+from __future__ import annotations
 
 import math
 from pathlib import Path
@@ -7,8 +12,12 @@ import numpy as np
 import pytest
 
 from graphwright.errors import ModelError
+from graphwright.models import MiniLM
+from graphwright.operators.query.notation import notation
 from graphwright.operators.query.tables.features import MOST_PARTS, Features
-from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
+from graphwright.operators.query.tables.parser import TableQueryParser
+from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, probability_about_texts
+from graphwright.search.facts import Facts
 
 
 def test_evidence_of_two_equal_results_is_even() -> None:
@@ -46,3 +55,38 @@ def test_scores_of_shipped_weights_are_their_members_mean() -> None:
 def test_load_missing_file_is_a_model_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="missing"):
         TableScorer.load(tmp_path / "missing.npz")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_about_texts"),
+    [
+        ("Which mails speak of the harvest?", True),
+        ("Who wrote about the tractor?", True),
+        ("How many messages mention the vet?", True),
+        ("When is the harvest?", False),
+        ("When was the tractor bought?", False),
+        ("What does the vet charge?", False),
+    ],
+)
+def test_probability_about_texts_is_high_for_questions_about_mentions(question: str, is_about_texts: bool) -> None:
+    assert (probability_about_texts(MiniLM().encode([question])[0]) >= 0.4) == is_about_texts
+
+
+@pytest.mark.parametrize(("question", "is_lower"), [("When is the fair?", True), ("Who wrote about Ida?", False)])
+def test_parser_query_by_words_of_texts_is_less_probable_for_what_they_say(
+    question: str, is_lower: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = {"Ida": "2025-05-02", "Bo": "2025-05-03", "Eva": "2025-05-06"}
+    facts = Facts.of_rows(
+        [
+            {"from": name, "date": day, "text": f"The fair is on {day[-1]} June, says {name}."}
+            for name, day in days.items()
+        ],
+        "mail",
+    )
+    parser = TableQueryParser(MiniLM())
+    with_texts = {notation(found.query): found.probability for found in parser.parse(question, facts)}
+    monkeypatch.setattr("graphwright.operators.query.tables.parser.probability_about_texts", lambda vector: 0.5)
+    alone = {notation(found.query): found.probability for found in parser.parse(question, facts)}
+    lower = {query for query, probability in with_texts.items() if probability < alone[query]}
+    assert lower == {query for query in alone if is_lower and "text contains" in query}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from graphwright.data.formats.format import Extracted
 from graphwright.data.records.read import json_value
 from graphwright.data.records.turns import Turn, turns_text
-from graphwright.text.date_search import date_text
+from graphwright.text.dates import date_text
 
 
 class Export(NamedTuple):

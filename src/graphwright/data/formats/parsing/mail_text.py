@@ -1,15 +1,250 @@
-"""Text and records of a mail: what it says itself, and mails that it quotes."""
+"""Text and records of a mail: what it says itself, and mails that it quotes, in the forms of mail programs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from email.utils import getaddresses
 from itertools import pairwise
+from typing import NamedTuple
 
 from graphwright.data.formats.format import KnownMails, TextBuilder
-from graphwright.data.formats.parsing.mail_quotes import Part, Source, opening, parts, source_of
 from graphwright.data.records.record import MAIL, Field, Record
-from graphwright.text.date_search import date_text
+from graphwright.text.dates import date_text
+
+OPEN, CLOSE = "\ue000", "\ue001"
+"""Characters that stand for the beginning and the end of a quotation of HTML in its text."""
+
+_PREFIX = re.compile(r"[ \t]{0,3}((?:>[ \t]?)+)")
+_ADDRESS = re.compile(r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+")
+_RULE = re.compile(r"[ \t]*(?:[-_=*]{5,}[^\n]{0,60}|[^\n]{0,60}[-_=*]{5,})[ \t]*")
+_HEADER = re.compile(r"[ \t]*\*?(?P<name>[^\W\d_][^:：*\n]{0,24}?)[ ]?(?::\*?(?:[ \t]+|$)|：[ \t]*)(?P<value>\S.*)?")
+_WORD = r"[^\W\d_a-z][\w.'’-]*"
+_CAPITALS = re.compile(rf"{_WORD}(?: (?:{_WORD}|(?:de|da|di|van|von|der|den|la|le|el|bin|al)\b))*")
+_BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^>]*>", re.IGNORECASE)
+_DIGIT = re.compile(r"\d(?:\s?[AaPp]\.?[Mm]\b\.?)?")
+_CLOCK = re.compile(r"\d{1,2}[:.]\d\d")
+_YEAR = re.compile(r"\b(?:19|20)\d\d")
+_QUOTED_NAME = re.compile(r'"([^"]{1,80})"[\s<(\[]*$')
+_MAX_ATTRIBUTION = 3  # lines
+_MIN_HEADERS, _MAX_HEADERS = 3, 20  # of a block
+_OPENING = 80  # letters and digits by which two texts are the same
+
+
+class _Line(NamedTuple):
+    depth: int
+    text: str
+    is_intro: bool = False
+
+
+class Part(NamedTuple):
+    """A part of the text of a mail: its own (depth 0), or that of a quoted mail, with what introduces it.
+
+    `depth`: 1 for the mail that it answers, 2 for the one which that answers. `intro`: the lines that name the author,
+    empty where the quotation goes on after an answer. `text`: without `>`.
+    """
+
+    depth: int
+    intro: tuple[str, ...]
+    text: str
+
+
+class Source(NamedTuple):
+    """What a quotation says of the mail that it quotes, "" for what it does not say."""
+
+    author: str
+    date: str
+    subject: str = ""
+
+
+def marked_quotations(page: str) -> str:
+    """Return the HTML of a mail with characters for the beginnings and ends of its quotations."""
+    return _BLOCKQUOTE.sub(lambda tag: f"<p>{CLOSE}</p>{tag[0]}" if tag[1] else f"{tag[0]}<p>{OPEN}</p>", page)
+
+
+def opening(text: str) -> str:
+    """Return the first letters and digits of a text, by which its copies are recognised; "" for too short a text."""
+    letters = "".join(filter(str.isalnum, text[: 8 * _OPENING].casefold()))[:_OPENING]
+    return letters if len(letters) >= _OPENING // 10 else ""
+
+
+def parts(text: str) -> list[Part]:
+    r"""Return the parts of the text of a mail, in order.
+
+    >>> found = parts("No.\n\nAm Di., 3. März 2026 um 11:00 schrieb Bea <b@c.org>:\n> Is it high?\n>> It is.")
+    >>> [(part.depth, len(part.intro), part.text) for part in found]
+    [(0, 0, 'No.'), (1, 1, 'Is it high?'), (2, 0, 'It is.')]
+    """
+    lines = _with_attributions(_below_headers(_depths(text)))
+    groups: list[tuple[int, list[str], list[str]]] = []
+    for line in lines:
+        if not line.text.strip() and (not groups or groups[-1][0] != line.depth):
+            continue
+        begins = not groups or groups[-1][0] != line.depth or (line.is_intro and groups[-1][2])
+        if begins:
+            groups.append((line.depth, [], []))
+        _, intro, own = groups[-1]
+        (intro if line.is_intro else own).append(line.text)
+    found = (Part(depth, tuple(intro), "\n".join(own).strip()) for depth, intro, own in groups)
+    return [part for part in found if part.text or part.intro]
+
+
+def _depths(text: str) -> list[_Line]:
+    """Return the lines with the number of marks before each, or of quotations of HTML around it."""
+    inside = 0
+    lines = []
+    for line in text.split("\n"):
+        marks = _PREFIX.match(line)
+        if line.strip() in (OPEN, CLOSE):
+            inside = max(0, inside + (1 if line.strip() == OPEN else -1))
+        elif marks:
+            lines.append(_Line(inside + marks[1].count(">"), line[marks.end() :]))
+        else:
+            lines.append(_Line(inside, line))
+    return lines
+
+
+def _below_headers(lines: Sequence[_Line]) -> list[_Line]:
+    """Return the lines with those after a block of headers one deeper, as Outlook quotes without marks.
+
+    A block that begins a quotation with marks introduces that quotation.
+    """
+    result: list[_Line] = []
+    bases: list[int] = []  # depths of the blocks so far, around the current line
+    at = 0
+    while at < len(lines):
+        depth = lines[at].depth
+        while bases and depth < bases[-1]:
+            bases.pop()
+        begins = depth > next((lines[n].depth for n in range(at - 1, -1, -1) if lines[n].text.strip()), 0)
+        size = _header_block(lines, at, begins) or _lone_attribution(lines, at)
+        bases += [depth] * (size > 0 and not begins)
+        after = at + max(size, 1)
+        result += [_Line(depth + len(bases), line.text, size > 0) for line in lines[at:after]]
+        at = after
+    return result
+
+
+def _header_block(lines: Sequence[_Line], at: int, begins: bool) -> int:
+    """Return the number of lines of a block of headers that begins here, perhaps with a rule; 0 for none.
+
+    `begins`: whether a quotation begins here. There, below a rule and with an address the date may lack the time.
+    """
+    depth = lines[at].depth
+    first = at
+    while first < min(len(lines), at + 3) and lines[first].depth == depth:
+        if not _RULE.fullmatch(lines[first].text) and (first == at or lines[first].text.strip()):
+            break
+        first += 1
+    has_rule = first > at
+    if has_rule and not _RULE.fullmatch(lines[at].text):
+        return 0
+    end = first
+    values: list[str] = []
+    last = min(len(lines), first + _MAX_HEADERS)
+    while end < last and lines[end].depth == depth and (match := _HEADER.fullmatch(lines[end].text)):
+        values.append(match["value"] or "")
+        end += 1
+    if len(values) < _MIN_HEADERS or date_text(values[0]):
+        return 0
+    if begins or has_rule or _ADDRESS.search(values[0]):
+        return end - at if any(map(date_text, values[1:])) else 0
+    return end - at if len(values) > _MIN_HEADERS and _is_time(values[1]) else 0
+
+
+def _lone_attribution(lines: Sequence[_Line], at: int) -> int:
+    """Return 1 for a line that names author and time of what follows it without marks, as Yahoo quotes; else 0."""
+    following = next((line for line in lines[at + 1 :] if line.text.strip()), lines[at])
+    is_unmarked = following is not lines[at] and following.depth == lines[at].depth
+    text = lines[at].text
+    if at and lines[at].depth > lines[at - 1].depth:  # as Apple Mail has it, inside the quotation
+        return 0
+    names = is_unmarked and _is_attribution(text) and _ADDRESS.search(text) and _CLOCK.search(text) and date_text(text)
+    return int(bool(names) and (at == 0 or not lines[at - 1].text.strip()))
+
+
+def _is_time(value: str) -> bool:
+    return bool(_YEAR.search(value) and _CLOCK.search(value)) or bool(date_text(value) and _CLOCK.search(value))
+
+
+def _with_attributions(lines: Sequence[_Line]) -> list[_Line]:
+    """Return the lines with those that name the author of a quotation as deep as it."""
+    result = list(lines)
+    for at in range(1, len(lines)):
+        line = lines[at]
+        if line.is_intro or not line.text.strip() or (line.depth <= lines[at - 1].depth and lines[at - 1].text.strip()):
+            continue
+        last = at - 1
+        while last >= 0 and not lines[last].text.strip():
+            last -= 1
+        if last < 0 or lines[last].depth >= line.depth or lines[last].is_intro:
+            continue
+        if _is_attribution(line.text):  # Apple Mail has it inside the quotation
+            result[at] = line._replace(is_intro=True)
+            continue
+        for first in range(last, max(last - _MAX_ATTRIBUTION, -1), -1):
+            if lines[first].depth != lines[last].depth or not lines[first].text.strip():
+                break
+            if _is_attribution(" ".join(part.text.strip() for part in lines[first : last + 1])):
+                above = next((n for n in range(first - 1, -1, -1) if lines[n].text.strip()), 0)
+                first = above if above and _RULE.fullmatch(lines[above].text) else first
+                result[first : last + 1] = [_Line(line.depth, part.text, True) for part in lines[first : last + 1]]
+                break
+    return result
+
+
+def _is_attribution(text: str) -> bool:
+    """Return whether a line before a quotation names its author or its time."""
+    ends = text.rstrip("* ").endswith((":", "：", ">"))
+    return ends and bool(_ADDRESS.search(text) or date_text(text) or (_YEAR.search(text) and _CLOCK.search(text)))
+
+
+def source_of(intro: Sequence[str], people: Mapping[str, str]) -> Source:
+    """Return what an introduction says of the quoted mail; `people`: names by address, of the mail that quotes.
+
+    >>> source_of(["On Mon, 2 Mar 2026 at 09:10, Anton Berger <anton@example.org> wrote:"], {})
+    Source(author='Anton Berger', date='2026-03-02 09:10', subject='')
+    >>> source_of(["Von: Berger Anton", "Gesendet: Montag, 2. März 2026 09:10", "An: Lindt Bea", "Betreff: Pumpe"], {})
+    Source(author='Berger Anton', date='2026-03-02 09:10', subject='Pumpe')
+    """
+    headers = [match for line in intro if (match := _HEADER.fullmatch(line)) and match["value"]]
+    if len(headers) < _MIN_HEADERS:
+        line = " ".join(" ".join(intro).split())
+        return Source(_author(line, people), date_text(line))
+    values = [match["value"].strip() for match in headers]
+    date = next(filter(None, map(date_text, sorted(values, key=_is_time, reverse=True))), "")
+    others = [value for value in values[2:] if not _is_time(value) and not _ADDRESS.search(value)]
+    if len(values) > _MIN_HEADERS and all(map(_ADDRESS.search, values[2:])) and not _ADDRESS.search(values[0]):
+        return Source(_name(values[2], people), date, values[0])  # Thunderbird has the subject first
+    return Source(_name(values[0], people), date, others[-1] if others else "")
+
+
+def _name(value: str, people: Mapping[str, str]) -> str:
+    """Return the name in a header of a person, else the address."""
+    address = _ADDRESS.search(value)
+    known = people.get(address[0].casefold(), "") if address else ""
+    name = re.sub(r"[<(\[].*", "", value).strip(" \"'*")
+    return known or name or (address[0] if address else value)
+
+
+def _author(line: str, people: Mapping[str, str]) -> str:
+    """Return the author that a line names: somebody known, else the words with capitals next to the address or time."""
+    address = _ADDRESS.search(line)
+    known = people.get(address[0].casefold(), "") if address else ""
+    known = known or max((name for name in people.values() if name and name in line), key=len, default="")
+    before = line[: address.start()] if address else line
+    if known or (quoted := _QUOTED_NAME.search(before)):
+        return known or (quoted[1] if quoted else "")
+    digits = [match.end() for match in _DIGIT.finditer(before)]
+    names = _capitals(before[digits[-1] :] if digits else before)
+    if names:
+        return names[-1]
+    return next(iter(_capitals(before)), address[0] if address else "")
+
+
+def _capitals(text: str) -> list[str]:
+    return [match[0] for match in _CAPITALS.finditer(text) if not match[0][0].islower() and len(match[0]) > 1]
+
 
 _PEOPLE = ("from", "to", "cc")
 _MAX_TEXT = 4_000  # characters of a mail that is a field

@@ -1,23 +1,250 @@
-"""Layout of pages: headings, paragraphs and tables, from lines with boxes."""
+"""Layout of PDF pages: reading order without running heads, headings, paragraphs and tables, from lines with boxes."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 from graphwright.data.formats.format import TextBuilder
-from graphwright.data.formats.parsing.pdf_order import (
-    LARGER,
-    LEADERS,
-    Line,
-    body_height,
-    in_reading_order,
-    without_running_heads,
-)
-from graphwright.data.formats.parsing.pdf_tables import PageTable, continued_lines, table_lines
+from graphwright.data.records.grid import CellRow, cell_text, has_digit
+from graphwright.data.records.table import Table
+
+UNIT = 10_000
+"""The width and the height of a page."""
+_MARGIN = 0.1 * UNIT  # at the top and the bottom, where running heads stand
+_MIN_REPEATED = 3  # pages with the same line in the margin
+LARGER = 1.15
+"""Minimum height of a heading, in heights of the text."""
+LEADERS = re.compile(r"(?:\s?[.…]){4,}")
+"""Dots between an entry of a table of contents and its page."""
+_MAX_DEPTH = 40  # of cuts
+_NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
+_PAGE_NUMBER = re.compile(r"\W*(?:page|seite|p\.|s\.)?\W*#(?:\W*(?:of|von|/)?\W*#)?\W*")
+_OUTER_NUMBER = re.compile(r"^(\d{1,5})\b|\b(\d{1,5})$")
+
+
+class Cell(NamedTuple):
+    """A part of a line, set off by wide gaps: its text, left and right in 1/10,000 of the page's width."""
+
+    text: str
+    left: int
+    right: int
+
+
+class Line(NamedTuple):
+    """A line of a page: its text; left, top, right and bottom in 1/10,000 of the page; height in points; cells."""
+
+    text: str
+    box: tuple[int, int, int, int]
+    height: float
+    cells: tuple[Cell, ...] = ()
+    bold: bool = False
+
+
+def column_of(cell: Cell, columns: Sequence[Cell]) -> int:
+    """Return the column that a cell stands in, by its left or right side or its middle; -1 for none."""
+    for number, column in enumerate(columns):
+        middle = abs(cell.left + cell.right - column.left - column.right) / 2
+        if min(abs(cell.left - column.left), abs(cell.right - column.right), middle) <= UNIT / 100:
+            return number
+    return -1
+
+
+def _begins_table(page: Sequence[Line], at: int) -> bool:
+    """Return whether the two lines after a line have cells below its own: it is the header of a table."""
+    columns = page[at].cells
+    following = page[at + 1 : at + 3]
+    return (
+        len(columns) > 1
+        and len(following) == 2
+        and all(len(line.cells) > 1 and all(column_of(cell, columns) >= 0 for cell in line.cells) for line in following)
+    )
+
+
+def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
+    """Return pages without page numbers, and without lines repeated in the margins of at least three pages.
+
+    In a document of two pages, the same line in the same place of both is one, too. Lines are the same if they differ
+    only in numbers, or if each begins or ends with the number of its page. The first and the last line of a page count
+    as margin, unless a table begins there.
+    """
+    body = body_height([line for page in pages for line in page])
+    counts: Counter[tuple[object, ...]] = Counter()
+    margins = []
+    for number, page in enumerate(pages):
+        tops, bottoms = (sorted(line.box[side] for line in page) for side in (1, 3))
+        margin = {}
+        for at, line in enumerate(page):
+            upper = line.box[3] < max(_MARGIN, tops[0] + 1)
+            lower = line.box[1] > min(UNIT - _MARGIN, bottoms[-1] - 1)
+            if (
+                (upper or lower or line.box[3] <= _MARGIN)
+                and line.height <= body * LARGER
+                and not _begins_table(page, at)
+            ):
+                text = " ".join(line.text.lower().split())
+                outer = _OUTER_NUMBER.search(text)
+                offset = f"page {int(outer[1] or outer[2]) - number}" if outer else ""
+                margin[at] = (upper, _NUMBER.sub("#", text)), (upper, offset), (line.text, line.box)
+        margins.append(margin)
+        counts.update({key for keys in margin.values() for key in keys if key[1]})
+    remaining = []
+    for page, margin in zip(pages, margins, strict=True):
+        repeated = {
+            at
+            for at, (key, offset, same) in margin.items()
+            if counts[key] >= (2 if _PAGE_NUMBER.fullmatch(key[1]) else _MIN_REPEATED)
+            or counts[offset] >= _MIN_REPEATED
+            or counts[same] == len(pages) == 2
+        }
+        remaining.append([line for at, line in enumerate(page) if at not in repeated])
+    return remaining
+
+
+def in_reading_order(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines of a page in the order of the file, unless it jumps back up; then by columns.
+
+    Most files draw text in reading order. Geometry alone does not show the order of tables and side notes.
+    """
+    jumps = 0
+    for before, line in pairwise(lines):
+        higher = line.box[3] <= before.box[1]
+        to_the_right = line.box[0] >= before.box[2]
+        next_column = line.box[0] > (before.box[0] + before.box[2]) / 2  # right of the middle of the last
+        jumps += higher and not to_the_right and not next_column
+    return list(lines) if jumps < max(2, len(lines) // 20) else list(_cut(list(lines), 0))
+
+
+def _cut(lines: list[Line], depth: int) -> Iterator[Line]:
+    """Yield lines by columns where a gutter divides them, else by the widest horizontal gap."""
+    if len(lines) < 2 or depth > _MAX_DEPTH:
+        yield from sorted(lines, key=lambda line: (line.box[1], line.box[0]))
+        return
+    gutter, x = _widest_gap(lines, 0, 2)
+    gap, y = _widest_gap(lines, 1, 3)
+    left = [line for line in lines if line.box[2] <= x]
+    if gutter >= UNIT / 60 and min(len(left), len(lines) - len(left)) >= 2:
+        parts = left, [line for line in lines if line.box[2] > x]
+    elif gap >= 0:
+        parts = [line for line in lines if line.box[3] <= y], [line for line in lines if line.box[3] > y]
+    else:
+        parts = [], []
+    if not all(parts):
+        yield from sorted(lines, key=lambda line: (line.box[1], line.box[0]))
+        return
+    for part in parts:
+        yield from _cut(part, depth + 1)
+
+
+def _widest_gap(lines: Sequence[Line], low: int, high: int) -> tuple[float, int]:
+    """Return the width of the widest gap between the lines along one axis, -1 without any, and where it begins."""
+    best, place, reached = -1, 0, None
+    for begin, end in sorted((line.box[low], line.box[high]) for line in lines):
+        if reached is not None and begin >= reached and begin - reached > best:
+            best, place = begin - reached, reached
+        reached = end if reached is None else max(reached, end)
+    return best, place
+
+
+def body_height(lines: Sequence[Line]) -> float:
+    """Return the height of most characters."""
+    heights: Counter[float] = Counter()
+    for line in lines:
+        heights[line.height] += len(line.text)
+    return max(heights, key=lambda height: (heights[height], -height), default=0.0)
+
+
+_LIST_MARK = re.compile(r"[•·▪◦‣⁃∙*–—-]|\(?\w{1,3}[.)]")
+_MAX_CELL = 80  # characters of a cell, on average
+_MIN_ALIGNED = 3  # cells of a line that are enough for a row
+_MIN_PAIRS = 3  # rows of a table of two columns whose header is found by its values
+
+
+class PageRow(NamedTuple):
+    """A row of a table: its page, its lines, and the text of each column."""
+
+    page: int
+    lines: list[Line]
+    cells: list[str]
+
+
+@dataclass
+class PageTable:
+    """A table that may go on: the cells of its first line, and its rows so far."""
+
+    columns: Sequence[Cell]
+    rows: list[PageRow] = field(default_factory=list)
+
+    def add(self, page: int, lines: Sequence[Line]) -> None:
+        """Add lines of a page; the rest of a row whose text is wrapped is joined to it."""
+        for line in lines:
+            cells = [""] * len(self.columns)
+            for cell in line.cells:
+                cells[column_of(cell, self.columns)] = cell.text
+            is_full = len(cells) > 2 and all(cells[1:])
+            if self.rows and not cells[0] and not is_full:
+                last = self.rows[-1]
+                last.cells[:] = [f"{above} {below}".strip() for above, below in zip(last.cells, cells, strict=True)]
+                last.lines.extend([line] if last.page == page else ())
+            else:
+                self.rows.append(PageRow(page, [line], cells))
+
+    def table(self) -> Table:
+        """Return the table; without bold type or values its first row is no header."""
+        rows = [
+            CellRow(number, list(map(cell_text, row.cells)), bold=all(line.bold for line in row.lines))
+            for number, row in enumerate(self.rows)
+        ]
+        pairs = len(self.columns) == 2 and not rows[0].bold
+        values = len(rows) > _MIN_PAIRS and all(has_digit(row.cells[1]) for row in rows[1:])
+        return Table(rows, header=0 if pairs and not values else None, assume=lambda row: False)
+
+
+def table_lines(page: Sequence[Line], at: int) -> Sequence[Line]:
+    """Return the lines of a table that begins at a line: at least two with aligned cells; none without a table."""
+    columns = page[at].cells
+    if len(columns) < 2 or _LIST_MARK.fullmatch(columns[0].text) or LEADERS.search(page[at].text):
+        return ()
+    lines = [page[at], *_aligned(page[at:], columns)]
+    lengths = [len(cell.text) for line in lines for cell in line.cells]
+    cells = len(lines) * len(columns)
+    return lines if _full(lines, columns) >= 2 and sum(lengths) <= _MAX_CELL * cells else ()
+
+
+def continued_lines(page: Sequence[Line], columns: Sequence[Cell]) -> Sequence[Line]:
+    """Return the lines at the top of a page that stand in the columns of a table on the page before."""
+    if not page or len(page[0].cells) < 2 or not _fits(page[0], columns):
+        return ()
+    lines = [page[0], *_aligned(page, columns)]
+    return lines if _full(lines, columns) else ()
+
+
+def _full(lines: Sequence[Line], columns: Sequence[Cell]) -> int:
+    """Return the number of lines with a cell in each column, or in three of them."""
+    return sum(len(line.cells) >= min(len(columns), _MIN_ALIGNED) for line in lines)
+
+
+def _aligned(lines: Sequence[Line], columns: Sequence[Cell]) -> Iterator[Line]:
+    """Yield the lines after the first that stand in columns, up to the first that does not."""
+    for before, line in pairwise(lines):
+        tall = line.box[3] - line.box[1]
+        if not -tall / 2 <= line.box[1] - before.box[3] <= 2 * tall or not _fits(line, columns):
+            return
+        if len(line.cells) < 2 and column_of(line.cells[0], columns) == 0:
+            return
+        yield line
+
+
+def _fits(line: Line, columns: Sequence[Cell]) -> bool:
+    """Return whether each cell of a line stands in a column of its own."""
+    places = [column_of(cell, columns) for cell in line.cells]
+    return len(set(places)) == len(places) and -1 not in places
+
 
 _MAX_LEVELS = 6
 _MAX_HEADING = 200  # characters

@@ -1,4 +1,4 @@
-"""XML of documents, parsed without external entities."""
+"""XML of documents, parsed without external entities; and titles of files, checked against the text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 from graphwright.data.formats.format import UnreadableError
+from graphwright.text.characters import clean
+from graphwright.text.words import words
 
 Element: TypeAlias = ElementTree.Element
 _BEGINNING = 1 << 16  # bytes
@@ -66,3 +68,24 @@ def local(node: Element) -> str:
     """
     tag = node.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+_READ = 20_000  # characters of a text that may repeat its title
+_FILE = re.compile(
+    r"\.(?:docx?|docm|odt|rtf|pdf|tex|dvi|ps|indd|pptx?|odp|xlsx?|ods|csv|txt|html?|md|fm|pages)$", re.IGNORECASE
+)
+
+
+def checked_title(title: str, text: str) -> str:
+    """Return a title on one line, "" if it is none: the name of a file, or a single word that the text lacks.
+
+    >>> checked_title("Rivers of Styria", "The Mur is a river."), checked_title("untitled", "The Mur is a river.")
+    ('Rivers of Styria', '')
+    >>> checked_title("Microsoft Word - mur.doc", "The Mur"), checked_title("(anonymous)", "The Mur")
+    ('', '')
+    """
+    title = " ".join(clean(title).split())
+    if not title or _FILE.search(title):
+        return ""
+    content = set(words(title))
+    return title if len(content) > 1 or content & set(words(text[:_READ])) else ""

@@ -14,7 +14,7 @@ from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.graphs.matching import Words
 from graphwright.operators.query.graphs.steps import MAX_NAMES
 from graphwright.search.facts import Facts
-from graphwright.search.relation_names import relation_phrase
+from graphwright.search.relation_facts import relation_phrase
 from graphwright.text.words import STOP_WORDS
 
 _BUCKETS = 2048  # of n-grams of characters

@@ -16,8 +16,6 @@ from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.candidates import paths_of
-from graphwright.operators.query.graphs.ends import end_vectors
 from graphwright.operators.query.graphs.features import (
     NAMES,
     content_weights,
@@ -25,13 +23,29 @@ from graphwright.operators.query.graphs.features import (
     start_of,
     strengths,
 )
-from graphwright.operators.query.graphs.forms import COUNT, DIFFERENCE, FORMS, MEAN, SUM, THINGS, Candidate, shape_of
-from graphwright.operators.query.graphs.generation import Forms
+from graphwright.operators.query.graphs.generation import (
+    COUNT,
+    DIFFERENCE,
+    FORMS,
+    MEAN,
+    SUM,
+    THINGS,
+    Candidate,
+    Forms,
+    paths_of,
+    shape_of,
+)
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
-from graphwright.operators.query.graphs.network import read_candidates
-from graphwright.operators.query.graphs.scorer import WEIGHTS, Heads, english_probability, read_scorer, with_read
-from graphwright.operators.query.graphs.steps import step_index_of
+from graphwright.operators.query.graphs.scorer import (
+    WEIGHTS,
+    Heads,
+    english_probability,
+    read_candidates,
+    read_scorer,
+    with_read,
+)
+from graphwright.operators.query.graphs.steps import end_vectors, step_index_of
 from graphwright.operators.query.parser import Results, ScoredQuery
 from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts

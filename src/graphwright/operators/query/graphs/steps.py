@@ -1,14 +1,14 @@
-"""Steps from things along relations, in both directions, over all facts."""
+"""Steps from things along relations, in both directions, over all facts; and vectors of what they lead to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from graphwright.graph.evidence import Ints
-from graphwright.models.protocols import Floats
+from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.query import Step
 from graphwright.search.facts import Facts
 from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
@@ -93,3 +93,33 @@ class StepIndex:
 def step_index_of(facts: Facts) -> StepIndex:
     """Return the steps of facts, built once for a snapshot."""
     return facts.kept("steps of paths", lambda: StepIndex.of(facts))
+
+
+_SAMPLED_ENDS = 8  # names of a step's ends that are encoded
+_MAX_STEPS = 64  # maximum steps of a question whose ends are encoded; those of the others count as the mean
+
+
+def end_vectors(keys: Iterable[int], facts: Facts, encoder: Encoder) -> dict[int, Floats]:
+    """Return the unit vector of the ends of each step, less their mean, without the steps that are too many.
+
+    Vectors are computed once for a step, a snapshot and an encoder.
+    """
+    known = facts.kept(("ends of steps", getattr(encoder, "id", repr(encoder))), lambda: dict[int, Floats]())
+    chosen = list(dict.fromkeys(keys))[:_MAX_STEPS]
+    missing = [key for key in chosen if key not in known]
+    names = [_names(key, facts) for key in missing]
+    if missing:
+        vectors = encoder.encode([name for own in names for name in own])
+        bounds = np.cumsum([0, *map(len, names)])
+        for key, first, last in zip(missing, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            mean = vectors[first:last].sum(axis=0)
+            known[key] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+    middle = np.mean([known[key] for key in chosen], axis=0) if chosen else 0.0
+    return {key: known[key] - middle for key in chosen}
+
+
+def _names(key: int, facts: Facts) -> list[str]:
+    """Return a sample of the names at the ends of a step."""
+    relation = facts.relation(step_index_of(facts).relations[key >> 1])
+    ends = np.unique(relation.subjects if key & 1 else relation.objects)
+    return list(facts.texts(ends[:: max(1, len(ends) // _SAMPLED_ENDS)][:_SAMPLED_ENDS].tolist()))

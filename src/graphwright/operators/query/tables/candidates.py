@@ -12,9 +12,9 @@ import numpy as np
 
 from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Result
-from graphwright.operators.query.tables import combined
+from graphwright.operators.query.tables import rows as combined
 from graphwright.operators.query.tables.columns import Cells, Column
-from graphwright.operators.query.tables.question import span_bits
+from graphwright.operators.query.tables.links import span_bits
 from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
 
 _FUNCTIONS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")

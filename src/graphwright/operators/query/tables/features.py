@@ -17,8 +17,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.likeness import ColumnVectors, Likeness, Pieces
-from graphwright.operators.query.tables.links import Links, ngrams
-from graphwright.operators.query.tables.question import span_bits
+from graphwright.operators.query.tables.links import Links, ngrams, span_bits
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 from graphwright.text.values import value_of

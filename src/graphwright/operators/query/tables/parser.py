@@ -15,15 +15,13 @@ from graphwright.errors import OptionError
 from graphwright.models.protocols import Encoder, Floats
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import Results, ScoredQuery
-from graphwright.operators.query.tables.about_texts import probability_about_texts, selects_texts
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
 from graphwright.operators.query.tables.likeness import ColumnVectors, Pieces, TextVectors
-from graphwright.operators.query.tables.links import TableIndex
-from graphwright.operators.query.tables.question import question_words
+from graphwright.operators.query.tables.links import TableIndex, question_words
 from graphwright.operators.query.tables.rows import RowSets
-from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
+from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, probability_about_texts, selects_texts
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
 

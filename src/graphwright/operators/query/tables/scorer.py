@@ -1,4 +1,4 @@
-"""Trained scorer of queries over tables: weights and their use, without torch."""
+"""Trained scorer of queries over tables, without torch; and whether a question is about texts or about rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.errors import ModelError
 from graphwright.models.protocols import Floats
+from graphwright.operators.query.logistic import logistic_of
+from graphwright.operators.query.tables.candidates import Candidate
+from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.features import COVERED, EXPLAINED, STRANGEST, Features
 
 WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "table-parser" / "scorer.npz"
@@ -117,3 +121,22 @@ def _loaded(path: Path) -> TableScorer:
     except (OSError, ValueError, BadZipFile) as exc:
         raise ModelError(f"TableScorer: {path} cannot be read: {exc!r}. Give a file of fit_table_parser.py.") from exc
     return TableScorer({n: a.astype(np.float32) if a.dtype == np.float16 else a for n, a in arrays.items()})
+
+
+ABOUT_TEXTS = WEIGHTS.parent / "about-texts.npy"
+
+_TYPES = {MAIL, MESSAGE, CLAUSE, DOCUMENT}
+_TEXTS = {"text", "subject", "title"}
+
+
+def selects_texts(table: Table, candidate: Candidate) -> bool:
+    """Return whether a query chooses mails, messages, clauses or documents by words of their texts."""
+    return table.type in _TYPES and any(table.columns[given.column].name in _TEXTS for given in candidate.given)
+
+
+def probability_about_texts(vector: Floats, file: Path = ABOUT_TEXTS) -> float:
+    """Return the probability that a question asks about texts, such as when something was written, not when it was.
+
+    By a logistic regression on the vector of the question, float32[384] (`scripts/fit_about_texts.py`).
+    """
+    return logistic_of(file, vector)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from graphwright.build.descriptions import description
+from graphwright.build.entity_numbers import description
 from graphwright.extract.llm import Derived
 from graphwright.models.budget import estimated_tokens
 

@@ -2,7 +2,7 @@
 
 from graphwright import Graph
 from graphwright.search.name_index import name_index_of
-from graphwright.search.relation_names import is_naming, relation_phrase, shown_name
+from graphwright.search.relation_facts import is_naming, relation_phrase, shown_name
 
 KIN = Graph.from_triples(
     [

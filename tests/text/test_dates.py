@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphwright.text.date_search import date_text, first_day
+from graphwright.text.dates import date_text, first_day
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from graphwright import Graph
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.candidates import paths_of
+from graphwright.operators.query.graphs.generation import paths_of
 from graphwright.operators.query.graphs.matching import Words, mentions_of
 from graphwright.operators.query.graphs.steps import StepIndex
 from graphwright.operators.query.query import Except, Follow, Named, Step

@@ -5,8 +5,7 @@ import pytest
 
 from graphwright import Graph
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.operators.query.graphs.ends import end_vectors
-from graphwright.operators.query.graphs.steps import step_index_of
+from graphwright.operators.query.graphs.steps import end_vectors, step_index_of
 from graphwright.search.facts import Facts
 
 SHELVES = [("Emma", "written by", "Jane Austen"), ("Emma", "printed in", "London"), ("Ulysses", "printed in", "Paris")]
