@@ -80,7 +80,8 @@ class WordIndex(ChecksummedIndex):
     def _norm(self) -> NDArray[np.float64]:
         """The part k1 · (1 - b + b · dl / avgdl) of each row."""
         lengths = np.asarray(self.lengths, np.float64)
-        return K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9))
+        norm: NDArray[np.float64] = K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9))
+        return norm
 
     def scores(self, text: str) -> Floats:
         """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
