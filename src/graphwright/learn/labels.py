@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, Field, FiniteFloat
 
 from graphwright.data.records.read import checked
 from graphwright.errors import DataError, OptionError
@@ -258,6 +257,7 @@ def _check_ids(graph: Graph, label: Label, where: str) -> None:
 
 def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
     """Return the header and the complete lines of a file of labels; the lines only if they are of this graph."""
+    from graphwright.learn.label_rows import LabelRow  # loads pydantic
 
     lines = whole_lines(path)
     try:
@@ -294,31 +294,3 @@ def _rows_to_resume(path: Path, graph: Graph, about: Mapping[str, Any]) -> list[
             f"{path} has labels with other settings: {', '.join(differences)}. Write to another path, or remove it."
         )
     return rows
-
-
-class _ChosenPath(BaseModel):
-    """A chosen path in a line of the file."""
-
-    source: int = Field(alias="from")
-    ways: tuple[int, ...]
-    pool: str
-    support: FiniteFloat
-    near: FiniteFloat
-
-
-class LabelRow(BaseModel):
-    """A line of the file."""
-
-    id: str
-    question: str
-    entities: tuple[int, ...]
-    answers: tuple[int, ...]
-    paths: int
-    candidates: int
-    kept: tuple[_ChosenPath, ...]
-
-    def label(self) -> Label:
-        """Return the label."""
-        example = Example(self.id, self.question, self.entities, self.answers)
-        paths = tuple(LabelledPath(Candidate(p.source, p.ways, p.pool), p.support, p.near) for p in self.kept)
-        return Label(example, paths, self.paths, self.candidates)
