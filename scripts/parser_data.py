@@ -223,9 +223,15 @@ def right_by_query(execution: Execution, candidates: Sequence[Candidate], gold: 
     for row, candidate in enumerate(candidates):
         if candidate.form == form or (form >= ABOVE and candidate.form >= ABOVE):
             right[row] = result is not None and _is_same(result, _result(execution, candidate.query))
-    of = (lambda query: _parts(*_left_out(query))) if form == NEGATED and list(_left_out(gold)) else _parts
-    parts = of(gold)
-    same = np.array([is_right > 0 and of(c.query) == parts for c, is_right in zip(candidates, right, strict=True)])
+    of_left_out = form == NEGATED and bool(list(_left_out(gold)))
+
+    def compared(query: Query) -> tuple[Any, ...]:
+        return _parts(*_left_out(query)) if of_left_out else _parts(query)
+
+    wanted = compared(gold)
+    same = np.array(
+        [is_right > 0 and compared(c.query) == wanted for c, is_right in zip(candidates, right, strict=True)]
+    )
     return right if not same.any() and form != EXISTS else same.astype(np.float32)
 
 

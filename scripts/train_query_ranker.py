@@ -220,7 +220,8 @@ def main() -> None:
             torch.save(net.state_dict(), options.out.with_suffix(".pt"))
             print({name: figures(net, own, states, rarity) for name, own in shown.items()}, flush=True)
     if rank == 0:
-        np.savez(options.out, **net.saved(LAYER, rarity))
+        arrays: dict[str, Any] = {**net.saved(LAYER, rarity)}
+        np.savez(options.out, **arrays)
 
 
 if __name__ == "__main__":
