@@ -25,7 +25,7 @@ def _likeness(free: list[bool]) -> Likeness:
 def test_features_of_candidates_have_one_row_each() -> None:
     found = candidates(QUESTION, FACTS)
     features = _likeness([True] * 5).features(found, [c.bits for c in found])
-    assert features.shape == (len(found), 17)
+    assert features.shape == (len(found), 14)
     assert np.isfinite(features).all()
     opened = [column.name for column in TABLE.columns].index("opened")
     is_only_date = [float(candidate.order == opened) for candidate in found]

@@ -25,12 +25,12 @@ def test_evidence_of_two_equal_results_is_even() -> None:
     odds, share, rival, entropy, count, score = evidence[:6].tolist()
     assert (odds, share, rival, score) == (pytest.approx(0, abs=1e-5), 0.5, 0.5, 3.0)
     assert (entropy, count) == (pytest.approx(math.log(2)), pytest.approx(math.log(10)))
-    assert evidence[6:].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 14, 19]
+    assert evidence[6:].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 17]
 
 
 def test_probability_of_shipped_weights_is_between_0_and_1() -> None:
     scorer = TableScorer.load()
-    evidence = np.random.default_rng(0).normal(0, 100, (20, 16)).astype(np.float32)
+    evidence = np.random.default_rng(0).normal(0, 100, (20, 15)).astype(np.float32)
     assert all(0 < scorer.probability(row) < 1 for row in evidence)
 
 

@@ -81,11 +81,6 @@ class Table:
     rows: int
     columns: tuple[Column, ...]
 
-    @property
-    def described(self) -> str:
-        """The type with the names of the own columns."""
-        return f"{self.type}: {', '.join(column.name for column in self.columns if not column.is_joined)}"
-
     def leads_to(self, column: int) -> tuple[str, int]:
         """Return the other table that the cells of a column stand in, and the own column that leads there."""
         own = self.columns[column]

@@ -26,9 +26,9 @@ NGRAMS = 1 << 15
 PARTS = 1 << 12
 MOST_PARTS = 24
 """Hashed parts of a candidate, padded with 0."""
-EXPLAINED, COVERED, STRANGEST = 8, -6, -1
-"""How many dense features, the first, tell what of the question a candidate explains, and those that tell how much of
-the rest is like its columns, and how much the word is that is least like them."""
+EXPLAINED, COVERED = 8, -3
+"""How many dense features, the first, tell what of the question a candidate explains, and the one that tells how much
+of the rest is like its columns."""
 _RARE = 0.05  # share of training questions up to which a word may be like the name of a column
 _KINDS = ("cell", "part", "like", "number", ">", ">=", "<", "<=")
 _BOOLEANS = {"y": "yes", "true": "yes", "on": "yes", "n": "no", "false": "no", "off": "no"}  # of YAML 1.1 and JSON

@@ -39,10 +39,7 @@ class TextVectors:
 
 @dataclass(frozen=True, eq=False)
 class ColumnVectors:
-    """Vectors of the columns of a table and, last, of its type: `names` of their names, `described` with some cells.
-
-    A type is described with the names of its columns.
-    """
+    """Vectors of the columns of a table and, last, of its type: `names` of their names, `described` with some cells."""
 
     names: Floats
     described: Floats
@@ -58,7 +55,7 @@ class ColumnVectors:
         """Return the vectors of the names and descriptions of the columns of a table."""
         names = [" ".join(column.words) or column.name for column in table.columns]
         described = [column.described for column in table.columns]
-        found = vectors.of([*names, table.type, *described, table.described])
+        found = vectors.of([*names, table.type, *described, table.type])
         return cls(found[: len(names) + 1], found[len(names) + 1 :])
 
 
@@ -111,7 +108,7 @@ class Likeness:
         return only
 
     def features(self, candidates: Sequence[Candidate], explained: Sequence[int]) -> Floats:
-        """Return features of candidates: float32[n, 17]; `explained`: the words that each explains, as bits."""
+        """Return features of candidates: float32[n, 14]; `explained`: the words that each explains, as bits."""
         names, described = self._strongest(self.vectors.names[:-1]), self._strongest(self.vectors.described[:-1])
         about = np.append(self.vectors.described[:-1] @ self.question, np.float32(0))
         places = np.array([[c.answer, c.order, c.given[0].column if c.given else -1] for c in candidates], np.int64)
@@ -120,32 +117,19 @@ class Likeness:
         best, best_order = names.max(initial=0.0), names[orderable].max(initial=0.0)
         joined = np.array([*(column.is_joined for column in self.table.columns), False])
         flags = np.array([sum(part.kind == "flag" for part in c.given) for c in candidates])
-        covered, strangest = self._covered(places, explained)
-        of_type = np.stack((self.vectors.names[-1], self.vectors.described[-1]))
-        every = np.ones(len(places), np.float32)
         features: list[NDArray[Any]] = [
             names[order], np.where(order >= 0, best_order - names[order], 0), described[order], about[order],
             self._only(DATE)[order], self._only(NUMBER)[order],
             names[answer], np.where(answer >= 0, best - names[answer], 0), described[answer], about[answer],
-            names[given], covered, flags, joined[places].sum(1),
-            every * (of_type[1] @ self.question), every * self._strongest(of_type)[:-1].max(), strangest,
+            names[given], self._covered(places, explained), flags, joined[places].sum(1),
         ]  # fmt: skip
         return np.column_stack(features).astype(np.float32)
 
-    def _covered(self, places: Ints, explained: Sequence[int]) -> tuple[Floats, Floats]:
-        """Return how much of the words that candidates do not explain is like their columns: float32[n].
-
-        And the share of the question of the word that is least like their columns and the type: float32[n].
-        """
-        columns, of_type = (
-            np.maximum(self.pieces.words @ vectors.T, 0)
-            for vectors in (self.vectors.names[:-1], np.stack((self.vectors.names[-1], self.vectors.described[-1])))
-        )
-        columns = np.column_stack((columns, np.zeros(len(columns), np.float32)))
+    def _covered(self, places: Ints, explained: Sequence[int]) -> Floats:
+        """Return how much of the words that candidates do not explain is like their columns: float32[n]."""
+        likeness = np.maximum(self.pieces.words @ self.vectors.names[:-1].T, 0)
+        likeness = np.column_stack((likeness, np.zeros(len(likeness), np.float32)))
         left = np.array([[not bits >> at & 1 for at in range(len(self.weights))] for bits in explained], bool)
-        left = left.reshape(len(places), -1)
-        strongest = columns[:, places].max(-1).T * left
+        strongest = likeness[:, places].max(-1).T * left.reshape(len(places), -1)
         covered: Floats = strongest @ (self.weights * self.free)
-        strange = left * self.weights * self.free * (1 - np.maximum(strongest, of_type.max(1)))
-        strangest: Floats = strange.max(1, initial=0.0)
-        return covered, strangest
+        return covered

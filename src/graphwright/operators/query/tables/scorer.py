@@ -18,7 +18,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.query.logistic import logistic_of
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.columns import Table
-from graphwright.operators.query.tables.features import COVERED, EXPLAINED, STRANGEST, Features
+from graphwright.operators.query.tables.features import COVERED, EXPLAINED, Features
 
 WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "table-parser" / "scorer.npz"
 """The weights that are part of this package."""
@@ -98,7 +98,7 @@ class TableScorer:
 def evidence_of(
     mass: NDArray[np.floating[Any]], result: int, share: float, score: float, dense: Floats, count: int
 ) -> Floats:
-    """Return what tells whether a result is right: float32[16].
+    """Return what tells whether a result is right: float32[15].
 
     From the shares `mass` of the results in the probability: its log-odds, the share of its best candidate (`share`) in
     it, the largest share of another result, and the entropy; the logarithm of the number of candidates; and of the best
@@ -110,7 +110,7 @@ def evidence_of(
     odds = math.log((own + 1e-6) / (1 - own + 1e-6))
     entropy = -float(np.sum(some * np.log(some)))
     known = [odds, share / max(own, 1e-12), rival, entropy, math.log(count), score]
-    return np.concatenate((known, dense[:EXPLAINED], dense[[COVERED, STRANGEST]])).astype(np.float32)
+    return np.concatenate((known, dense[:EXPLAINED], dense[COVERED : COVERED + 1])).astype(np.float32)
 
 
 @cache
