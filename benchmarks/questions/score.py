@@ -138,7 +138,8 @@ def _same(wanted: str, given: str) -> bool:
 def evidence_cited(evidence: Sequence[Any], citations: Sequence[Citation], text_of: Callable[[str], str]) -> bool:
     """Return whether a citation overlaps a text of the evidence, or its path shows a triple of it.
 
-    `text_of` returns the text of a document by its id.
+    `text_of` returns the text of a document by its id. A row of a table is read with the names of its columns; where
+    the text of the evidence does not stand in the document as it is written, lines with all of its words are meant.
     """
     triples = [tuple(item) for item in evidence if not isinstance(item, Mapping)]
     places = [item for item in evidence if isinstance(item, Mapping)]
@@ -166,7 +167,8 @@ def path_triples(path: Sequence[str]) -> list[tuple[str, str, str]]:
 def _overlaps(place: Mapping[str, str], citation: Citation, text_of: Callable[[str], str]) -> bool:
     if place["document"] != citation.document:
         return False
-    spans = spans_of(place["text"], text_of(citation.document))
+    text = text_of(citation.document)
+    spans = spans_of(place["text"], text) or _lines_with(place["text"], text)
     return any(start < citation.end and citation.start < end for start, end in spans)
 
 
@@ -178,6 +180,12 @@ def spans_of(passage: str, text: str) -> list[tuple[int, int]]:
     """
     pattern = r"\s+".join(map(re.escape, passage.split()))
     return [match.span() for match in re.finditer(pattern, text)] if pattern else []
+
+
+def _lines_with(passage: str, text: str) -> list[tuple[int, int]]:
+    """Return the lines of a text that have every word of a passage."""
+    wanted, lines = Counter(words(passage)), re.finditer(".+", text)
+    return [line.span() for line in lines if wanted and wanted <= Counter(words(line[0]))]
 
 
 def verdict(question: Question, answer: Answer, text_of: Callable[[str], str] = str) -> str:

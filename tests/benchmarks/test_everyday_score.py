@@ -124,6 +124,14 @@ def test_overlapping_span_counts_as_cited_evidence() -> None:
     assert evidence_cited((), [], str)
 
 
+def test_row_read_with_column_names_counts_as_cited_evidence() -> None:
+    text = "code: CHE; name: Swiss Alp.\ncode: CHF; name: Swiss Franc; numeric: 756."
+    evidence = ({"document": "d", "text": "CHF Swiss Franc"},)
+    first, second = (Citation("d", "d#0", *span, text[slice(*span)]) for span in ((0, 27), (28, 71)))
+    assert evidence_cited(evidence, [second], lambda name: text)
+    assert not evidence_cited(evidence, [first], lambda name: text)
+
+
 def test_graph_evidence_is_triple_on_citation_path() -> None:
     triples = [["Mur", "flows into", "Drava"], ["Drava", "flows into", "Danube"]]
     there = Citation("g", "g", 0, 0, "", ("Graz", "lies on", "Mur", "flows into", "Drava"))

@@ -36,6 +36,10 @@ def test_header_depth_bold_row_names_columns() -> None:
     assert header_depth([first._replace(bold=True), *rows], may_name_columns) == 1
 
 
+def test_column_names_with_a_colon_at_the_end_lose_it() -> None:
+    assert column_names(grid("Syntax:|Default :|Höhe：|3:1")) == ("Syntax", "Default", "Höhe", "3:1")
+
+
 def test_column_names_repeated_ones_are_numbered() -> None:
     assert column_names(grid("a|b|a||a")) == ("a", "b", "a (2)", "", "a (3)")
 

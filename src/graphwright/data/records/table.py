@@ -221,7 +221,7 @@ class _Reader:
 def _form(rows: Sequence[CellRow], title: str) -> Row:
     """Return rows of a name and a value as one row of a table whose columns have these names."""
     first, second = rows[0].filled()
-    names = column_names([CellRow(0, [row.cells[first].rstrip(" :") for row in rows])])
+    names = column_names([CellRow(0, [row.cells[first] for row in rows])])
     values = [row.cells[second] for row in rows]
     return Row(rows[0].number, Head(names, 0, title), values, area=(first, second, rows[-1].number))
 
