@@ -7,11 +7,13 @@ command refits all readers after a change of retrieval: that of the package, `mi
 those of the folds, whose folders are called `without-FAMILY` (hotpotqa, 2wiki, musique).
 
 Questions are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out,
-only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); and of XQuAD
-and COVID-QA, which it never saw. Each is read three times: with what retrieval gives, without the gold passages, and
-without the sentences that hold the answer; no candidate is right in the last two. A candidate is right where its token
-F1 with a gold answer is at least 0.8, and a question is answerable where one of its best three sentences holds the
-answer.
+only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); of XQuAD and
+COVID-QA, which it never saw; and of manuals and other papers (reader/questions.jsonl), whose packages are fetched. Each
+is read three times: with what retrieval gives, without the gold passages, and without the sentences that hold the
+answer; no candidate is right in the last two, which count half for the probability that a question is answered. A
+candidate is right where its token F1 with a gold answer is at least 0.8, and a question is answerable where one of its
+best three sentences holds the answer. `--check` leaves each source of the papers out in turn, and prints how well its
+questions are answered.
 """
 
 from __future__ import annotations
@@ -28,10 +30,14 @@ import numpy as np
 from reader_data import FAMILIES, for_confidence
 from reading_data import read_squad
 from scorer_data import source_of_set
+from sources.everyday import documents_of
+from sources.packages import read_sources
 
-from graphwright import Document, Index, start
+from graphwright import Document, Graph, Index, start
 from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.metrics import token_f1
+from graphwright.generate.citations import best_passages, passage_text
+from graphwright.generate.quoted_sentences import sentences_of
 from graphwright.methods.registry import make_method
 from graphwright.models.embedded.reader import PARTS, MiniLMReader
 from graphwright.models.embedded.reader_answers import (
@@ -49,9 +55,10 @@ from graphwright.models.embedded.reader_answers import (
 )
 from graphwright.models.protocols import PassageText, Usage
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
-from graphwright.text.sentences import sentence_spans
 
 OPEN_SETS = ("xquad", "covidqa")  # plain questions, of which no fold reports a figure
+PAPERS = ("manuals", "written")  # questions over ordinary documents: of packages, and of reader/written
+OWN = Path(__file__).parent / "reader"
 SCORERS = Path(__file__).parents[1] / "benchmarks" / "results" / "scorer"  # fitted without the set that is searched
 READ, RETRIEVED = 8, 20
 RIGHT = 0.8
@@ -60,11 +67,39 @@ PENALTY = 1e-4  # of the squared weights of standardised features, per row
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, the passages that answer it, and its answers."""
+    """A question, the passages that answer it, its answers, and the text that holds them, if it is known."""
 
     text: str
     gold: frozenset[str]
     answers: tuple[str, ...]
+    evidence: str = ""
+    source: str = ""
+
+
+def read_papers(name: str) -> list[Asked]:
+    """Return the questions over manuals, or over the written papers."""
+    written = {folder.name for folder in (OWN / "written").iterdir()}
+    rows = map(json.loads, (OWN / "questions.jsonl").read_text("utf-8").splitlines())
+    return [
+        Asked(
+            row["question"],
+            frozenset(filter(None, [row["document"]])),
+            tuple(filter(None, [row["answer"]])),
+            " ".join(row["evidence"].split()),
+            row["source"],
+        )
+        for row in rows
+        if (row["source"] in written) == (name == "written")
+    ]
+
+
+def papers_of(work: Path, name: str) -> Path:
+    """Return the folder of the papers, of which the manuals are fetched."""
+    if name == "written":
+        return OWN / "written"
+    for source in read_sources(OWN / "sources.toml"):
+        documents_of(source, work)
+    return work / "documents"
 
 
 def read_set(data: Path, name: str) -> tuple[list[Asked], dict[str, tuple[str, str]]]:
@@ -83,6 +118,9 @@ def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Ind
     if folder.is_dir():
         return Index.open(folder)
     index = Index.create(folder)
+    if name in PAPERS:
+        index.sync(papers_of(work, name))
+        return index
     rows = passages.items()
     index.add([Document(key, text, title, whole=True) for key, (title, text) in rows if text.strip()])
     return index
@@ -90,6 +128,8 @@ def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Ind
 
 def chosen(given: Any, name: str, questions: Sequence[Asked]) -> list[Asked]:
     """Return the questions of a set that the network was not trained on."""
+    if name in PAPERS:
+        return list(questions)
     if name in OPEN_SETS:
         return [q for q in questions if for_confidence(q.text)][: given.questions]
     return [q for q in questions if given.unseen or for_confidence(q.text)][: given.questions]
@@ -109,34 +149,61 @@ class Read:
     answers: list[str]
     sentences: list[tuple[int, int, int]]
     holds: Any
+    source: str = ""
+    weight: float = 1.0
 
 
 def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read]:
     """Yield each question, read with what retrieval gives, and with the gold passages taken out."""
-    questions, texts = read_set(given.data, name)
+    questions, texts = (read_papers(name), {}) if name in PAPERS else read_set(given.data, name)
     with index_of(given.work, name, texts) as index:
-        options = {} if name in OPEN_SETS else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
+        plain = name in (*OPEN_SETS, *PAPERS)
+        options = {} if plain else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
         retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, **options).search
         for question in chosen(given, name, questions):
-            ranked = list(retrieve(start(question.text, index.graph)).passages or ())
-            ranked_texts = [(p.document, PassageText(p.title, p.text)) for p in ranked]
-            yield read_with(question, ranked_texts, reader)
-            others = [(document, text) for document, text in ranked_texts if document not in question.gold]
-            yield read_with(question, others, reader)
-            yield read_with(
-                replace(question, gold=frozenset()), [(d, cut(p, question)) for d, p in ranked_texts], reader
-            )
+            state = retrieve(start(question.text, index.graph))
+            ranked = [(text_key(index.graph, node), passage_text(index.graph, node)) for node in best_passages(state)]
+            yield read_with(question, ranked, reader)
+            if not question.gold:
+                continue
+            others = [(key, text) for key, text in ranked if not answers(key, text, question)]
+            yield replace(read_with(question, others, reader), weight=0.5)
+            without = [(key, cut(text, question)) for key, text in ranked]
+            yield replace(read_with(replace(question, gold=frozenset()), without, reader), weight=0.5)
+
+
+def text_key(graph: Graph, node: int) -> str:
+    """Return the document of a passage."""
+    assert graph.passages is not None
+    return graph.passages.of(node).document
+
+
+def answers(document: str, passage: PassageText, question: Asked) -> bool:
+    """Return whether a passage answers a question: it is of a gold document, and has the evidence where it is known."""
+    evidence = not question.evidence or any(holds_answer(s, question) for s in _sentences(passage))
+    return document in question.gold and evidence
+
+
+def _sentences(passage: PassageText) -> list[str]:
+    return [passage.text[sentence.start : sentence.end] for sentence in sentences_of(passage)]
 
 
 def cut(passage: PassageText, question: Asked) -> PassageText:
     """Return a passage without the sentences that hold an answer."""
-    sentences = [passage.text[begin:end] for begin, end in sentence_spans(passage.text)]
-    return PassageText(passage.title, " ".join(s for s in sentences if not holds_answer(s, question)))
+    return PassageText(passage.title, " ".join(s for s in _sentences(passage) if not holds_answer(s, question)))
 
 
 def holds_answer(text: str, question: Asked) -> bool:
-    """Return whether a text has the words of an answer in a row."""
-    return any(f" {normalised(answer)} " in f" {normalised(text)} " for answer in question.answers)
+    """Return whether a text has the words of an answer in a row, and is of the evidence where it is known."""
+    words = f" {normalised(text)} "
+    if question.evidence and not overlaps(normalised(question.evidence), words.strip()):
+        return False
+    return any(f" {normalised(answer)} " in words for answer in question.answers or (question.evidence and text,))
+
+
+def overlaps(evidence: str, sentence: str) -> bool:
+    """Return whether one text has the other, of which a sentence has at least a third of the evidence."""
+    return evidence in sentence or (3 * len(sentence) >= len(evidence) and sentence in evidence)
 
 
 def read_with(question: Asked, ranked: Sequence[tuple[str, PassageText]], reader: MiniLMReader) -> Read:
@@ -148,7 +215,8 @@ def read_with(question: Asked, ranked: Sequence[tuple[str, PassageText]], reader
     documents, passages = [document for document, _ in ranked[:READ]], [passage for _, passage in ranked[:READ]]
     readings = reader.readings(question.text, passages, Usage())
     gold = question.gold & {*documents}
-    sentences = [(at, *span) for at, passage in enumerate(passages) for span in sentence_spans(passage.text)]
+    found = [sentence for at, passage in enumerate(passages) for sentence in sentences_of(passage, at)]
+    sentences = [(sentence.passage, sentence.start, sentence.end) for sentence in found]
     holds = [documents[at] in gold and holds_answer(passages[at].text[b:e], question) for at, b, e in sentences]
     decided = {"yes", "no"} & set(map(normalised, question.answers))
     return Read(
@@ -158,6 +226,7 @@ def read_with(question: Asked, ranked: Sequence[tuple[str, PassageText]], reader
         [*question.answers] if gold else [],
         sentences,
         None if decided else np.array(holds, bool),
+        question.source,
     )
 
 
@@ -171,14 +240,18 @@ def remembered(given: Any, name: str, reader: MiniLMReader, sha256: str) -> list
     return parts
 
 
-def fitted(rows: Any, right: Any) -> Any:
-    """Return the weights of a logistic regression with a small penalty, by Newton's method."""
+def fitted(rows: Any, right: Any, counts: Any = 1.0) -> Any:
+    """Return the weights of a logistic regression with a small penalty, by Newton's method.
+
+    `counts`: how much each row counts.
+    """
     weights, right = np.zeros(rows.shape[1]), np.asarray(right, np.float64)
+    counts = np.broadcast_to(counts, len(rows))
     penalty = PENALTY * len(rows) * np.diag(rows.var(0) + 1e-9)
     for _ in range(50):
         p = 1 / (1 + np.exp(-(rows @ weights)))
-        gradient = rows.T @ (p - right) + penalty @ weights
-        hessian = (rows * (p * (1 - p))[:, None]).T @ rows + penalty
+        gradient = rows.T @ (counts * (p - right)) + penalty @ weights
+        hessian = (rows * (counts * p * (1 - p))[:, None]).T @ rows + penalty
         weights -= np.linalg.solve(hessian, gradient)
     return weights
 
@@ -259,7 +332,36 @@ def fitted_answerable(asked: Sequence[tuple[Read, Any]], found: Sequence[Any], w
         scores = 1 / (1 + np.exp(-(features @ weights)))
         rows.append(answer_features(part.question, part.passages, part.readings, shares, features, scores))
         right.append(part.holds[np.argsort(-scores)[:3]].any())
-    return fitted(np.array(rows), right)
+    return fitted(np.array(rows), right, [part.weight for part, _ in asked])
+
+
+def check(parts: Sequence[Read], kept: dict[str, Any]) -> None:
+    """Print how well questions over papers are answered by weights that were fitted without their source."""
+    rows = []
+    for source in sorted({part.source for part in parts} - {""}):
+        weights = fit([part for part in parts if part.source != source], kept)
+        for part in parts:
+            if part.source == source and part.sentences and part.holds is not None:
+                shares = mixture(reading_features(part.question, part.passages, part.readings), weights["mixture"])
+                read = (part.question, part.passages, part.sentences, part.readings, shares)
+                features = sentence_features(*read)
+                scores = 1 / (1 + np.exp(-(features @ weights["sentence"])))
+                row = answer_features(part.question, part.passages, part.readings, shares, features, scores)
+                chance = 1 / (1 + np.exp(-(row @ weights["answerable"])))
+                best = part.holds[np.argsort(-scores)[:3]]
+                rows.append((part.weight, chance, part.holds.any(), best.any(), best[0]))
+    weight, chance, present, third, first = map(np.array, zip(*rows, strict=True))
+    asked = present & (weight == 1)
+    print(
+        f"papers: {asked.sum()} with the answer among the passages; best sentence {first[asked].mean():.3f}, "
+        f"best three {third[asked].mean():.3f}"
+    )
+    for least in (0.2, 0.3, 0.35, 0.4, 0.5, 0.6):
+        given = chance >= least
+        print(
+            f"  from {least}: answered {given[asked].mean():.3f}, without the answer {given[~present].mean():.3f}, "
+            f"right of those given {np.average(third[given], weights=weight[given]):.3f}"
+        )
 
 
 def family_left_out(folder: Path) -> str | None:
@@ -275,9 +377,12 @@ def fit_folder(given: Any, folder: Path) -> None:
     (folder / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
     reader = MiniLMReader(weights=str(folder))
     without = family_left_out(folder)
-    names = [name for family, sets in FAMILIES.items() if family != without for name in sets] + [*OPEN_SETS]
+    names = [name for family, sets in FAMILIES.items() if family != without for name in sets]
+    names += [*OPEN_SETS, *PAPERS]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
     kept = {part: np.array([*settings[part].values()]) for part in PARTS if part not in given.parts}
+    if given.check:
+        check(parts, kept)
     for part, weights in fit(parts, kept).items():
         settings[part] = dict(zip(PARTS[part], weights.round(5).tolist(), strict=True))
         print(json.dumps({part: settings[part]}))
@@ -291,6 +396,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="which weights to write")
+    parser.add_argument("--check", action="store_true", help="measure each source of papers by the others first")
     parser.add_argument("--questions", type=int, help="at most so many of each set")
     given = parser.parse_args()
     for folder in given.readers:
