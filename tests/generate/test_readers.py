@@ -94,6 +94,14 @@ def test_quote_adds_best_neighbours_within_word_limit() -> None:
     ]
 
 
+def test_quote_sentence_that_asks_stands_only_above_its_answer_or_alone() -> None:
+    asking = "Which abbey did she found?"
+    scores = (("abbey", 0.9), ("Erstein", 0.3))
+    assert quoted(bare(f"Hello. {asking}", "She founded Erstein."), *scores, around=0) == ["She founded Erstein."]
+    assert quoted(bare(f"Hello. {asking}"), *scores, around=0) == [asking]
+    assert quoted(bare(f"{asking}\nShe founded Erstein."), *scores, around=0) == [f"{asking}\nShe founded Erstein."]
+
+
 def test_quote_adds_second_place_while_good_and_short() -> None:
     scores = (("Erstein", 0.8), ("Rhine", 0.2))
     both = ["She founded Erstein.", "Alsace lies on the Rhine."]

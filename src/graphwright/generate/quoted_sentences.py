@@ -12,7 +12,7 @@ import numpy as np
 from graphwright.graph.evidence import Scores
 from graphwright.models.protocols import PassageText
 from graphwright.operators.state import Citation
-from graphwright.text.sentences import is_statement, sentence_spans
+from graphwright.text.sentences import ASKS, is_statement, sentence_spans
 
 Kind = Literal["sentence", "line", "heading", "row", "header"]
 
@@ -21,7 +21,6 @@ _BLOCK_WORDS = 60  # of a block that is quoted whole where one of its lines is
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 _WRAPPED = 45  # characters of a line that is continued in the next one
-_ASKS = ("?", "？")
 _ENDS = ("", *".!?…。！？")
 _MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 _ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: |\w+(?:[ -]\w+)?\. \w")
@@ -82,7 +81,7 @@ def _blocks(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[K
     for at in range(len(spans) - 2, -1, -1):
         if not _announces(text, spans[at : at + 2], kinds[at : at + 2], gaps[at], gaps[at - 1] if at else 2):
             continue
-        end, most = at + 1, int(not text.endswith(_ASKS, 0, spans[at][1]))
+        end, most = at + 1, int(not text.endswith(ASKS, 0, spans[at][1]))
         while end < len(spans) and end - at <= _MAX_BLOCK:
             end += 1 + blocks[end]
             if gaps[end - 1] > most and not (end < len(spans) and marks[end] and marks[end] == marks[at + 1]):
@@ -105,7 +104,7 @@ def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequenc
     follows. `gap`, `before`: line ends after it and before it.
     """
     (start, end, _), (other, last, _) = spans
-    if text.endswith((":", "：", *(_ASKS if before else ())), start, end):
+    if text.endswith((":", "：", *(ASKS if before else ())), start, end):
         return "\n" in text[end:][:_MAX_GAP]
     if kinds[0] == "row":
         return kinds[1] == "row" and _RULE_LINE.fullmatch(text[other:last]) is not None

@@ -19,6 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.search.versions import versions_of
 from graphwright.text.dates import first_day
+from graphwright.text.sentences import ASKS
 from graphwright.text.values import value_of
 from graphwright.text.words import words
 
@@ -137,8 +138,9 @@ class Quote(Operator):
     Else the text says that nothing answers the question, and gives them as the nearest text: `found` is False.
 
     A reader scores every sentence of the best `passages` passages. The best sentence is quoted with up to `around`
-    words of its neighbours, the better neighbour first. Headings and rows of tables are no neighbours. A heading is
-    quoted only if there is no other sentence, and at most one header line of a mail is quoted.
+    words of its neighbours, the better neighbour first. Headings and rows of tables are no neighbours. A heading, or a
+    sentence that asks something and has no answer below it, is quoted only if there is no other sentence, and at most
+    one header line of a mail is quoted.
 
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
     words. A sentence's score is first raised by `sides` times the share of the question's words, weighted by rarity,
@@ -192,7 +194,9 @@ class Quote(Operator):
         sentence_words = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
         missing, room, used = _weights(question, sentence_words), self.words, set[int]()
         left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
-        proper = left & np.array([sentence.kind != "heading" for sentence in sentences], bool)
+        asks = np.array([text.endswith(ASKS) for text in texts], bool)
+        proper = left & np.array([s.kind != "heading" for s in sentences], bool)
+        proper &= ~asks | np.array([s.block > 0 for s in sentences], bool)
         left = proper if proper.any() else left
         quotes: list[Sentence] = []
         while (fits := left if not quotes else left & (lengths <= room)).any():

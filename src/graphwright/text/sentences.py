@@ -181,6 +181,10 @@ _SENTENCE_END = frozenset(".!?…。！।？؟;:")
 _MAX_HEADING = 7  # words of a line without a full stop
 
 
+ASKS = ("?", "？", "؟")
+"""Signs at the end of a sentence that asks something."""
+
+
 def is_statement(text: str) -> bool:
     """Return whether a text is a sentence, and not a heading.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphwright.models.embedded.cross_encoder import network
 from graphwright.models.embedded.encoder import token_set
 from graphwright.models.protocols import Floats, PassageText
-from graphwright.text.sentences import is_statement, sentence_spans
+from graphwright.text.sentences import ASKS, is_statement, sentence_spans
 
 Ints = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -61,7 +61,6 @@ def title_length(passage: PassageText) -> int:
     return len(passage.title) + 1 if passage.title else 0
 
 
-_ASKS = ("?", "？", "؟")
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
@@ -84,7 +83,7 @@ def parts_of(passage: PassageText) -> list[int]:
 def asking_of(passage: PassageText) -> list[int]:
     """Return the first and last character of each sentence that asks something itself, in which no answer lies."""
     text, shift = passage.text, title_length(passage)
-    return [shift + at for span in sentence_spans(text) if text.endswith(_ASKS, *span) for at in span]
+    return [shift + at for span in sentence_spans(text) if text.endswith(ASKS, *span) for at in span]
 
 
 def log_softmax(logits: NDArray[np.floating[Any]]) -> Floats:
