@@ -8,12 +8,13 @@ those of the folds, whose folders are called `without-FAMILY` (hotpotqa, 2wiki, 
 
 Questions are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out,
 only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); of XQuAD and
-COVID-QA, which it never saw; and with `--papers` of manuals and other papers (reader/questions.jsonl), whose packages
-are fetched. Each is read three times: with what retrieval gives, without the gold passages, and without the sentences
-that hold the answer; no candidate is right in the last two, which count half for the probability that a question is
-answered. A candidate is right where its token F1 with a gold answer is at least 0.8, and a question is answerable where
-one of its best three sentences holds the answer. With `--papers` each source of them is first left out in turn, and it
-is printed how well its questions are answered. The weights of the package were fitted without them (docs/tried.md).
+COVID-QA, which it never saw; and with `--documents` of manuals and office documents (reader/questions.jsonl), whose
+packages are fetched. Each is read three times: with what retrieval gives, without the gold passages, and without the
+sentences that hold the answer; no candidate is right in the last two, which count half for the probability that a
+question is answered. A candidate is right where its token F1 with a gold answer is at least 0.8, and a question is
+answerable where one of its best three sentences holds the answer. With `--documents` each source of them is first left
+out in turn, and it is printed how well its questions are answered. The weights of the package were fitted without them,
+and with all readings counting alike (docs/tried.md).
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from graphwright.models.protocols import PassageText, Usage
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
 
 OPEN_SETS = ("xquad", "covidqa")  # plain questions, of which no fold reports a figure
-PAPERS = ("manuals", "written")  # questions over ordinary documents: of packages, and of reader/written
+DOCUMENTS = ("manuals", "written")  # questions over ordinary documents: of packages, and of reader/written
 OWN = Path(__file__).parent / "reader"
 SCORERS = Path(__file__).parents[1] / "benchmarks" / "results" / "scorer"  # fitted without the set that is searched
 READ, RETRIEVED = 8, 20
@@ -76,8 +77,8 @@ class Asked:
     source: str = ""
 
 
-def read_papers(name: str) -> list[Asked]:
-    """Return the questions over manuals, or over the written papers."""
+def read_over_documents(name: str) -> list[Asked]:
+    """Return the questions over manuals, or over the documents written for them."""
     written = {folder.name for folder in (OWN / "written").iterdir()}
     rows = map(json.loads, (OWN / "questions.jsonl").read_text("utf-8").splitlines())
     return [
@@ -93,8 +94,8 @@ def read_papers(name: str) -> list[Asked]:
     ]
 
 
-def papers_of(work: Path, name: str) -> Path:
-    """Return the folder of the papers, of which the manuals are fetched."""
+def folder_of_documents(work: Path, name: str) -> Path:
+    """Return the folder of the documents, of which the manuals are fetched."""
     if name == "written":
         return OWN / "written"
     for source in read_sources(OWN / "sources.toml"):
@@ -118,8 +119,8 @@ def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Ind
     if folder.is_dir():
         return Index.open(folder)
     index = Index.create(folder)
-    if name in PAPERS:
-        index.sync(papers_of(work, name))
+    if name in DOCUMENTS:
+        index.sync(folder_of_documents(work, name))
         return index
     rows = passages.items()
     index.add([Document(key, text, title, whole=True) for key, (title, text) in rows if text.strip()])
@@ -128,7 +129,7 @@ def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Ind
 
 def chosen(given: Any, name: str, questions: Sequence[Asked]) -> list[Asked]:
     """Return the questions of a set that the network was not trained on."""
-    if name in PAPERS:
+    if name in DOCUMENTS:
         return list(questions)
     if name in OPEN_SETS:
         return [q for q in questions if for_confidence(q.text)][: given.questions]
@@ -155,14 +156,16 @@ class Read:
 
 def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read]:
     """Yield each question, read with what retrieval gives, and with the gold passages taken out."""
-    questions, texts = (read_papers(name), {}) if name in PAPERS else read_set(given.data, name)
+    questions, texts = (read_over_documents(name), {}) if name in DOCUMENTS else read_set(given.data, name)
     with index_of(given.work, name, texts) as index:
-        plain = name in (*OPEN_SETS, *PAPERS)
+        plain = name in (*OPEN_SETS, *DOCUMENTS)
         options = {} if plain else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
         retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, **options).search
         for question in chosen(given, name, questions):
             state = retrieve(start(question.text, index.graph))
-            ranked = [(text_key(index.graph, node), passage_text(index.graph, node)) for node in best_passages(state)]
+            ranked = [
+                (document_of(index.graph, node), passage_text(index.graph, node)) for node in best_passages(state)
+            ]
             yield read_with(question, ranked, reader)
             if not question.gold:
                 continue
@@ -172,7 +175,7 @@ def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read
             yield replace(read_with(replace(question, gold=frozenset()), without, reader), weight=0.5)
 
 
-def text_key(graph: Graph, node: int) -> str:
+def document_of(graph: Graph, node: int) -> str:
     """Return the document of a passage."""
     place = None if graph.passages is None else graph.passages.of(node)
     return "" if place is None else place.document
@@ -249,7 +252,7 @@ def fitted(rows: Any, right: Any, counts: Any = 1.0) -> Any:
     counts = np.broadcast_to(counts, len(rows))
     penalty = PENALTY * len(rows) * np.diag(rows.var(0) + 1e-9)
     for _ in range(50):
-        p = 1 / (1 + np.exp(-(rows @ weights)))
+        p = logistic(rows @ weights)
         gradient = rows.T @ (counts * (p - right)) + penalty @ weights
         hessian = (rows * (counts * p * (1 - p))[:, None]).T @ rows + penalty
         weights -= np.linalg.solve(hessian, gradient)
@@ -329,31 +332,40 @@ def fitted_answerable(asked: Sequence[tuple[Read, Any]], found: Sequence[Any], w
     """
     rows, right = [], []
     for (part, shares), features in zip(asked, found, strict=True):
-        scores = 1 / (1 + np.exp(-(features @ weights)))
-        rows.append(answer_features(part.question, part.passages, part.readings, shares, features, scores))
-        right.append(part.holds[np.argsort(-scores)[:3]].any())
+        row, best = best_sentences(part, shares, features, weights)
+        rows.append(row)
+        right.append(best.any())
     return fitted(np.array(rows), right, [part.weight for part, _ in asked])
 
 
+def best_sentences(part: Read, shares: Any, features: Any, weights: Any) -> tuple[Any, Any]:
+    """Return the features of answerability, and which of the best three sentences hold the answer, best first."""
+    scores = logistic(features @ weights)
+    row = answer_features(part.question, part.passages, part.readings, shares, features, scores)
+    return row, part.holds[np.argsort(-scores)[:3]]
+
+
+def logistic(values: Any) -> Any:
+    """Return the probabilities of logits."""
+    return 1 / (1 + np.exp(-values))
+
+
 def check(parts: Sequence[Read], kept: dict[str, Any]) -> None:
-    """Print how well questions over papers are answered by weights that were fitted without their source."""
+    """Print how well questions over documents are answered by weights that were fitted without their source."""
     rows = []
     for source in sorted({part.source for part in parts} - {""}):
         weights = fit([part for part in parts if part.source != source], kept)
         for part in parts:
             if part.source == source and part.sentences and part.holds is not None:
                 shares = mixture(reading_features(part.question, part.passages, part.readings), weights["mixture"])
-                read = (part.question, part.passages, part.sentences, part.readings, shares)
-                features = sentence_features(*read)
-                scores = 1 / (1 + np.exp(-(features @ weights["sentence"])))
-                row = answer_features(part.question, part.passages, part.readings, shares, features, scores)
-                chance = 1 / (1 + np.exp(-(row @ weights["answerable"])))
-                best = part.holds[np.argsort(-scores)[:3]]
+                features = sentence_features(part.question, part.passages, part.sentences, part.readings, shares)
+                row, best = best_sentences(part, shares, features, weights["sentence"])
+                chance = logistic(row @ weights["answerable"])
                 rows.append((part.weight, chance, part.holds.any(), best.any(), best[0]))
     weight, chance, present, third, first = map(np.array, zip(*rows, strict=True))
     asked = present & (weight == 1)
     print(
-        f"papers: {asked.sum()} with the answer among the passages; best sentence {first[asked].mean():.3f}, "
+        f"documents: {asked.sum()} with the answer among the passages; best sentence {first[asked].mean():.3f}, "
         f"best three {third[asked].mean():.3f}"
     )
     for least in (0.2, 0.3, 0.35, 0.4, 0.5, 0.6):
@@ -378,10 +390,10 @@ def fit_folder(given: Any, folder: Path) -> None:
     reader = MiniLMReader(weights=str(folder))
     without = family_left_out(folder)
     names = [name for family, sets in FAMILIES.items() if family != without for name in sets]
-    names += [*OPEN_SETS, *(PAPERS if given.papers else ())]
+    names += [*OPEN_SETS, *(DOCUMENTS if given.documents else ())]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
     kept = {part: np.array([*settings[part].values()]) for part in PARTS if part not in given.parts}
-    if given.papers:
+    if given.documents:
         check(parts, kept)
     for part, weights in fit(parts, kept).items():
         settings[part] = dict(zip(PARTS[part], weights.round(5).tolist(), strict=True))
@@ -396,7 +408,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="which weights to write")
-    parser.add_argument("--papers", action="store_true", help="read questions over manuals and other papers, too")
+    parser.add_argument(
+        "--documents", action="store_true", help="read questions over manuals and office documents, too"
+    )
     parser.add_argument("--questions", type=int, help="at most so many of each set")
     given = parser.parse_args()
     for folder in given.readers:

@@ -1,4 +1,4 @@
-"""Questions over manuals and papers by which the probabilities of the reader are fitted."""
+"""Questions over manuals and office documents by which the probabilities of the reader are fitted."""
 
 import html
 import json
@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from sources.packages import read_sources
 
-reader = Path(__file__).parents[2] / "scripts" / "reader"
-ROWS = [json.loads(line) for line in (reader / "questions.jsonl").read_text("utf-8").splitlines()]
-WRITTEN = sorted(folder.name for folder in (reader / "written").iterdir())
+READER = Path(__file__).parents[2] / "scripts" / "reader"
+EVERYDAY = Path(__file__).parents[2] / "benchmarks" / "everyday"
+ROWS = [json.loads(line) for line in (READER / "questions.jsonl").read_text("utf-8").splitlines()]
+WRITTEN = sorted(folder.name for folder in (READER / "written").iterdir())
 
 
 def squeezed(text: str) -> str:
@@ -24,20 +26,17 @@ def test_questions_are_unique_and_have_evidence_unless_unanswerable() -> None:
 
 
 def test_sources_are_written_folders_or_packages_that_measure_nothing() -> None:
-    named = re.findall(r'^name = "(.+)"', (reader / "sources.toml").read_text("utf-8"), re.MULTILINE)
-    measured = Path(__file__).parents[2] / "benchmarks" / "everyday"
-    packages = re.findall(r'^package = "(.+)"', (reader / "sources.toml").read_text("utf-8"), re.MULTILINE)
-    everyday = re.findall(r'^package = "(.+)"', (measured / "sources.toml").read_text("utf-8"), re.MULTILINE)
-    assert {row["source"] for row in ROWS} == {*named, *WRITTEN}
-    assert not {*packages} & {*everyday}
-    assert not {*WRITTEN} & {folder.name for folder in (measured / "office").iterdir()}
+    sources, measured = read_sources(READER / "sources.toml"), read_sources(EVERYDAY / "sources.toml")
+    assert {row["source"] for row in ROWS} == {*(source["name"] for source in sources), *WRITTEN}
+    assert not {source["package"] for source in sources} & {source["package"] for source in measured}
+    assert not {*WRITTEN} & {folder.name for folder in (EVERYDAY / "office").iterdir()}
 
 
 @pytest.mark.parametrize("source", WRITTEN)
 def test_evidence_stands_in_written_documents(source: str) -> None:
     for row in ROWS:
         if row["source"] == source and row["document"]:
-            text = (reader / "written" / row["document"]).read_text("utf-8")
+            text = (READER / "written" / row["document"]).read_text("utf-8")
             if row["document"].endswith(".html"):
                 text = html.unescape(re.sub(r"<[^>]+>", "", text))
             assert squeezed(row["evidence"]) in squeezed(text), row

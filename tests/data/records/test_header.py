@@ -38,6 +38,9 @@ def test_header_depth_bold_row_names_columns() -> None:
 
 def test_column_names_with_a_colon_at_the_end_lose_it() -> None:
     assert column_names(grid("Syntax:|Default :|Höhe：|3:1")) == ("Syntax", "Default", "Höhe", "3:1")
+    assert column_names([*grid("|Summer:|"), *grid("Bath:|Children:|Adults :")]) == (
+        "Bath", "Summer / Children", "Summer / Adults"
+    )  # fmt: skip
 
 
 def test_column_names_repeated_ones_are_numbered() -> None:

@@ -170,17 +170,17 @@ def _columns_of(rows: Sequence[CellRow], width: int, is_kind: Callable[[str], bo
 def column_names(header: Sequence[CellRow]) -> tuple[str, ...]:
     """Return the names of columns by the rows of a header, "" for a column without one.
 
-    A name that stands above several columns is joined to theirs; a name that repeats another gets a number. A colon at
-    the end of a name is left out.
+    A name that stands above several columns is joined to theirs; a name that repeats another gets a number. A colon
+    at the end of a cell is left out.
 
     >>> column_names([CellRow(0, ["", "Q1", "", "Q2"]), CellRow(1, ["Region", "Sales", "Units", "Sales"])])
     ('Region', 'Q1 / Sales', 'Q1 / Units', 'Q2 / Sales')
     """
     names: list[str] = []
     for column in range(max(len(row.cells) for row in header)):
-        parts = [_name(header, number, column) for number in range(len(header))]
+        parts = [_name(header, number, column).rstrip(" :：") for number in range(len(header))]
         parts = [part for at, part in enumerate(parts) if part and part not in parts[:at]]
-        joined = name = cell_text(_BETWEEN.join(parts)[:_MAX_NAME]).rstrip(" :：")
+        joined = name = cell_text(_BETWEEN.join(parts)[:_MAX_NAME])
         count = 2
         while name and name in names:
             name, count = f"{joined} ({count})", count + 1
