@@ -139,8 +139,8 @@ class Quote(Operator):
 
     A reader scores every sentence of the best `passages` passages. The best sentence is quoted with up to `around`
     words of its neighbours, the better neighbour first. Headings and rows of tables are no neighbours. A heading, or a
-    sentence that asks something and has no answer below it, is quoted only if there is no other sentence, and at most
-    one header line of a mail is quoted.
+    sentence that asks something with no text of its own below it, is quoted only if there is no other sentence, and at
+    most one header line of a mail is quoted.
 
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
     words. A sentence's score is first raised by `sides` times the share of the question's words, weighted by rarity,
