@@ -8,13 +8,12 @@ those of the folds, whose folders are called `without-FAMILY` (hotpotqa, 2wiki, 
 
 Questions are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out,
 only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); of XQuAD and
-COVID-QA, which it never saw; and with `--documents` of manuals and office documents (reader/questions.jsonl), whose
-packages are fetched. Each is read three times: with what retrieval gives, without the gold passages, and without the
-sentences that hold the answer; no candidate is right in the last two, which count half for the probability that a
-question is answered. A candidate is right where its token F1 with a gold answer is at least 0.8, and a question is
-answerable where one of its best three sentences holds the answer. With `--documents` each source of them is first left
-out in turn, and it is printed how well its questions are answered. The weights of the package were fitted without them,
-and with all readings counting alike (docs/tried.md).
+COVID-QA, which it never saw; and with `--documents` of the manuals and office documents that training left out
+(scripts/reader_documents.py). Each is read three times: with what retrieval gives, without the gold passages, and
+without the sentences that hold the answer; no candidate is right in the last two, which count half for the probability
+that a question is answered. A candidate is right where its token F1 with a gold answer is at least 0.8, and a question
+is answerable where one of its best three sentences holds the answer. With `--documents` each source of them is first
+left out in turn, and it is printed how well its questions are answered.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ from typing import Any
 
 import numpy as np
 from reader_data import FAMILIES, for_confidence
+from reader_documents import HELD, SETS, Asked, has_evidence, index_over_documents, read_over_documents
 from reading_data import read_squad
 from scorer_data import source_of_set
-from sources.everyday import documents_of
-from sources.packages import read_sources
 
 from graphwright import Document, Graph, Index, start
 from graphwright.data.question_sets.datasets import read_dataset
@@ -58,49 +56,10 @@ from graphwright.models.protocols import PassageText, Usage
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
 
 OPEN_SETS = ("xquad", "covidqa")  # plain questions, of which no fold reports a figure
-DOCUMENTS = ("manuals", "written")  # questions over ordinary documents: of packages, and of reader/written
-OWN = Path(__file__).parent / "reader"
 SCORERS = Path(__file__).parents[1] / "benchmarks" / "results" / "scorer"  # fitted without the set that is searched
 READ, RETRIEVED = 8, 20
 RIGHT = 0.8
 PENALTY = 1e-4  # of the squared weights of standardised features, per row
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, the passages that answer it, its answers, and the text that holds them, if it is known."""
-
-    text: str
-    gold: frozenset[str]
-    answers: tuple[str, ...]
-    evidence: str = ""
-    source: str = ""
-
-
-def read_over_documents(name: str) -> list[Asked]:
-    """Return the questions over manuals, or over the documents written for them."""
-    written = {folder.name for folder in (OWN / "written").iterdir()}
-    rows = map(json.loads, (OWN / "questions.jsonl").read_text("utf-8").splitlines())
-    return [
-        Asked(
-            row["question"],
-            frozenset(filter(None, [row["document"]])),
-            tuple(filter(None, [row["answer"]])),
-            " ".join(row["evidence"].split()),
-            row["source"],
-        )
-        for row in rows
-        if (row["source"] in written) == (name == "written")
-    ]
-
-
-def folder_of_documents(work: Path, name: str) -> Path:
-    """Return the folder of the documents, of which the manuals are fetched."""
-    if name == "written":
-        return OWN / "written"
-    for source in read_sources(OWN / "sources.toml"):
-        documents_of(source, work)
-    return work / "documents"
 
 
 def read_set(data: Path, name: str) -> tuple[list[Asked], dict[str, tuple[str, str]]]:
@@ -115,13 +74,12 @@ def read_set(data: Path, name: str) -> tuple[list[Asked], dict[str, tuple[str, s
 
 def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Index:
     """Return the index of a set, built where it is not there yet."""
+    if name in SETS:
+        return index_over_documents(work, name)
     folder = work / "indexes" / name  # where scripts/fit_scorer.py keeps them
     if folder.is_dir():
         return Index.open(folder)
     index = Index.create(folder)
-    if name in DOCUMENTS:
-        index.sync(folder_of_documents(work, name))
-        return index
     rows = passages.items()
     index.add([Document(key, text, title, whole=True) for key, (title, text) in rows if text.strip()])
     return index
@@ -129,8 +87,8 @@ def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Ind
 
 def chosen(given: Any, name: str, questions: Sequence[Asked]) -> list[Asked]:
     """Return the questions of a set that the network was not trained on."""
-    if name in DOCUMENTS:
-        return list(questions)
+    if name in SETS:
+        return [q for q in questions if q.source in HELD]
     if name in OPEN_SETS:
         return [q for q in questions if for_confidence(q.text)][: given.questions]
     return [q for q in questions if given.unseen or for_confidence(q.text)][: given.questions]
@@ -156,9 +114,9 @@ class Read:
 
 def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read]:
     """Yield each question, read with what retrieval gives, and with the gold passages taken out."""
-    questions, texts = (read_over_documents(name), {}) if name in DOCUMENTS else read_set(given.data, name)
+    questions, texts = (read_over_documents(name), {}) if name in SETS else read_set(given.data, name)
     with index_of(given.work, name, texts) as index:
-        plain = name in (*OPEN_SETS, *DOCUMENTS)
+        plain = name in (*OPEN_SETS, *SETS)
         options = {} if plain else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
         retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, **options).search
         for question in chosen(given, name, questions):
@@ -198,15 +156,10 @@ def cut(passage: PassageText, question: Asked) -> PassageText:
 
 def holds_answer(text: str, question: Asked) -> bool:
     """Return whether a text has the words of an answer in a row, and is of the evidence where it is known."""
-    words = f" {normalised(text)} "
-    if question.evidence and not overlaps(normalised(question.evidence), words.strip()):
+    if question.evidence and not has_evidence(text, question.evidence):
         return False
+    words = f" {normalised(text)} "
     return any(f" {normalised(answer)} " in words for answer in question.answers or (question.evidence and text,))
-
-
-def overlaps(evidence: str, sentence: str) -> bool:
-    """Return whether one text has the other, of which a sentence has at least a third of the evidence."""
-    return evidence in sentence or (3 * len(sentence) >= len(evidence) and sentence in evidence)
 
 
 def read_with(question: Asked, ranked: Sequence[tuple[str, PassageText]], reader: MiniLMReader) -> Read:
@@ -390,7 +343,7 @@ def fit_folder(given: Any, folder: Path) -> None:
     reader = MiniLMReader(weights=str(folder))
     without = family_left_out(folder)
     names = [name for family, sets in FAMILIES.items() if family != without for name in sets]
-    names += [*OPEN_SETS, *(DOCUMENTS if given.documents else ())]
+    names += [*OPEN_SETS, *(SETS if given.documents else ())]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
     kept = {part: np.array([*settings[part].values()]) for part in PARTS if part not in given.parts}
     if given.documents:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-NONE, SPAN, YES, NO, SEVERAL = range(5)
-"""Kinds of answers, in the order of the network's outputs."""
+NONE, SPAN, YES, NO, SEVERAL, DECIDED = range(6)
+"""Kinds of answers, in the order of the network's outputs; DECIDED is yes or no, whichever."""
 
 FAMILIES = {"hotpotqa": ("hotpotqa", "hotpotqa100"), "2wiki": ("2wiki",), "musique": ("musique",)}
 """Sets of one source: a fold leaves all of a family out."""

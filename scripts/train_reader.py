@@ -34,7 +34,20 @@ import torch
 import torch.nn.functional as F
 from build_encoder import HEADS, HIDDEN, LAYERS, fetch
 from build_encoder import TARGET as ENCODER
-from reader_data import FAMILIES, NONE, SEVERAL, SPAN, Example, chained_examples, multihop_examples, open_examples
+from reader_data import (
+    DECIDED,
+    FAMILIES,
+    NO,
+    NONE,
+    SEVERAL,
+    SPAN,
+    YES,
+    Example,
+    chained_examples,
+    multihop_examples,
+    open_examples,
+)
+from reader_documents import document_examples
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from torch import nn
@@ -46,9 +59,10 @@ BATCH_TOKENS = 4096  # of a step, padding counted
 SORTED = 1024  # examples that are sorted by length before they are batched
 RATE, WARM_UP = 2e-4, 200
 AVERAGE = 0.998  # of the running mean of weights, which is what is kept
-REPLAYED = 0.5  # examples of the open sets that are read again, per new example
-REPLAYED_CHAINS = 0.25  # questions of two steps that are read again, per example of the multihop sets
+REPLAYED = 0.25  # examples of the open sets that are read again, per new example
+REPLAYED_CHAINS = 0.1  # questions of two steps that are read again, per new example
 KINDS = 5
+WITH_SPANS = (SPAN, SEVERAL, DECIDED)
 CHECKPOINT = Path(__file__).parent / "checkpoints/open.safetensors"  # where a first run begins
 
 
@@ -126,8 +140,8 @@ def encode(tokenizer: Tokenizer, examples: Sequence[Example]) -> Iterator[Encode
                 if inside and offsets[inside[-1]][1] >= last:
                     spans.append((len(ids) + inside[0], len(ids) + inside[-1]))
             ids += [*encoding.ids[: room - 1], SEP]
-        kind = example.kind if example.kind not in (SPAN, SEVERAL) or spans else NONE
-        yield Encoded(ids, begin, spans if kind in (SPAN, SEVERAL) else [], kind)
+        kind = example.kind if example.kind not in WITH_SPANS or spans else NONE
+        yield Encoded(ids, begin, spans if kind in WITH_SPANS else [], kind)
 
 
 def batches(examples: list[Encoded], draw: random.Random) -> list[list[Encoded]]:
@@ -164,7 +178,9 @@ def loss_of(net: ReaderNetwork, batch: Sequence[Encoded], dropout: float) -> tor
     ids, types, inside = tensors(batch)
     with torch.autocast("cpu", torch.bfloat16):
         spans, kinds = net(ids, types, dropout)
-    loss = F.cross_entropy(kinds, torch.tensor([example.kind for example in batch]))
+    decided = torch.logsumexp(kinds[:, [YES, NO]], 1, keepdim=True)
+    chosen = torch.cat((kinds, decided), 1).gather(1, torch.tensor([[example.kind] for example in batch]))[:, 0]
+    loss = (torch.logsumexp(kinds, 1) - chosen).mean()
     logs = torch.log_softmax(spans.masked_fill(~inside[:, :, None], -1e4), 1)
     terms = []
     for row, example in enumerate(batch):
@@ -268,6 +284,7 @@ def tokenised(given: Any, stage: str) -> list[list[Encoded]]:
     families = [family for family in FAMILIES if family != given.without]
     folder = given.data / "multihop"
     new = list(chain.from_iterable(multihop_examples(folder, family, draw) for family in families))
+    new += document_examples(given.work, draw)
     examples = new + again(chained, REPLAYED_CHAINS, new) + again(plain, REPLAYED, new)
     return batches(list(encode(tokenizer, examples)), draw)
 
