@@ -43,7 +43,8 @@ HELD = (
 )
 READ = 8  # passages of a question that training draws from
 NEAR = 4  # of the others, those that are read alone
-ROUNDS = 2  # times that each question is read
+ROUNDS = 1  # times that each question is read
+CUT = 0.4  # share of the questions that are read without the sentences that answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,8 @@ def _examples(row: Retrieved, draw: random.Random) -> Iterator[Example]:
     if gold:
         kind, best = DECIDED if row.asked.decided else SPAN, draw.choice(gold)
         yield Example(question, (best,), kind)
-        yield Example(question, (_cut(best),), NONE)
+        if draw.random() < CUT:
+            yield Example(question, (_cut(best),), NONE)
         if near:
             yield Example(question, tuple(draw.sample((best, draw.choice(near)), 2)), kind)
     elif row.asked.evidence:

@@ -14,6 +14,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.models.protocols import CrossEncoder, Encoder, Floats
+from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.features import (
@@ -50,6 +51,8 @@ from graphwright.operators.query.parser import Results, ScoredQuery
 from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 
+AMOUNTS = 1.0
+"""How much it counts whether a candidate compares with an amount as the question wants."""
 _ATOMS = 6
 READ_CANDIDATES = 32
 """How many candidates, at most, the network reads."""
@@ -99,12 +102,15 @@ class GraphQueryParser(Checked):
         if not candidates:
             return []
         features = reading.features(candidates)
-        scores = scorer(features)
+        agreed = AMOUNTS * agreement(question, [candidate.query for candidate in candidates])
+        scores = scorer(features) + agreed
         chosen = np.argsort(-scores, kind="stable")[:READ_CANDIDATES]
         candidates = [candidates[row] for row in chosen.tolist()]
         read = read_candidates(self.network, reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)
-        results = Results.of(scorer.last(features), result_keys(facts, [candidate.query for candidate in candidates]))
+        results = Results.of(
+            scorer.last(features) + agreed[chosen], result_keys(facts, [candidate.query for candidate in candidates])
+        )
         first = scorer.probability(features, results) * reading.english
         rest = min(first / results.shares[0], (1 - first) / max(1 - float(results.shares[0]), 1e-9))
         probabilities = [first, *(rest * results.shares[1:]).tolist()]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Encoder, Floats
+from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import Results, ScoredQuery
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
@@ -25,6 +26,8 @@ from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, 
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
 
+AMOUNTS = 1.0
+"""How much it counts whether a candidate compares with an amount as the question wants."""
 _MOST = 2000  # candidates over one table
 _indexes: SnapshotCache[TableIndex] = SnapshotCache()
 
@@ -75,6 +78,7 @@ class TableQueryParser:
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
         dense = np.concatenate([each.features.dense for each in found])
         candidates = [(each.table, candidate) for each in found for candidate in each.candidates]
+        scores += AMOUNTS * agreement(question, [candidate.query for _, candidate in candidates])
         about_texts = min(1.0, 2 * probability_about_texts(vector))
         return [
             query._replace(probability=query.probability * about_texts) if by_text else query

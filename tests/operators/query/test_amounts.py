@@ -1,0 +1,69 @@
+"""What a question wants of the amounts that it names."""
+
+import numpy as np
+import pytest
+
+from graphwright.operators.query.amounts import RELATIONS, agreement, asked_amounts, head, words_around
+from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.query import Query
+
+QUERIES = {comparison: f"kites where span {comparison} 3" for comparison in (">", ">=", "<", "<=", "=", "!=")}
+
+
+def wanted(question: str, *queries: str) -> str:
+    """Return the query that agrees best."""
+    parsed: list[Query] = [parse_notation(query) for query in queries]
+    return queries[int(agreement(question, parsed).argmax())]
+
+
+@pytest.mark.parametrize(
+    ("question", "comparison"),
+    [
+        ("Which kites span more than 3 m?", ">"),
+        ("Which kites are wider than 3 m?", ">"),
+        ("kites of at least 3 m", ">="),
+        ("Which kites span less than 3 m?", "<"),
+        ("kites under 3 m", "<"),
+        ("Which kites span at most 3 m?", "<="),
+    ],
+)
+def test_agreement_of_a_comparison_prefers_its_direction(question: str, comparison: str) -> None:
+    best = wanted(question, *QUERIES.values())
+    assert best.split()[3][0] == comparison[0]
+
+
+def test_agreement_of_what_is_left_out_is_that_of_the_opposite() -> None:
+    without, own = parse_notation("kites except (kites where span < 3)"), parse_notation("kites where span >= 3")
+    first, second = agreement("Which kites span 3 m or more?", [without, own])
+    assert first == second
+
+
+def test_agreement_without_amounts_is_zero_for_all() -> None:
+    assert not agreement(
+        "Which kites are red?", [parse_notation("kites"), parse_notation("kites where span > 3")]
+    ).any()
+
+
+def test_agreement_counts_an_amount_that_a_query_leaves_out_as_no_condition() -> None:
+    assert wanted("Which kites span more than 3 m?", "kites", "kites where span > 3") == "kites where span > 3"
+
+
+def test_asked_amounts_stand_where_they_are_written() -> None:
+    question = "Which kites (of 3 m) flew after 4 May 2031?"
+    found = asked_amounts(question)
+    assert [question[amount.start : amount.end].strip("()?") for amount in found] == ["3 m", "4 May 2031"]
+    assert [amount.value.kind for amount in found] == ["number", "date"]
+
+
+def test_words_around_an_amount_tell_before_from_after() -> None:
+    before, after = words_around("more than 3", 10, 11), words_around("3 more than", 0, 1)
+    assert before and after and not {*before} & {*after}
+
+
+def test_head_gives_probabilities() -> None:
+    from graphwright.models.embedded.cross_encoder import tokens_of
+
+    question = "Is any kite older than 30 years?"
+    (read,) = tokens_of([question])
+    found = head()(question, read, 23, 25)
+    assert found.shape == (len(RELATIONS),) and np.exp(found).sum() == pytest.approx(1, abs=1e-5)
