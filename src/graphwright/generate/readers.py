@@ -16,7 +16,7 @@ from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, State
+from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.versions import versions_of
 from graphwright.text.dates import first_day
 from graphwright.text.sentences import ASKS
@@ -169,11 +169,11 @@ class Quote(Operator):
         nodes, texts = texts_read(state, run, self.passages)
         starts = _starts(state.graph, nodes)
         best, probability = self.quotes(state.question.text, texts, run, starts)
-        quotes = _newest_first(best, starts, state.graph)
-        citations, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in quotes])
+        cited, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
+        citations, quotes = _newest_first(cited, state.graph)
         if not citations:
             return answered(state, run, Answer(NOTHING, found=False))
-        text, found = "\n".join(quotations(citations)), probability >= self.threshold
+        text, found = "\n".join(quotes), probability >= self.threshold
         if not found:
             run.note(f"the passages answer the question with a probability of {probability:.2f}")
             text = f"{NEAREST}\n{text}"
@@ -223,16 +223,20 @@ def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
     return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]
 
 
-def _newest_first(quotes: Sequence[Sentence], starts: Sequence[tuple[str, int]], graph: Graph) -> list[Sentence]:
-    """Return quotations in their order, but those of mails of one conversation from the newest to the oldest."""
-    versions, result = versions_of(graph.columns), list(quotes)
-    documents = [starts[quote.passage][0] for quote in quotes]
-    for conversation in {versions.conversations[d] for d in documents if d in versions.conversations}:
-        places = [at for at, d in enumerate(documents) if versions.conversations.get(d) == conversation]
-        dates = {at: version.first for at in places if (version := versions.dated.get(documents[at]))}
-        for place, at in zip(places, sorted(places, key=lambda at: -dates.get(at, -np.inf)), strict=True):
-            result[place] = quotes[at]
-    return result
+def _newest_first(cited: Sequence[Citation], graph: Graph) -> tuple[tuple[Citation, ...], list[str]]:
+    """Return citations and quotations, those of several mails of one thread with dates, the newest first."""
+    versions, result, dates = versions_of(graph.columns), list(cited), dict[str, str]()
+    documents = [citation.document for citation in cited]
+    for thread in {versions.threads[d] for d in documents if d in versions.threads}:
+        places = [at for at, d in enumerate(documents) if versions.threads.get(d) == thread]
+        mails = {at: version for at in places if (version := versions.dated.get(documents[at]))}
+        newest = sorted(places, key=lambda at: -mails[at].first if at in mails else np.inf)
+        for place, at in zip(places, newest, strict=True):
+            result[place] = cited[at]
+        several = len({version.document for version in mails.values()}) > 1
+        dates.update({version.document: f"{version.date}: " for version in mails.values() if several})
+    quotes = zip(result, quotations(result), strict=True)
+    return tuple(result), [dates.get(citation.document, "") + quote for citation, quote in quotes]
 
 
 def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:

@@ -115,7 +115,7 @@ def _are_copies(graph: Graph, first: int, second: int, question: Collection[str]
 WHOLE = frozenset({"document", "mail"})
 """Types of records that describe a whole document."""
 VERSION, VERSION_OF = "version", "version of"
-ID, REPLY_TO = "id", "reply to"
+THREAD = "thread"
 
 
 class Version(NamedTuple):
@@ -136,12 +136,12 @@ class Version(NamedTuple):
 class Versions(NamedTuple):
     """The dated documents, and of each document of several versions all of them, the oldest first.
 
-    `conversations`: of each mail the id of the first mail that it answers, directly or not.
+    `threads`: the thread of each mail.
     """
 
     dated: Mapping[str, Version]
     of: Mapping[str, tuple[Version, ...]]
-    conversations: Mapping[str, str]
+    threads: Mapping[str, str]
 
     def later_than(self, date: str) -> set[str]:
         """Return the documents that are dated later than a date; a year or a month means its end."""
@@ -171,17 +171,8 @@ def _versions(columns: Columns) -> Versions:
             groups.setdefault(own[VERSION_OF], []).append(versions[document])
     several = [tuple(sorted(group, key=_age)) for group in groups.values() if len(group) > 1]
     dated = {document: version for document, version in versions.items() if not np.isnan(version.first)}
-    answered = {own[ID]: own.get(REPLY_TO, "") for own in fields.values() if ID in own}
-    conversations = {document: _first_of(own[ID], answered) for document, own in fields.items() if ID in own}
-    return Versions(dated, {version.document: group for group in several for version in group}, conversations)
-
-
-def _first_of(mail: str, answered: Mapping[str, str]) -> str:
-    """Return the first mail of a conversation, which need not be known, by a mail and what each one answers."""
-    seen = {mail}
-    while (above := answered.get(mail, "")) and above not in seen:
-        seen.add(mail := above)
-    return mail
+    threads = {document: own[THREAD] for document, own in fields.items() if THREAD in own}
+    return Versions(dated, {version.document: group for group in several for version in group}, threads)
 
 
 def years_of(date: str) -> tuple[float, float]:
@@ -214,6 +205,6 @@ def _described(columns: Columns) -> Iterator[tuple[str, str, str]]:
 def _fields(records: RecordColumns) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """Return the fields that say which version a document is, in records of whole documents."""
     types = [at for at, name in enumerate(records.types) if name in WHOLE]
-    names = [at for at, name in enumerate(records.names) if name in (DATED, VERSION, VERSION_OF, ID, REPLY_TO)]
+    names = [at for at, name in enumerate(records.names) if name in (DATED, VERSION, VERSION_OF, THREAD)]
     whole = np.isin(records.type, types)
     return np.flatnonzero(np.isin(records.name, names) & whole[records.record])

@@ -114,6 +114,28 @@ def test_read_documents_irc_log_has_days_and_notices(tmp_path: Path) -> None:
         ("dana", "2026-05-15 08:00", "now it is"),
     ]
     assert "dana [~dana@example.org] has joined #dam" in document.text
+    assert [record.type for record in document.records].count("message") == 3
+
+
+ACTIONS = {
+    "irssi": "10:01 < pia> hello\n10:02 <@tor> hi\n10:03  * pia pours tea\n10:04 -!- pia has quit [Ping timeout]\n",
+    "weechat": (
+        "10:00:30\t-->\tpia (~pia@example.org) has joined #loom\n10:01:00\tpia\thello\n10:02:00\t@tor\thi\n"
+        "10:03:00\t *\tpia pours tea\n10:04:00\t--\tMode #loom [+o tor]\n"
+    ),
+    "mirc": (
+        "[10:01:00] <pia> hello\n[10:02:00] <tor> hi\n[10:03:00] * pia pours tea\n"
+        "[10:04:00] * tor (~tor@example.org) has left #loom\n[10:05:00] * Topic is looms\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_read_documents_irc_actions_are_turns_and_notices_are_not(tmp_path: Path, name: str) -> None:
+    document = read(tmp_path, f"{name}.log", ACTIONS[name])
+    messages = [record for record in document.records if record.type == "message"]
+    assert [(turn[0], turn[2]) for turn in turns(document)] == [("pia", "hello"), ("tor", "hi"), ("pia", "pours tea")]
+    assert len(messages) == 3
 
 
 def test_read_documents_dialogue_without_times_has_speakers(tmp_path: Path) -> None:

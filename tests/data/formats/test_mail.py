@@ -229,3 +229,35 @@ def test_read_documents_files_of_maildir_and_apple_mail_are_mails(tmp_path: Path
     second, one = read_documents([tmp_path], print)
     assert mails_of(one)[0][:2] == ("Anna Öller", "2026-03-01 09:10") and one.text.endswith("a minute.\nAnna")
     assert second.text.endswith("\n\nThanks.")
+
+
+UNMARKED = {
+    "notes": (
+        "Thanks.\n\n\nVon:\tAnna Öller/Kestrel\nAn:\tDora Neu/Kestrel@K\nKopie:\t\nDatum:\t01.03.2026 09:10\n"
+        "Betreff:\tPump\n\n\n{}"
+    ),
+    "line": "Thanks.\n\nAnna Öller schreef op 1 maart 2026 09:10:\n{}",
+    "above": "Le 01/03/2026 09:10, Anna Öller a écrit :\n{}\n\nThanks.",
+}
+
+
+@pytest.mark.parametrize("form", UNMARKED)
+@pytest.mark.parametrize("text", [FIRST, "Hello Dora,\nthe pump lifts 40 litres a minute. It stands in the hall."])
+def test_read_documents_text_of_mail_beside_without_marks_is_left_out(tmp_path: Path, form: str, text: str) -> None:
+    broken = text.replace("40 ", "40\n")
+    (tmp_path / "1.eml").write_text(mail("Anna Öller", 1, text), encoding="utf-8")
+    (tmp_path / "2.eml").write_text(mail("Bert Ro", 2, UNMARKED[form].format(broken)), encoding="utf-8")
+    _, second = read_documents([tmp_path], print)
+    assert mails_of(second) == [("Bert Ro", "2026-03-02 09:10", "Thanks.", False)]
+    assert second.text.endswith("\n\nThanks.")
+
+
+def test_read_documents_mails_have_the_thread_of_the_first(tmp_path: Path) -> None:
+    subjects = {1: "Work: pump", 2: "Re: Work: pump", 3: "Antwort: Pipes", 4: "AW: Work: pump", 5: "Sale: tea"}
+    answered = {2: (1,), 3: (1, 2), 6: (9,)}
+    for number in range(1, 7):
+        text = mail("Anna Öller", number, f"Text {number}.", *answered.get(number, ()))
+        subject = subjects.get(number, "SV: Re: Gate")
+        (tmp_path / f"{number}.eml").write_text(text.replace("Subject: Pump", f"Subject: {subject}"), encoding="utf-8")
+    threads = [dict(f[:2] for f in d.records[0].fields)["thread"] for d in read_documents([tmp_path], print)]
+    assert threads == ["Work: pump"] * 4 + ["Sale: tea", "Gate"]

@@ -52,7 +52,9 @@ _FORMS = (
     _form(rf"\[(?P<name>[^\[\]]{{1,60}})\] \[{_TIME}\] (?P<text>.*)$"),  # KakaoTalk
     _form(rf"\[?{_TIME}\]?\s+{_NICK}[ \t](?P<text>.*)$", rf"\[?{_TIME}\]?\s(?P<text>.*)$"),  # IRC
     _form(rf"{_DAY_TIME}(?: [-–]|,) {_ANY_NAME} ?:(?: (?P<text>.*))?$", rf"{_DAY_TIME}(?: [-–]|,) (?P<text>.*)$"),
-    _form(rf"{_TIME}\t[@+%~&]?(?P<name>[^\t<>]{{1,40}})\t(?P<text>.*)$", rf"{_TIME}\t(?P<text>.*)$"),  # WeeChat, LINE
+    _form(
+        rf"{_TIME}\t[@+%~&]?(?P<name>(?!\W*\t)[^\t<>]{{1,40}})\t(?P<text>.*)$", rf"{_TIME}\t(?P<text>.*)$"
+    ),  # WeeChat
     _form(rf"{_NAME},? ?\[{_TIME}\]:?(?: (?P<text>.*))?$"),  # Telegram
     _form(rf"{_NAME} ?\({_TIME}\):?(?: (?P<text>.*))?$"),
     _form(rf"{_NAME}(?: [—–-] |[ \t]+){_TIME}:?(?P<text>)$"),  # Zoom, Otter, Discord: the text in the next line
@@ -60,6 +62,7 @@ _FORMS = (
     _form(rf"{_TIME}[ \t]+(?:[^\W\d_]+ {{2,}})?{_NAME}(?: {{2,}}[^:]*)? ?:(?:\s(?P<text>.*))?$"),  # Zoom
     _form(r"(?P<name>[^\W\d_a-z][\w.'’-]+(?: [^\W\d_][\w.'’-]*){0,3}): (?P<text>\S.*)$", is_timed=False),
 )
+_ACTION = re.compile(rf"\[?{_TIME}\]?\s+\*\s+(?P<name>\S{{1,40}})\s(?P<text>[^@(]*)$")  # of IRC: "* ida nods"
 _DAY_MARK = re.compile(r"(?:-{3,}|={3,}|\*{3,})\s")  # of IRC: "--- Day changed Thu May 14 2026"
 _TIME_LINE, _DAY_TIME_LINE, _NAME_LINE = (re.compile(f"{pattern}$") for pattern in (_TIME, _DAY_TIME, _NAME))
 _LEVELS = frozenset(
@@ -146,18 +149,22 @@ def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
 def _parts(lines: Sequence[str], form: _Form, day: str) -> Iterator[_Lines]:
     matches = [(line, form.turn.match(line.strip())) for line in lines]
     first = day_first_of(match["time"] for _, match in matches if match and form.is_timed)
+    names = {match["name"] for _, match in matches if match}  # what else has a "*" before it, the program says
     last, texts, clock, is_first = _Lines(Turn("", "", ""), 0, 0, None), list[str](), "", True
 
     def ended(end: int) -> _Lines:
         return last._replace(turn=last.turn._replace(text=" ".join(filter(None, texts))), end=end)
 
-    for number, (line, match) in enumerate(matches):
+    for number, (line, said) in enumerate(matches):
+        act = None if said else _ACTION.match(line.strip())
+        match = act if act and act["name"] in names else said
         notice = form.notice.match(line.strip()) if form.notice and not match else None
         if start := match or notice:
             yield ended(number)
             time = _time(start["time"], first, day) if form.is_timed else clock
             name = " ".join(match["name"].split()).strip("~ ,-–—") if match else ""
-            last, texts = _Lines(Turn(name, time, ""), number, number, start), [(start["text"] or "").strip()]
+            turn, texts = Turn(name, time, "", is_notice=not name), [(start["text"] or "").strip()]
+            last = _Lines(turn, number, number, start)
         elif date := _day_of(line, is_first):
             day = date
         elif not form.is_timed and (alone := _TIME_LINE.match(line.strip())):

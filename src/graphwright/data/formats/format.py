@@ -32,12 +32,14 @@ class UnreadableError(Exception):
 class KnownMails(NamedTuple):
     """The mails that are read together, so that their copies in other mails are known.
 
-    `ids`: their Message-IDs. `openings`: the first letters and digits of their texts. `quoted`: the same of the mails
+    `ids`: their Message-IDs, with the subjects. `subjects`: those of mails that answer none. `openings`: the first
+    letters and digits of their texts, with the number of characters besides blanks. `quoted`: the openings of the mails
     that they quote, each with the first mail that quotes it, by its file and number.
     """
 
-    ids: frozenset[str] = frozenset()
-    openings: frozenset[str] = frozenset()
+    ids: Mapping[str, str] = MappingProxyType({})
+    subjects: frozenset[str] = frozenset()
+    openings: Mapping[str, int] = MappingProxyType({})
     quoted: Mapping[str, str] = MappingProxyType({})
 
 

@@ -125,22 +125,26 @@ def _parsed(data: bytes) -> Message:
 
 def known_mails(files: Iterable[File]) -> KnownMails:
     """Return what is needed to recognise copies of the mails of these files; unreadable ones are left out."""
-    ids, openings, quoted = set[str](), set[str](), dict[str, str]()
+    ids, subjects, openings, quoted = dict[str, str](), set[str](), dict[str, int](), dict[str, str]()
     for file in files:
         try:
             is_box = PurePath(file.name).suffix.lower() in _MAILBOXES
             for number, data in enumerate(_messages(file) if is_box else (_without_frame(file.data()),), start=1):
                 message = _parsed(data)
-                ids.update(_ids(message, "message-id"))
+                subject, answered = _header(message, "subject"), _ids(message, "references", "in-reply-to")
+                ids.update(dict.fromkeys(_ids(message, "message-id"), subject))
+                subjects.update(() if answered else {subject})
                 found = quoted_parts(_texts(message)[0])
-                openings.add(next((opening(part.text) for part in found if not part.depth), ""))
+                own = next((part.text for part in found if not part.depth), "")
+                openings[opening(own)] = len("".join(own.split()))
                 for part in found:
                     if part.depth:
                         quoted.setdefault(opening(part.text), _place(file, f"#{number}" if is_box else ""))
         except (OSError, *_MALFORMED):
             continue
     quoted.pop("", None)
-    return KnownMails(frozenset(ids), frozenset(openings - {""}), quoted)
+    openings.pop("", None)
+    return KnownMails(ids, frozenset(subjects), openings, quoted)
 
 
 def _place(file: File, name: str) -> str:
@@ -151,8 +155,7 @@ def _message(data: bytes, name: str, place: str, known: KnownMails) -> Iterator[
     message = _parsed(data)
     headers = {field: text for field in _FIELDS if (text := _header(message, field))}
     text, links, attachments = _texts(message)
-    references = [*_ids(message, "references"), *_ids(message, "in-reply-to")]
-    answered = list(dict.fromkeys(reversed(references)))  # the nearest first
+    answered = list(dict.fromkeys(reversed(_ids(message, "references", "in-reply-to"))))  # the nearest first
     writer = MailWriter(headers, _ids(message, "message-id"), answered, place, known)
     writer.write(text)
     metadata = {**headers, "date": _date(headers.get("date", ""))} if "date" in headers else headers
@@ -183,9 +186,9 @@ def _texts(message: Message) -> tuple[str, list[str], list[tuple[str, bytes]]]:
     return "\n\n".join(texts), links, attachments
 
 
-def _ids(message: Message, field: str) -> list[str]:
-    """Return the ids in a header, without their brackets."""
-    return re.findall(r"<([^<>\s]+)>", _header(message, field))
+def _ids(message: Message, *fields: str) -> list[str]:
+    """Return the ids in headers, without their brackets."""
+    return re.findall(r"<([^<>\s]+)>", " ".join(_header(message, field) for field in fields))
 
 
 def _header(message: Message, field: str) -> str:

@@ -13,7 +13,7 @@ from graphwright.data.decoding import suffix_of
 from graphwright.data.document import Document, Skipped, metadata_text
 from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.format import UnreadableError
-from graphwright.data.formats.parsing.chat_json import chat_of
+from graphwright.data.formats.parsing.chat_json import chats_of
 from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
 from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object, with_rows
@@ -59,9 +59,9 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     try:
         whole = _whole(value, name, options, path)
     except UnreadableError as error:
-        whole = Skipped(str(path), str(error), True)
-    if whole is not None:
-        yield 0, whole
+        whole = [Skipped(str(path), str(error), True)]
+    if whole:
+        yield from ((0, part) for part in whole)
         return
     tabular = suffix_of(path) in (".csv", ".tsv")
     rows = _Rows(name, options, bool(_CORPUS.search(name)), not tabular, kind=_type_of_rows(value, name))
@@ -96,20 +96,19 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
         )
 
 
-def _whole(value: Any, name: str, options: ReadOptions, path: Path) -> Document | Skipped | None:
-    """Return a `.json` file of one object, or of the messages of a chat, as a document; None for rows."""
-    stem = file_type(name)
-    part = chat_of(value, path)
-    if part is None and isinstance(value, dict) and not _holds_rows(value, (*TEXT_FIELDS, *options.text_columns)):
-        part = object_file(value, stem)
-    if part is None or not part.text:
-        return None
+def _whole(value: Any, name: str, options: ReadOptions, path: Path) -> Sequence[Document | Skipped]:
+    """Return a `.json` file of one object, or of the messages of chats, as a document each; none for rows."""
+    stem, parts = file_type(name), chats_of(value, path)
+    if not parts and isinstance(value, dict) and not _holds_rows(value, (*TEXT_FIELDS, *options.text_columns)):
+        parts = list(filter(None, (object_file(value, stem),)))
     fields = value if isinstance(value, dict) else {}
-    title = part.title or _title(fields, _SENTENCE_TITLE_FIELDS) or stem
-    return Document(
-        name, part.text, title, _metadata(fields), file=True, headings=part.headings, places=part.places,
-        records=part.records,
-    )  # fmt: skip
+    title = _title(fields, _SENTENCE_TITLE_FIELDS) or stem
+    return [
+        Document(
+            f"{name}#{number}" if len(parts) > 1 else name, part.text, part.title or title, _metadata(fields),
+            file=True, headings=part.headings, places=part.places, records=part.records,
+        ) for number, part in enumerate(parts, start=1) if part.text
+    ]  # fmt: skip
 
 
 def _holds_rows(value: Object, names: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ _MAX_LINE = 600  # characters of a turn after one name; the name stands again be
 class Turn(NamedTuple):
     """A turn: its speaker, its date and time or its time from the beginning, and its text; without both, other text.
 
-    `id` and `reply_to` join a message with the one that it answers.
+    `id` and `reply_to` join a message with the one that it answers. `is_notice`: the program says it, and no one else.
     """
 
     speaker: str
@@ -25,10 +25,11 @@ class Turn(NamedTuple):
     text: str
     id: str = ""
     reply_to: str = ""
+    is_notice: bool = False
 
 
 def turns_text(turns: Iterable[Turn], kind: Literal["", "time"] = "", title: str = "") -> Extracted:
-    """Return turns as lines, "Anna (09:12): …", below a heading for each day, with a record for each turn.
+    """Return turns as lines, "Anna (09:12): …", below a heading for each day, with a record for each message.
 
     The places of the text, of a `kind`, are the times of the turns.
 
@@ -66,7 +67,7 @@ class _Writer:
         content = Field("text", text, start + (len(label) + 2 if label else 0), end)
         others = (Field("id", turn.id, start, start), Field("reply to", turn.reply_to, start, start))
         fields = tuple(field for field in (speaker, said, content, *others) if field.text)
-        if turn.speaker or turn.time:
+        if (turn.speaker or turn.time) and not turn.is_notice:
             self.builder.records.append(Record(MESSAGE, fields, start, end))
 
     def _lines(self, turn: Turn, text: str, label: str) -> int:

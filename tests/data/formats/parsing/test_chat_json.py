@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphwright.data.documents import read_documents
-from graphwright.data.formats.parsing.chat_json import chat_of
+from graphwright.data.formats.parsing.chat_json import chats_of
 
 SLACK = [
     {
@@ -62,8 +62,7 @@ TELEGRAM = {
 
 
 def turns(value: Any) -> list[dict[str, str]]:
-    part = chat_of(value)
-    assert part is not None
+    [part] = chats_of(value)
     return [{field.name: field.text for field in record.fields} for record in part.records]
 
 
@@ -92,8 +91,8 @@ def test_read_documents_export_of_chat_is_one_document(tmp_path: Path, value: An
     ids=["discord", "teams", "telegram"],
 )
 def test_chat_of_exports_have_speaker_time_and_reply(value: Any, title: str, speakers: list[str]) -> None:
-    part = chat_of(value)
-    assert part is not None and part.title == title
+    [part] = chats_of(value)
+    assert part.title == title
     first, second = turns(value)
     assert [turn["speaker"] for turn in (first, second)] == speakers
     assert (first["time"], second["time"]) == ("2026-05-14 18:02:11", "2026-05-14 18:03")
@@ -110,8 +109,30 @@ def test_chat_of_exports_have_speaker_time_and_reply(value: Any, title: str, spe
         [1, {"role": "user"}],
     ],
 )
-def test_chat_of_other_values_is_none(value: Any) -> None:
-    assert chat_of(value) is None
+def test_chats_of_other_values_are_none(value: Any) -> None:
+    assert chats_of(value) == []
+
+
+def telegram(number: int, author: str, text: str, kind: str = "message") -> dict[str, Any]:
+    return {"id": number, "type": kind, "date": f"2021-02-0{number}T08:00:00", "from": author, "text": text}
+
+
+def test_read_documents_account_of_telegram_is_a_document_for_each_chat(tmp_path: Path) -> None:
+    chat = {"name": "Lu", "type": "personal_chat", "messages": [telegram(1, "Lu", "Dry?"), telegram(2, "Mo", "Yes.")]}
+    club = {"name": "Club", "messages": [telegram(1, "Lu", "", "service"), telegram(3, "Lu", "Welcome.")]}
+    export = {"about": "x", "chats": {"list": [chat, {"name": "None", "messages": []}]}, "left_chats": {"list": [club]}}
+    (tmp_path / "result.json").write_text(json.dumps(export), encoding="utf-8")
+    documents = list(read_documents([tmp_path], print))
+    assert [(document.id, document.title) for document in documents] == [
+        ("result.json#1", "Lu"),
+        ("result.json#2", "Club"),
+    ]
+    assert {record.type for document in documents for record in document.records} == {"message"}
+    assert documents[1].text == "2021-02-03\n\nLu (08:00): Welcome."
+
+
+def test_chats_of_other_objects_with_an_author_and_a_type_are_none() -> None:
+    assert chats_of([telegram(1, "Edda", "I arrived.", "letter"), telegram(2, "Karl", "Good.", "postcard")]) == []
 
 
 def test_read_documents_slack_people_are_named_by_their_file(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from graphwright.text.dates import date_text
 
 
 class Export(NamedTuple):
-    """The paths of a program's messages to what they say, each tried in order; every message has the `needed` keys."""
+    """The paths of a program's messages to what they say, in order; all have the `needed` keys, and one of `types`."""
 
     needed: tuple[str, ...]
     speaker: tuple[str, ...]
@@ -23,6 +23,7 @@ class Export(NamedTuple):
     text: str
     id: str = ""
     reply_to: str = ""
+    types: Sequence[Any] = ()
 
 
 _SLACK_EXPORT = Export(
@@ -44,8 +45,8 @@ _EXPORTS = (
         "createdDateTime", "body.content", "id", "replyToId",
     ),
     Export(  # Telegram Desktop
-        ("id", "type", "date", "date_unixtime", "text"), ("from", "actor", "from_id"), "date", "text", "id",
-        "reply_to_message_id",
+        ("id", "type", "date", "text"), ("from", "actor", "from_id"), "date", "text", "id",
+        "reply_to_message_id", ("message", "service"),
     ),
     _MESSENGER,
     Export(  # Google Chat
@@ -68,20 +69,24 @@ _SLACK_TIME = re.compile(r"\d{10}\.\d{1,6}")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
-def chat_of(value: Any, path: Path | None = None) -> Extracted | None:
-    """Return the text of an export of a chat: a list of messages, or an object with such a list; None for another.
+def chats_of(value: Any, path: Path | None = None) -> list[Extracted]:
+    """Return the texts of an export: a list of messages, an object with such a list, or with lists of such objects.
 
     `path`: the file; an export of Slack has the names of the people in `users.json` of the folder above.
 
     >>> message = {"sender_name": "Anna", "timestamp_ms": 1767200400000, "content": "Hi."}
-    >>> chat_of({"name": "Team", "messages": [message]}).text
+    >>> chats_of({"name": "Team", "messages": [message]})[0].text
     '2025-12-31\\n\\nAnna (17:00): Hi.'
     """
     for messages in [value] if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
         if isinstance(messages, list) and (export := _export_of(messages)):
             people = _people(path.parent.parent / "users.json") if path and export is _SLACK_EXPORT else {}
-            return _read(messages, export, value if isinstance(value, dict) else {}, people)
-    return None
+            return [_read(messages, export, value if isinstance(value, dict) else {}, people)]
+    parts = list(value.values()) if isinstance(value, dict) else []
+    lists = [item for part in parts for item in (part.values() if isinstance(part, dict) else [part])]
+    inner = [item for items in lists if isinstance(items, list) for item in items if isinstance(item, dict)]
+    chats = [chat for item in inner for chat in chats_of(item, path)]
+    return [chat for chat in chats if any(field.name == "id" for r in chat.records[:1] for field in r.fields)]
 
 
 def _people(path: Path) -> dict[str, str]:
@@ -98,6 +103,7 @@ def _export_of(messages: Sequence[Any]) -> Export | None:
         return None
     for export in _EXPORTS:
         fitting = [m for m in sample if all(key in m for key in export.needed)]
+        fitting = [m for m in fitting if not export.types or m["type"] in export.types]
         fitting = [
             m for m in fitting if _first(m, export.speaker) or (not export.speaker and _time(_at(m, export.time)))
         ]

@@ -8,7 +8,7 @@ from email.utils import getaddresses
 from itertools import pairwise
 from typing import NamedTuple
 
-from graphwright.data.formats.format import KnownMails, TextBuilder
+from graphwright.data.formats.format import NO_MAILS, KnownMails, TextBuilder
 from graphwright.data.records.record import MAIL, Field, Record
 from graphwright.text.dates import date_text
 
@@ -26,6 +26,7 @@ _DIGIT = re.compile(r"\d(?:\s?[AaPp]\.?[Mm]\b\.?)?")
 _CLOCK = re.compile(r"\d{1,2}[:.]\d\d")
 _YEAR = re.compile(r"\b(?:19|20)\d\d")
 _QUOTED_NAME = re.compile(r'"([^"]{1,80})"[\s<(\[]*$')
+_ANSWER = re.compile(r"[^\W\d_]{1,9}\.?(?: ?[\[(]\d+[\])])?\s?[:：]\s*")  # before a subject: "Re:", "AW:", "Antwort:"
 _MAX_ATTRIBUTION = 3  # lines
 _MIN_HEADERS, _MAX_HEADERS = 3, 20  # of a block
 _OPENING = 80  # letters and digits by which two texts are the same
@@ -68,14 +69,22 @@ def opening(text: str) -> str:
     return letters if len(letters) >= _OPENING // 10 else ""
 
 
-def parts(text: str) -> list[Part]:
+def thread_of(subject: str, answered: Sequence[str], known: KnownMails) -> str:
+    """Return the subject of the first known mail of a thread, without what marks an answer."""
+    forms = [next((known.ids[mail] for mail in reversed(answered) if mail in known.ids), subject)]
+    while match := _ANSWER.match(forms[-1]):
+        forms.append(forms[-1][match.end() :])
+    return next((form for form in reversed(forms) if form in known.subjects), forms[-1])
+
+
+def parts(text: str, known: KnownMails = NO_MAILS) -> list[Part]:
     r"""Return the parts of the text of a mail, in order.
 
     >>> found = parts("No.\n\nAm Di., 3. März 2026 um 11:00 schrieb Bea <b@c.org>:\n> Is it high?\n>> It is.")
     >>> [(part.depth, len(part.intro), part.text) for part in found]
     [(0, 0, 'No.'), (1, 1, 'Is it high?'), (2, 0, 'It is.')]
     """
-    lines = _with_attributions(_below_headers(_depths(text)))
+    lines = _with_attributions(_below_headers(_depths(text), known))
     groups: list[tuple[int, list[str], list[str]]] = []
     for line in lines:
         if not line.text.strip() and (not groups or groups[-1][0] != line.depth):
@@ -104,10 +113,10 @@ def _depths(text: str) -> list[_Line]:
     return lines
 
 
-def _below_headers(lines: Sequence[_Line]) -> list[_Line]:
+def _below_headers(lines: Sequence[_Line], known: KnownMails) -> list[_Line]:
     """Return the lines with those after a block of headers one deeper, as Outlook quotes without marks.
 
-    A block that begins a quotation with marks introduces that quotation.
+    A block that begins a quotation with marks introduces that quotation. The text of a known mail ends with it.
     """
     result: list[_Line] = []
     bases: list[int] = []  # depths of the blocks so far, around the current line
@@ -119,10 +128,27 @@ def _below_headers(lines: Sequence[_Line]) -> list[_Line]:
         begins = depth > next((lines[n].depth for n in range(at - 1, -1, -1) if lines[n].text.strip()), 0)
         size = _header_block(lines, at, begins) or _lone_attribution(lines, at)
         bases += [depth] * (size > 0 and not begins)
-        after = at + max(size, 1)
-        result += [_Line(depth + len(bases), line.text, size > 0) for line in lines[at:after]]
+        size, after = (size, at + max(size, 1)) if size else _repeated(lines, at, known)
+        inside = len(bases) + (after > at + max(size, 1))
+        result += [_Line(lines[n].depth + inside, lines[n].text, n < at + size) for n in range(at, after)]
         at = after
     return result
+
+
+def _repeated(lines: Sequence[_Line], at: int, known: KnownMails) -> tuple[int, int]:
+    """Return the number of lines that introduce the text of a known mail, and the end of its text; 0 without one.
+
+    As the text tells that it is quoted, the headers only need a date, and a line only a date or an address.
+    """
+    size, text, read = _header_block(lines, at, True) or int(_is_attribution(lines[at].text)), "", 0
+    for n in range(at + size, len(lines) if size else 0):
+        text, read = f"{text}{lines[n].text}\n", read + len("".join(lines[n].text.split()))
+        length = known.openings.get(opening(text), 0)
+        if lines[n].depth > lines[at].depth or (len(text) > 8 * _OPENING and not length):
+            break
+        if length and (read >= length or n + 1 == len(lines)):
+            return size, n + 1
+    return 0, at + 1
 
 
 def _header_block(lines: Sequence[_Line], at: int, begins: bool) -> int:
@@ -268,7 +294,8 @@ class MailWriter:
             self._header(field, text, self.builder.line(f"{field.capitalize()}: {text}") + len(field) + 2)
         self.builder.blank()
         end = self.builder.size
-        for name, value in (("id", next(iter(ids), "")), ("reply to", next(iter(answered), ""))):
+        thread = thread_of(headers.get("subject", ""), answered, known) or (*answered[::-1], *ids, "")[0]
+        for name, value in (("id", (*ids, "")[0]), ("reply to", (*answered, "")[0]), ("thread", thread)):
             if value:
                 self.fields.append(Field(name, value, end, end))
 
@@ -288,7 +315,7 @@ class MailWriter:
 
     def write(self, text: str) -> None:
         """Write the text of the mail. Quotations of known mails are left out, unless answers stand between them."""
-        found = parts(text)
+        found = parts(text, self.known)
         after = [first.depth > 0 and not last.depth for first, last in pairwise(found)]
         self.between = sum(after) > 1  # own texts stand between at least two quotations
         start = self.builder.size
