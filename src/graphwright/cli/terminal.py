@@ -175,7 +175,7 @@ Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines
 _WINDOW = 30.0  # seconds that the rate is taken of
 _READ = "read files (kB)"
-_COSTS = {"encode passages": 40, "encode names": 1, "encode triples": 12}  # of a text, to one another
+_COSTS = {"encode passages": 40.0, "encode names": 1.0, "encode triples": 12.0}  # of a text, to one another
 _AFTER_READING = 0.6  # time of all further steps, as a share of that of reading
 
 
@@ -239,7 +239,7 @@ def progress(usage: Usage | None = None, interval: float = _SECONDS, whole: bool
             bars.reset(task.id)
         bars.update(task.id, completed=done, total=total if total > done else None, cost=cost())
         further = [t for t in bars.tasks if t.total and t.description in _COSTS and t is not task]
-        later = sum(_COSTS[t.description] * t.remaining for t in further) / _COSTS.get(work, 1)
+        later = sum(_COSTS[t.description] * (t.remaining or 0.0) for t in further) / _COSTS.get(work, 1)
         later = total * _AFTER_READING if work == _READ else later
         latest = progress_text(work, done, total, task.speed, later if whole and work in (_READ, *_COSTS) else None)
         bars.update(task.id, rate=latest.partition(", ")[2])
