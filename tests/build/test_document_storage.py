@@ -119,3 +119,31 @@ def test_sync_any_renaming_equals_a_fresh_index(
     fresh = Index.create(root / "fresh", encoder=HashEncoder())
     fresh.add(folder)
     assert graph_of(index) == graph_of(fresh) and index.verify() == []
+
+
+@pytest.mark.parametrize("given_as", ["folder", "file", "parts"])
+def test_sync_documents_that_were_added_from_the_folder_are_moved_and_removed(tmp_path: Path, given_as: str) -> None:
+    folder = written(tmp_path / "docs", {"tariff.csv": "pier,fee\nNorth,6\nSouth,8\n", "oven.md": "It bakes at night."})
+    other = written(tmp_path / "other", {"kiln.md": "The kiln is cold.", "yard/pump.md": "The pump leaks."})
+    index = Index.create(tmp_path / "ix", encoder=HashEncoder())
+    index.add([folder, other] if given_as == "parts" else sorted(folder.iterdir()) if given_as == "file" else folder)
+    index.add([other / "kiln.md", {"id": "note", "text": "A note by hand."}])
+    (folder / "oven.md").rename(folder / "stove.md")
+    index.add(folder)
+    (folder / "tariff.csv").unlink()
+    (folder / "stove.md").rename(folder / "hearth.md")
+    changes = index.sync(folder)
+    [(earlier, now)] = changes.moved
+    assert now == "hearth.md" and {earlier, *changes.removed} == {"oven.md", "stove.md", "tariff.csv#2", "tariff.csv#3"}
+    kept = {"kiln.md", "note", "yard/pump.md"} if given_as == "parts" else {"kiln.md", "note"}
+    assert {listed.id for listed in index.list_documents()} == {"hearth.md", *kept}
+    assert index.info()["folders"] == {str(folder.resolve()): 1}
+
+
+def test_sync_document_added_later_from_elsewhere_is_no_part_of_the_folder(tmp_path: Path) -> None:
+    folder = written(tmp_path / "docs", {"bridge.md": "The bridge is open.", "lock.md": "The lock is shut."})
+    index = Index.create(tmp_path / "ix", encoder=HashEncoder())
+    index.add(folder)
+    index.add({"id": "bridge.md", "text": "The bridge was moved to Harl."})
+    (folder / "bridge.md").unlink()
+    assert index.sync(folder).removed == []

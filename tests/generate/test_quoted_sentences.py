@@ -74,7 +74,7 @@ def test_short_statements_are_no_headings(text: str) -> None:
         (LAMP, "12 W", "Property: Power of the lamp at its highest setting; Value: 12 W. With the bulb."),
         (LAMP, "Keep", "Keep it dry. It likes warmth."),
         (LAMP, "Cleaning", "Cleaning\n\nDust it once a week."),
-        (MAIL, "Monday", "The lamps arrive on Monday.\n\nBring the key."),
+        (MAIL, "Monday", "The lamps arrive on Monday."),
         (MAIL, "Anna", "To: Anna <anna@tesline.example>"),
     ],
 )
@@ -268,3 +268,22 @@ def test_shown_keeps_lines_of_lists_and_commands_and_joins_prose(text: str, line
 def test_quotations_of_commands_keep_their_lines() -> None:
     cited = [Citation("a", "a#0", 0, 9, "Do this:\n\nmake\nmake install"), Citation("b", "b#0", 0, 9, "It is\ncold.")]
     assert quotations(cited) == ["Do this:\nmake\nmake install [1]", "It is cold. [2]"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "quotation"),
+    [
+        ("Kettle\n\nBasil needs warmth. It dies in frost.\n\nChives stand frost. Cut them.", "Chives",
+         "Chives stand frost. Cut them."),
+        ("F12 zeigt Wassermangel. Nachfüllen.\nF13 zeigt die Haube. Schließen.\nF14 zeigt Hitze.", "Haube",
+         "F13 zeigt die Haube. Schließen."),
+        ("`--dry` prints the plan. It is slow.\n`--wet` runs it. It is slower.", "plan",
+         "`--dry` prints the plan. It is slow."),
+        ("The log is small. It is kept.\n\nTo cut it, stop the mill:\n\n    millctl stop\n    millctl cut", "stop",
+         "To cut it, stop the mill:\n\n    millctl stop\n    millctl cut"),
+    ],
+)  # fmt: skip
+def test_quotation_of_an_entry_or_paragraph_ends_with_it(text: str, found: str, quotation: str) -> None:
+    at = text.index(found)
+    start, end = around(PassageText("", text), at, at + len(found), 40)
+    assert text[start:end] == quotation

@@ -45,3 +45,14 @@ def test_is_copy_question_about_the_header_keeps_both() -> None:
     first, second = f"Tenant: Ida Holm\n\n{BODIES[0]}", f"Tenant: Per Lund\n\n{BODIES[0]}"
     assert is_copy(first, second, words("How much does the crane lift?"))
     assert not is_copy(first, second, words("Who is the tenant?"))
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize(
+    "line", ["Entwurf. Stand: 4. Mai 2021.", "Rev. 3. Issued 2022-11-08. For the crew.", "受控文件。2023年3月5日。"]
+)
+def test_is_copy_header_of_several_sentences_with_a_date_is_a_copy(body: str, line: str) -> None:
+    assert is_copy(f"{line}\n\n{body}", f"Final. Sent on 9 June 2024.\n{body}")
+    assert is_copy(f"{line}\n\n{body}", f"{line[:-1]} (4 July 1999)\n\n{body}")
+    assert is_copy(f"{body}\n\n{line}", body) and not is_copy(f"{line} {body}", body)
+    assert not is_copy(f"{line}\n\n{body}", body, words(line))

@@ -74,6 +74,9 @@ def build_from_chunks(
         words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
         every = {"passages": chunks.texts_with_titles, "names": merged.names, "triples": merged.sentences}
         texts = {name: column for name, column in every.items() if name == "passages" or name in settings.embed}
+        for name, column in reversed(texts.items()):
+            if progress is not None and name not in before:  # so that it is known what follows
+                progress(f"encode {name}", 0, len(column))
         clock.lap("merge")
         vectors = {name: encode.new(name, column, before.get(name)) for name, column in texts.items()}
         clock.lap("encode")

@@ -105,6 +105,8 @@ class DocumentStorage:
                 self._claim(ids, folder)
             known = self._store.hashes(ids)
             self._put([d for d in batch if is_new(d, known, seen, self._changes)], folder)
+            if not folder:
+                self._store.set_read({document.id: document.folder for document in batch})
             self._report_part(1)
             keep()
             is_quick = time.monotonic() - start < _SECONDS

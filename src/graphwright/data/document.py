@@ -31,9 +31,10 @@ class Document:
     """A text with an id; citations count characters of `text`.
 
     `whole` marks a passage that is never split. `links` are the ids of the documents that it cites or links to; ids
-    that are not in the index are ignored. `file` marks a document that is a whole file, named by its id; comparisons of
-    documents ignore it. `headings`, in order, divide the text into sections; without any, short paragraphs count as
-    headings. `places`: the pages or cells of the original file. `records`: the rows, objects or messages in it.
+    that are not in the index are ignored. `file` marks a document that is a whole file, named by its id; comparisons
+    of documents ignore it. `folder`: the folder whose files were read, if any. `headings`, in order, divide the text
+    into sections; without any, short paragraphs count as headings. `places`: the pages or cells of the original file.
+    `records`: the rows, objects or messages in it.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Document:
     whole: bool = False
     links: tuple[str, ...] = ()
     file: bool = field(default=False, compare=False)
+    folder: str = field(default="", compare=False, repr=False)
     headings: tuple[Heading, ...] = ()
     places: Places | None = None
     records: tuple[Record, ...] = ()

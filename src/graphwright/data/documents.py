@@ -91,6 +91,7 @@ def _read(
     sizes = [_size(path) for path, _ in chosen]
     before, total = 0, sum(sizes)
     for (path, name), size in zip(chosen, sizes, strict=True):
+        folder = str(path.parents[name.count("/")].resolve())
         read = 0  # bytes of this file, of which a document tells at least as many as it has characters
         for line, item in _items(path, name, options, path in roots, mails):
             if isinstance(item, Skipped):
@@ -98,7 +99,7 @@ def _read(
                 continue
             read = min(read + len(item.text), size)
             report(before + read, total)
-            document, place = item, (_digest(item), path, line)
+            document, place = replace(item, folder=folder), (_digest(item), path, line)
             if line and (other := places.get(item.id)) and other[1] != path and other[0] != place[0]:
                 document = replace(item, id=f"{file_name(name)}#{item.id}")  # the id of a row in another file
             first = places.setdefault(document.id, place)

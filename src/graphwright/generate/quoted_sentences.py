@@ -23,7 +23,7 @@ _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
 _WRAPPED = 45  # characters of a line that is continued in the next one
 _ENDS = ("", *".!?…。！？")
 _MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
-_ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: |\w+(?:[ -]\w+)?\. \w")
+_ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: |\w+(?:[ -]\w+)?\. \w|\S*[\d_`]\S* \S")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 _RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 
@@ -31,8 +31,9 @@ _RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
-    `part`: the number of the row, cell, slide, definition or item of the passage in which it lies; an item begins in a
-    paragraph with a mark or a label ("2. It is", "Heating: it is", "Heating. It is"). `kind`: a sentence, a short line
+    `part`: the number of the row, cell, slide, definition, paragraph or item of the passage in which it lies; an item
+    begins on a line with a mark, a label or a code ("2. It is", "Heating: it is", "Heating. It is", "E-12 is").
+    A heading and the paragraph below it are one part. `kind`: a sentence, a short line
     without a full stop that stands alone, a heading, a row of a table, or a line of the header of a mail.
     `block`: how many of the following sentences belong to it: the lines of a command, list or table that it announces.
     """
@@ -62,8 +63,9 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
         kinds = _kinds(passage.text[first:last], [(s - first, e - first, kind) for s, e, kind in spans], titles)
         blocks = _blocks(passage.text[:last], spans, kinds)
         for (start, end, _), kind, block in zip(spans, kinds, blocks, strict=True):
-            gap = passage.text[sentences[-1].end : start] if sentences else ""
-            part += gap.count("\n") > 1 and bool(_ITEM.match(passage.text, start))
+            gap = passage.text[sentences[-1].end : start] if start > spans[0][0] else ""
+            is_paragraph = gap.count("\n") > 1 and sentences[-1].kind != "heading"
+            part += is_paragraph or ("\n" in gap and bool(_ITEM.match(passage.text, start)))
             sentences.append(Sentence(number, start, end, part, kind, block))
         part += 1
     return sentences

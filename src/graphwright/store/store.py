@@ -24,6 +24,7 @@ from graphwright.store.store_file import StoreFile
 from graphwright.store.tables import FIELDS, ROWS
 
 _RECORD = ", ".join(FIELDS)
+_READ = "read "  # before the folder of documents that were read from it, and are not synced with it
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
 
@@ -103,12 +104,13 @@ class Store(StoreFile):
 
     def folders_of(self, ids: Iterable[str]) -> dict[str, str]:
         """Return the folder that each of these documents is synced with, if any, by id."""
-        query = f"SELECT id, folder FROM documents WHERE folder != '' AND id {_LISTED}"
+        query = f"SELECT id, folder FROM documents WHERE folder != '' AND folder NOT LIKE '{_READ}%' AND id {_LISTED}"
         return dict(self._read(query, (json.dumps(list(ids)),)))
 
     def documents_of(self, folder: str) -> frozenset[str]:
-        """Return the ids of all documents that are synced with a folder."""
-        return frozenset(row[0] for row in self._read("SELECT id FROM documents WHERE folder = ?", (folder,)))
+        """Return the ids of all documents that are synced with a folder, or were read from it."""
+        query = "SELECT id FROM documents WHERE folder IN (?, ?)"
+        return frozenset(row[0] for row in self._read(query, (folder, _READ + folder)))
 
     def file_documents(self) -> frozenset[str]:
         """Return the ids of the documents that are whole files, not rows of one."""
@@ -158,6 +160,11 @@ class Store(StoreFile):
         """Record that documents are synced with a folder."""
         query = "UPDATE documents SET folder = ? WHERE id = ? AND folder != ?"
         self._db.executemany(query, ((folder, i, folder) for i in ids))
+
+    def set_read(self, folders: Mapping[str, str]) -> None:
+        """Record the folder that each document was read from, "" for none; those that are synced stay so."""
+        query = f"UPDATE documents SET folder = ? WHERE id = ? AND (folder = '' OR folder LIKE '{_READ}%')"
+        self._db.executemany(query, ((folder and _READ + folder, i) for i, folder in folders.items()))
 
     def set_files(self, ids: Iterable[str], files: Collection[str]) -> None:
         """Record which of these documents are whole files; needed where `put` had nothing to change."""
@@ -246,7 +253,10 @@ class Store(StoreFile):
 
     def folders(self) -> dict[str, int]:
         """Return the number of documents that are synced with each folder."""
-        return dict(self._read("SELECT folder, count(*) FROM documents WHERE folder != '' GROUP BY folder"))
+        query = (
+            f"SELECT folder, count(*) FROM documents WHERE folder NOT LIKE '{_READ}%' AND folder != '' GROUP BY folder"
+        )
+        return dict(self._read(query))
 
     def problems(self) -> list[str]:
         """Return the problems of the file, empty if it is sound."""

@@ -6,6 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from graphwright.text.dates import date_text
@@ -21,7 +22,7 @@ _MAX_LINE = 120  # characters of a header or footer
 
 
 class Sentence(NamedTuple):
-    """The words of a sentence, without case and punctuation; `is_line`: whether it looks like a header or footer."""
+    """The words of a sentence, without case and punctuation, or those of a line that looks like a header or footer."""
 
     words: tuple[str, ...]
     is_line: bool
@@ -31,26 +32,30 @@ class Sentence(NamedTuple):
 def normal_sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences and short lines of a text.
 
-    A header or footer is a line of its own without a final full stop, or with a date.
+    A header or footer is a line of its own, of one sentence or several, without a final full stop, or with a date.
 
     >>> [(" ".join(sentence.words), sentence.is_line) for sentence in normal_sentences("Page 3\\n\\nAsk Ida!")]
     [('page 3', True), ('ask ida', False)]
     """
-    spans = sentence_spans(text)
-    sentences = (Sentence(tuple(WORD.findall(text[a:b].casefold())), _is_line(text, a, b)) for a, b in spans)
-    return tuple(sentence for sentence in sentences if sentence.words)
+    found, line = list[Sentence](), list[tuple[int, int]]()
+    for span, following in pairwise((*sentence_spans(text), (len(text), len(text)))):
+        line.append(span)
+        if following[0] == len(text) or "\n" in text[span[1] : following[0]]:
+            start, end = line[0][0], span[1]
+            short = end - start <= _MAX_LINE
+            is_line = short and (not text.endswith(_ENDS, start, end) or bool(date_text(text[start:end])))
+            found += [Sentence(_words(text[a:b]), is_line) for a, b in ([(start, end)] if is_line else line)]
+            line = []
+    return tuple(sentence for sentence in found if sentence.words)
 
 
-def _is_line(text: str, start: int, end: int) -> bool:
-    before, after = text[:start].rstrip(" \t")[-1:], text[end:].lstrip(" \t")[:1]
-    if before not in ("", "\n") or after not in ("", "\n") or end - start > _MAX_LINE:
-        return False
-    return not text[start:end].endswith(_ENDS) or bool(date_text(text[start:end]))
+def _words(sentence: str) -> tuple[str, ...]:
+    return tuple(WORD.findall(sentence.casefold()))
 
 
 def copy_keys(text: str) -> list[int]:
     """Return the hashes of the longest two sentences of a text: int32, 0 for none. Copies share one of them."""
-    distinct = {sentence.words for sentence in normal_sentences(text)}
+    distinct = {found for start, end in sentence_spans(text) if (found := _words(text[start:end]))}
     longest = sorted(distinct, key=lambda sentence: (-_size([sentence]), sentence))[:KEYS]
     keys = [(zlib.crc32(" ".join(sentence).encode("utf-8", "replace")) or 1) - 2**31 for sentence in longest]
     return keys + [0] * (KEYS - len(keys))
