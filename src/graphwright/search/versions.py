@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import Passages, natural
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.records import RecordColumns
 from graphwright.search.filter import DATE as DATED
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.copies import is_copy
@@ -114,7 +113,7 @@ def _are_copies(graph: Graph, first: int, second: int, question: Collection[str]
 
 WHOLE = frozenset({"document", "mail"})
 """Types of records that describe a whole document."""
-VERSION, VERSION_OF = "version", "version of"
+VERSION, VERSION_OF, TITLE = "version", "version of", "title"
 ID, REPLY_TO = "id", "reply to"
 
 
@@ -165,11 +164,19 @@ def _versions(columns: Columns) -> Versions:
         document: Version(document, own.get(DATED, ""), *years_of(own.get(DATED, "")), own.get(VERSION, ""))
         for document, own in fields.items()
     }
-    groups: dict[str, list[Version]] = {}
+    groups: dict[tuple[str, str], list[Version]] = {}
     for document, own in fields.items():
         if VERSION_OF in own:
-            groups.setdefault(own[VERSION_OF], []).append(versions[document])
-    several = [tuple(sorted(group, key=_age)) for group in groups.values() if len(group) > 1]
+            groups.setdefault((own[VERSION_OF], ""), []).append(versions[document])
+    for family, group in [*groups.items()]:  # of one title in one folder, under other names
+        title = fields[group[0].document].get(TITLE, "")
+        if len(group) == 1 and title:
+            groups.setdefault((family[0].rpartition("/")[0], title), []).extend(group)
+    several = [
+        tuple(sorted(group, key=_age))
+        for (_, title), group in groups.items()
+        if len({v.number or v.date if title else v.document for v in group}) == len(group) > 1
+    ]
     dated = {document: version for document, version in versions.items() if not np.isnan(version.first)}
     answered = {own[ID]: own.get(REPLY_TO, "") for own in fields.values() if ID in own}
     conversations = {document: _first_of(own[ID], answered) for document, own in fields.items() if ID in own}
@@ -205,15 +212,10 @@ def _described(columns: Columns) -> Iterator[tuple[str, str, str]]:
     records, passages = columns.records, columns.passages
     if records is None or passages is None:
         return
-    for field in _fields(records).tolist():
+    types = [at for at, name in enumerate(records.types) if name in WHOLE]
+    names = [at for at, name in enumerate(records.names) if name in (DATED, VERSION, VERSION_OF, TITLE, ID, REPLY_TO)]
+    whole = np.isin(records.type, types)[records.record]
+    for field in np.flatnonzero(np.isin(records.name, names) & whole).tolist():
         location = passages.of(int(records.chunk[records.record[field]]))
         if location is not None:
             yield location.document, records.names[int(records.name[field])], records.texts[int(records.text[field])]
-
-
-def _fields(records: RecordColumns) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return the fields that say which version a document is, in records of whole documents."""
-    types = [at for at, name in enumerate(records.types) if name in WHOLE]
-    names = [at for at, name in enumerate(records.names) if name in (DATED, VERSION, VERSION_OF, ID, REPLY_TO)]
-    whole = np.isin(records.type, types)
-    return np.flatnonzero(np.isin(records.name, names) & whole[records.record])
