@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from graphwright import Index
+from graphwright.data.documents import read_documents
 from graphwright.models import HashEncoder
+from graphwright.search.versions import versions_of
 
 BODY = "The Solvang dam was built by Kari Lund in 1957. It holds back 3 million cubic metres."
 OTHERS = [
@@ -61,3 +63,18 @@ def test_copies_documents_are_reported_with_their_original(tmp_path: Path) -> No
 def test_retrieve_without_copies_ranks_no_more_passages(tmp_path: Path) -> None:
     index = make(tmp_path / "ix", OTHERS)
     assert "DistinctPassages" not in repr(index.method("bm25"))
+
+
+@pytest.mark.parametrize(("numbers", "is_group"), [((1, 2), True), ((1, 1), False)])
+def test_versions_of_one_title_under_unlike_names_are_versions(
+    numbers: tuple[int, int], is_group: bool, tmp_path: Path
+) -> None:
+    for name, number, fee in zip(("keys", "keys-final"), numbers, (5, 8), strict=True):
+        text = f"# Keys\n\nVersion {number}, {number} May 2021\n\nA lost key costs {fee} euros.\n"
+        (tmp_path / f"{name}.md").write_text(text)
+    index = Index.create(tmp_path / "ix", encoder=HashEncoder())
+    index.add(read_documents(sorted(tmp_path.glob("*.md")), print))
+    groups = versions_of(index.graph.columns).of
+    assert {name: [version.number for version in group] for name, group in groups.items()} == (
+        {"keys.md": ["1", "2"], "keys-final.md": ["1", "2"]} if is_group else {}
+    )

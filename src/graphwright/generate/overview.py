@@ -29,8 +29,9 @@ from graphwright.operators.state import Answer, State
 from graphwright.search.clustering import clusters
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex, normalised
-from graphwright.search.versions import Version, Versions, versions_of, years_of
+from graphwright.search.versions import Version, Versions, versions_of
 from graphwright.text.sentences import is_statement, sentence_spans
+from graphwright.text.values import values_in
 from graphwright.text.words import words
 
 _READER = Has("a reader that scores sentences", "sentence_scores")
@@ -135,7 +136,6 @@ def _head() -> Floats:
 
 _MIN_SHARE = 0.5  # of the pairs of words of the shorter of two versions that the other has
 _COMPARED = 20  # passages of a document
-_DATE_WORDS = 4  # of a date in a question
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,12 +187,13 @@ class NameVersions(Composite):
 def _older(graph: Graph, documents: set[str], versions: Versions, question: str) -> set[str]:
     """Return the documents that compete with a newer version of themselves, or with one that the question names."""
     older = set[str]()
+    values = [found.value for found in values_in(question) if found.value.kind == "date"]
     for group in {versions.of[document] for document in documents if document in versions.of}:
         competing = [version for version in group if version.document in documents]
         if len(competing) < 2 or not _agree(graph, group):
             continue
         kept = [version for version in competing if version.document in question]
-        kept += [version for period in _dates(question) for version in _valid(competing, *period)]
+        kept += [v for value in values for v in _valid(competing, value.amount, value.amount + value.precision)]
         older.update(version.document for version in competing if version not in (kept or competing[-1:]))
     return older
 
@@ -226,18 +227,6 @@ def _valid(versions: Sequence[Version], first: float, last: float) -> Sequence[V
     """Return the versions of a period, in years: those that are dated in it, else the last one before it."""
     within = [version for version in versions if first <= version.first and version.last <= last]
     return within or [version for version in versions if version.first < last][-1:]
-
-
-def _dates(question: str) -> Iterator[tuple[float, float]]:
-    """Yield the beginning and the end, in years, of each date in a question, of the longest from each word on."""
-    words = [word.strip(".,;:?!()\"'") for word in question.split()]
-    at = 0
-    while at < len(words):
-        parts = [" ".join(words[at:end]) for end in range(min(at + _DATE_WORDS, len(words)), at, -1)]
-        dates = [(len(parts) - n, *years_of(text)) for n, text in enumerate(parts)]
-        size, first, last = next((date for date in dates if not np.isnan(date[1])), (1, np.nan, np.nan))
-        yield first, last
-        at += size
 
 
 def _sentences(graph: Graph, documents: Iterable[str], versions: Versions) -> Iterator[str]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import Passages, natural
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.records import RecordColumns
 from graphwright.search.filter import DATE as DATED
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.text.copies import is_copy
@@ -114,8 +113,7 @@ def _are_copies(graph: Graph, first: int, second: int, question: Collection[str]
 
 WHOLE = frozenset({"document", "mail"})
 """Types of records that describe a whole document."""
-VERSION, VERSION_OF = "version", "version of"
-THREAD = "thread"
+VERSION, VERSION_OF, TITLE, THREAD = "version", "version of", "title", "thread"
 
 
 class Version(NamedTuple):
@@ -165,11 +163,19 @@ def _versions(columns: Columns) -> Versions:
         document: Version(document, own.get(DATED, ""), *years_of(own.get(DATED, "")), own.get(VERSION, ""))
         for document, own in fields.items()
     }
-    groups: dict[str, list[Version]] = {}
+    groups: dict[tuple[str, str], list[Version]] = {}
     for document, own in fields.items():
         if VERSION_OF in own:
-            groups.setdefault(own[VERSION_OF], []).append(versions[document])
-    several = [tuple(sorted(group, key=_age)) for group in groups.values() if len(group) > 1]
+            groups.setdefault((own[VERSION_OF], ""), []).append(versions[document])
+    for family, group in [*groups.items()]:  # of one title in one folder, under other names
+        title = fields[group[0].document].get(TITLE, "")
+        if len(group) == 1 and title:
+            groups.setdefault((family[0].rpartition("/")[0], title), []).extend(group)
+    several = [
+        tuple(sorted(group, key=_age))
+        for (_, title), group in groups.items()
+        if len({v.number or v.date if title else v.document for v in group}) == len(group) > 1
+    ]
     dated = {document: version for document, version in versions.items() if not np.isnan(version.first)}
     threads = {document: own[THREAD] for document, own in fields.items() if THREAD in own}
     return Versions(dated, {version.document: group for group in several for version in group}, threads)
@@ -196,15 +202,10 @@ def _described(columns: Columns) -> Iterator[tuple[str, str, str]]:
     records, passages = columns.records, columns.passages
     if records is None or passages is None:
         return
-    for field in _fields(records).tolist():
+    types = [at for at, name in enumerate(records.types) if name in WHOLE]
+    names = [at for at, name in enumerate(records.names) if name in (DATED, VERSION, VERSION_OF, TITLE, THREAD)]
+    whole = np.isin(records.type, types)[records.record]
+    for field in np.flatnonzero(np.isin(records.name, names) & whole).tolist():
         location = passages.of(int(records.chunk[records.record[field]]))
         if location is not None:
             yield location.document, records.names[int(records.name[field])], records.texts[int(records.text[field])]
-
-
-def _fields(records: RecordColumns) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return the fields that say which version a document is, in records of whole documents."""
-    types = [at for at, name in enumerate(records.types) if name in WHOLE]
-    names = [at for at, name in enumerate(records.names) if name in (DATED, VERSION, VERSION_OF, THREAD)]
-    whole = np.isin(records.type, types)
-    return np.flatnonzero(np.isin(records.name, names) & whole[records.record])

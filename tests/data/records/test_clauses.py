@@ -151,6 +151,29 @@ def test_clause_records_below_headings_go_one_level_down(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Rules\n\n1.1 Dogs are guests.\n1.2 Cats, too.\n20. Fines\n20.1 It is 5 francs.\n",
+            ["1.1", "1.2", "20", "20.1"],
+        ),
+        (
+            "Loan\n\n3.1 Pay monthly.\n3.2 See\nArticle 9 of the Code.\n3.3 Late.\n\nArt. 15 Default\n(1) It is due.\n",
+            ["3.1", "3.2", "3.3", "Art. 15", "Art. 15(1)"],
+        ),
+        ("Pier\n\n7.1 Open.\n7.2 Free.\n7.3 The fee is due on\n19. Mai 2024.\n", ["7.1", "7.2", "7.3"]),
+    ],
+)
+def test_clauses_number_jumps_or_word_changes_begins_a_clause(text: str, expected: list[str]) -> None:
+    assert [clause.number for clause in clauses(text)] == expected
+
+
+def test_clauses_heading_of_another_kind_has_its_own_parts(tmp_path: Path) -> None:
+    text = "# Club\n\n## 1. Boats\n\n1.1. Lock.\n\n1.2. Dry.\n\n## Section 8 Fees\n\n1. Six euros.\n2. In May.\n"
+    assert numbers(read(tmp_path, "club.md", text)) == ["1", "1.1", "1.2", "Section 8", "Section 8(1)", "Section 8(2)"]
+
+
 LINES = ["1. One", "1.1 Two.", "1.2", "(a) three", "(b) four", "§ 3 Five", "2.10(b) Six", "text", "", "2. x", "(1) y"]
 
 

@@ -39,7 +39,8 @@ class _Mark(NamedTuple):
 
     `number` is empty for a label such as "(b)", which counts below a number. `clear`: no small letter follows. `apart`:
     an empty line stands above it. `leads`: the line below it is not empty. `titled`: it leads, and its own line neither
-    ends nor goes on as a sentence does.
+    ends nor goes on as a sentence does. `opens`: a heading, a title apart, or one whose first part
+    follows may begin a section after a gap.
     """
 
     start: int
@@ -53,6 +54,7 @@ class _Mark(NamedTuple):
     apart: bool = False
     leads: bool = False
     titled: bool = False
+    opens: bool = False
 
 
 class Clause(NamedTuple):
@@ -85,10 +87,13 @@ def clauses(text: str, headings: Collection[int] = ()) -> list[Clause]:
     chains = [chain for same in kinds.values() for chain in _chains(same)]
     subs = [mark.start for mark in marks if not mark.number]
     main = {mark.start for chain in chains if _stands(chain, subs) for mark in chain}
+    single = {m.start for m in marks if m.start not in main and m.opens and (_is_law(m.kind) or m.start in headings)}
+    main |= single if main else set()
     result: list[Clause] = []
     last: _Mark | None = None
     for mark in marks:
-        if mark.start in main or (last is not None and _is_within(last, mark)):
+        is_part = last is not None and last.start in single and mark.number < last.number[:1] and len(mark.number) == 1
+        if (mark.start in main and not is_part) or (last is not None and _is_within(last, mark)):
             last, below = mark, [(_kind(label), label) for label in mark.subs]
         elif last is None or not (not mark.number or (last.kind and not mark.kind)) or not _add_sub(below, mark.label):
             continue
@@ -119,8 +124,12 @@ def _marks(text: str, headings: Collection[int]) -> Iterator[_Mark]:
         below = text.find("\n", match.end())
         leads = below >= 0 and not text[below + 1 : below + 2].isspace() and below + 1 < len(text)
         clear = not following.islower()
-        titled = leads and bool(_title(text, match.end(), len(text)))
-        yield _Mark(start, match.end(), kind, number, label, subs, clear, len(parts), apart, leads, titled)
+        titled = bool(_title(text, match.end(), len(text)))
+        first_part = re.compile(rf"[^\n]*\s+{re.escape(digits)}\.1(?!\d)").match(text, match.end())
+        opens = start in headings or (apart and titled) or bool(first_part)
+        yield _Mark(
+            start, match.end(), kind, number, label, subs, clear, len(parts), apart, leads, leads and titled, opens
+        )
 
 
 def _chains(marks: Sequence[_Mark]) -> Iterator[list[_Mark]]:
@@ -159,16 +168,19 @@ def _step(last: _Mark, mark: _Mark) -> float:
         return 0.0
     if b[depth] == a[depth] + 1 and all(part <= 1 for part in b[depth + 1 :]):
         return 1.0
-    return 0.5 * (mark.clear and (len(b) > 1 or bool(mark.kind) or b[depth] - a[depth] <= _MAX_GAP))
+    return 0.5 * (mark.clear and (len(b) > 1 or bool(mark.kind) or mark.opens or b[depth] - a[depth] <= _MAX_GAP))
+
+
+def _is_law(kind: str) -> bool:
+    return kind in ("§", "第") or kind.startswith("art")
 
 
 def _stands(chain: Sequence[_Mark], subs: Sequence[int]) -> bool:
     """Return whether these are clauses rather than items of a list or captions; `subs`: where labels like (b) are."""
     kind, first, last = chain[0].kind, chain[0].start, chain[-1].start
-    is_law = kind in ("§", "第") or kind.startswith("art")
-    if len(chain) < (_MIN_CLAUSES - is_law):
+    if len(chain) < (_MIN_CLAUSES - _is_law(kind)):
         return False
-    if is_law or any(len(mark.number) > 1 or mark.subs for mark in chain):
+    if _is_law(kind) or any(len(mark.number) > 1 or mark.subs for mark in chain):
         return True
     if kind and 2 * sum(mark.apart and (mark.leads or kind == "roman") for mark in chain) > len(chain):
         return True
@@ -204,8 +216,6 @@ def _kind(label: str) -> str:
 
 def _next(kind: str, label: str) -> str:
     """Return the label after another of its kind, "" after the last."""
-    if kind == "1":
-        return str(int(label) + 1)
     if kind == "i":
         return roman(numeral_value(label.upper()) + 1).lower()
     return chr(ord(label) + 1) if len(label) == 1 and label not in "zяω" else ""
@@ -223,14 +233,12 @@ def clause_records(text: str, headings: Sequence[Heading]) -> tuple[tuple[Record
     ends = [clause.start for clause in found[1:]] + [len(text)]
     titles = ["" if clause.is_sub else _title(text, clause.body, end) for clause, end in zip(found, ends, strict=True)]
     repeated = _repeated(found, titles, ends)
+    kept = [at for at in range(len(found)) if at not in repeated]
     records: list[Record] = []
-    for at, (clause, title) in enumerate(zip(found, titles, strict=True)):
-        if at not in repeated:
-            below = (i for i in range(at + 1, len(found)) if found[i].depth <= clause.depth)
-            end = ends[next(below, len(found)) - 1]
-            records.append(_record(text, clause, title, ends[at], end))
-    kept = [(clause, title) for at, (clause, title) in enumerate(zip(found, titles, strict=True)) if at not in repeated]
-    return tuple(records), _merged(text, headings, [(clause, title) for clause, title in kept if not clause.is_sub])
+    for at in kept:
+        below = (i for i in range(at + 1, len(found)) if found[i].depth <= found[at].depth)
+        records.append(_record(text, found[at], titles[at], ends[at], ends[next(below, len(found)) - 1]))
+    return tuple(records), _merged(headings, [(found[at], titles[at]) for at in kept if not found[at].is_sub])
 
 
 def _record(text: str, clause: Clause, title: str, own_end: int, end: int) -> Record:
@@ -272,15 +280,10 @@ def _repeated(found: Sequence[Clause], titles: Sequence[str], ends: Sequence[int
     return repeated
 
 
-def _merged(text: str, headings: Sequence[Heading], found: Sequence[tuple[Clause, str]]) -> tuple[Heading, ...]:
+def _merged(headings: Sequence[Heading], found: Sequence[tuple[Clause, str]]) -> tuple[Heading, ...]:
     """Return headings with those of clauses between them, at the levels below the headings above."""
-    merged = {heading.start: heading for heading in headings}
-    for clause, title in found:
-        if clause.start not in merged:
-            name = f"{clause.number} {title}".strip()
-            merged[clause.start] = Heading(clause.start, clause.depth, name)
-    if not headings:
-        return tuple(merged[start] for start in sorted(merged))
+    named = {clause.start: Heading(clause.start, clause.depth, f"{clause.number} {t}".strip()) for clause, t in found}
+    merged = named | {heading.start: heading for heading in headings}
     own, given = {clause.start: clause.depth for clause, _ in found}, set(headings)
     base = 0  # the level of a clause, less its depth
     result: list[Heading] = []
