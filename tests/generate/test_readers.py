@@ -20,11 +20,11 @@ from tests.shared import CORPUS, corpus_index
 from graphwright import Document, Graph, Index, start
 from graphwright.data.documents import read_documents
 from graphwright.errors import OptionError
-from graphwright.generate import Quote, ReadSpans
+from graphwright.generate import Quote, QuoteClauses, ReadSpans
 from graphwright.generate.quoted_sentences import around, sentences_of
 from graphwright.generate.readers import of_asked_rows
 from graphwright.graph import Ranking
-from graphwright.models import MiniLMReader
+from graphwright.models import HashEncoder, MiniLMReader
 from graphwright.models.protocols import PassageText, Span
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -299,3 +299,39 @@ def test_quotation_stays_within_table_row() -> None:
     assert rows[slice(*around(passage, at, at + 3, 40))] == "river: Drava; km: 749"
     assert rows[slice(*around(PassageText("Rivers", rows), at, at + 3, 40))] == rows
     assert [s.part for s in sentences_of(passage)] == [0, 1, 2]
+
+
+LEASE = """LEASE
+
+2. Rent
+2.1 The rent is 800 euros.
+2.2 It is due:
+(a) on the first of May;
+(b) without deduction.
+
+3. Flat
+3.1 The flat has 3 rooms.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What does clause 2.2(b) say?", ["2. Rent", "2.2 It is due:", "(b) without deduction."]),
+        ("Was steht in 2.1?", ["2. Rent", "2.1 The rent is 800 euros."]),
+        ("Explain 2.2 lit. a", ["2. Rent", "2.2 It is due:", "(a) on the first of May;"]),
+        ("Que dit le point 3 ?", ["3. Flat\n3.1 The flat has 3 rooms."]),
+        ("Which flat has 3 rooms?", []),
+        ("Is the rent 2.1 euros?", []),
+        ("What does 2.9 say?", []),
+    ],
+)
+def test_quote_clauses_question_names_a_number_quotes_clause_whole(
+    question: str, expected: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "lease.txt").write_text(LEASE)
+    index = Index.create(tmp_path / "ix", encoder=HashEncoder())
+    index.add(read_documents([tmp_path / "lease.txt"], print))
+    state = start(question, index.graph).with_(passages=index.retrieve(question, "bm25").passages)
+    answer = QuoteClauses()(state).answer
+    assert [cited.text for cited in answer.citations] == expected if answer else expected == []

@@ -24,5 +24,6 @@ from .path_contexts import PathContext as PathContext
 from .query_answer import NotRecorded as NotRecorded
 from .query_answer import QueryAnswer as QueryAnswer
 from .readers import Quote as Quote
+from .readers import QuoteClauses as QuoteClauses
 from .readers import ReadSpans as ReadSpans
 from .readers import Reply as Reply

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
+from graphwright.data.records.record import CLAUSE
 from graphwright.generate.citations import best_passages, citation, numbered, overlap, passage_text
 from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of, widened
 from graphwright.graph.graph import Graph
@@ -18,7 +20,7 @@ from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.versions import versions_of
-from graphwright.text.dates import first_day
+from graphwright.text.dates import first_day, month_of
 from graphwright.text.sentences import ASKS
 from graphwright.text.values import value_of
 from graphwright.text.words import words
@@ -78,6 +80,7 @@ NOTHING = "Nothing in the documents answers this."
 NEAREST = f"{NOTHING} Nearest text:"
 
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
+_MAX_CLAUSES = 4  # that are quoted
 
 
 class MayAnswer(Operator):
@@ -111,6 +114,74 @@ class ReadSpans(MayAnswer, Confident):
             run.note(f"no span has a score of {self.threshold:g} or more")
             return state
         return answered(state, run, answer)
+
+
+@dataclass(frozen=True, repr=False)
+class QuoteClauses(MayAnswer):
+    """Quote whole the clauses that the question names ("4.2(b)", "§ 12 Abs. 3"), or leave the state unchanged.
+
+    They are clauses of the passages. Each follows what stands above its parts: headings, and what announces it.
+    """
+
+    def apply(self, state: State, run: Run) -> State:
+        """Set the answer, or leave the state unchanged."""
+        graph, records, found = state.graph, state.graph.columns.records, list[tuple[int, int, bool, int, int]]()
+        if records is None:
+            return state
+        nodes = best_passages(state)
+        texts = "\n".join(map(graph.passage, nodes))
+        for field in np.flatnonzero(np.isin(records.chunk[records.record], nodes)).tolist():
+            record, label = int(records.record[field]), records.texts[int(records.text[field])]
+            kind = records.types[int(records.type[record])], records.names[int(records.name[field])]
+            if kind == (CLAUSE, "number") and (match := _reference(label, state.question.text, texts)):
+                rank = nodes.index(int(records.chunk[record]))
+                found.append((*match.span("number"), match["own"] is not None, rank, record))
+        best = {each[0]: each[:3] for each in sorted(found)}  # the most parts, then the word of the label
+        named = [each[-1] for each in sorted(found) if each[:3] == best[each[0]]][:_MAX_CLAUSES]
+        citations, _ = numbered(state, [span for record in named for span in _whole(graph, record)])
+        text = "\n".join(quotations(citations))
+        return answered(state, run, Answer(text, citations=citations)) if citations else state
+
+
+def _reference(label: str, question: str, texts: str) -> re.Match[str] | None:
+    """Return where a question names the clause of a label, by its word and number, or by a number that is no amount.
+
+    What an amount counts or measures follows a number within a line of the texts, too.
+    """
+    if label.startswith("第"):
+        return re.search(f"(?P<own>)(?P<number>{re.escape(label)})", question)
+    first, *parts = re.findall(r"\d+(?:\.\d+)*|[^\W\d_]+", label.rpartition(" ")[2])
+    if first not in question:
+        return None
+    before = r"[\s,]*(?:[^\W\d_]{2,}(?:\.\s*|\s+(?=[(\d]|\w\W*$)))?\(?"  # ", Abs. ", " lit. ", " paragraph ("
+    below = "".join(before + part + r"\b\)?" for part in parts)
+    shown = rf"(?P<number>{re.escape(first)}{below})(?![.,:]?\d|\w)"
+    own = rf"§|(?i:{re.escape(label[:3])})[^\W\d_]*\.?"  # "Art." for "Article"
+    named = rf"(?:(?P<word>(?P<own>{own})|[^\W\d_]{{3,}}\.?)\s*)?(?<![\w.,-]){shown}(?:\s+(?P<after>[^\W\d_]+))?"
+    match = re.search(named, question)
+    if match is None or match["own"]:
+        return match
+    after = match["after"] or ""
+    is_amount = month_of(after) or re.search(rf"[^\W\d][^\n]*\d[ \xa0]{after or '$.'}\b", texts, re.IGNORECASE)
+    if not (parts or "." in first):  # it needs a word before it, and none of the texts after it
+        is_amount = is_amount or not words(match["word"] or "") or not set(words(after)).isdisjoint(words(texts))
+    return None if is_amount or not first[0].isdecimal() else match
+
+
+def _whole(graph: Graph, record: int) -> Iterator[tuple[int, int, int]]:
+    """Yield passages of a clause, after what stands above its parts: nodes, with the first and last character."""
+    records, passages = graph.columns.records, graph.passages
+    assert records is not None and passages is not None  # they have the clause
+    rows = passages.document == passages.document[passages.row(int(records.chunk[record]))]
+    nodes, starts = passages.nodes[rows].tolist(), passages.start[rows].tolist()
+    above = (records.span[:record, 1] >= records.span[record, 1]) & (records.type[:record] == records.type[record])
+    higher = np.flatnonzero(above & np.isin(records.chunk[:record], nodes))
+    spans = np.column_stack((records.span[higher, 0], records.span[higher + 1, 0]))
+    for first, last in (*spans.tolist(), records.span[record].tolist()):
+        for node, start in zip(nodes, starts, strict=True):
+            begin = max(first - start, 0)
+            if text := graph.passage(node)[begin : max(last - start, 0)].rstrip():
+                yield node, begin, begin + len(text)
 
 
 @dataclass(frozen=True)

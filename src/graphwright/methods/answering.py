@@ -15,7 +15,7 @@ from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import NameVersions, NewestVersions, Overview
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.query_answer import QueryAnswer
-from graphwright.generate.readers import Quote, ReadSpans
+from graphwright.generate.readers import Quote, QuoteClauses, ReadSpans
 from graphwright.methods.method import Help, Method
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
@@ -42,7 +42,9 @@ def offline_answer(ix: Snapshot) -> Operator:
     gives a low probability of an answer.
     """
     reader = MiniLMReader()
-    return Overview(ix.passages, reader) >> Compare(ix.words) >> ReadSpans(reader) >> Quote(reader)
+    read, records = Compare(ix.words) >> ReadSpans(reader) >> Quote(reader), ix.graph.columns.records
+    is_numbered = records is not None and CLAUSE in records.types
+    return (QuoteClauses() >> Overview(ix.passages, reader) if is_numbered else Overview(ix.passages, reader)) >> read
 
 
 def written(llm: LLM | None, context: Operator, offline: Operator) -> tuple[Operator, Operator]:
