@@ -193,3 +193,16 @@ def test_pdf_table_with_wrapped_cells_and_split_names_keeps_its_rows(layout: str
     assert [{f.name: f.text for f in record.fields} for record in extracted(bytes(document.output())).records] == [
         dict(zip(names, ferry, strict=True)) for ferry in FERRIES
     ]
+
+
+def test_pdf_columns_below_each_heading_are_no_table() -> None:
+    document = pdf()
+    for section in range(3):
+        document.set_xy(10, 40 + 60 * section)
+        document.cell(0, 6, f"Part {section}")
+        for x, side in ((10, "left"), (110, "right")):
+            document.set_xy(x, 50 + 60 * section)
+            document.multi_cell(85, 5, f"The {side} column says what it says in so many words that it takes lines.")
+    page = extracted(bytes(document.output()))
+    column = "column says what it says in so many\nwords that it takes lines."
+    assert not page.records and all(page.text.count(f"The {side} {column}") == 3 for side in ("left", "right"))

@@ -245,7 +245,7 @@ def write_pages(pages: Sequence[Sequence[Line]], builder: TextBuilder) -> None:
     them with a hyphen elsewhere. The rows of tables become sentences and records; a table may go on over pages.
     """
     ordered = [in_reading_order(page) for page in without_running_heads(pages)]
-    _Writer(builder, [line for page in ordered for line in page]).write(ordered)
+    _Writer(builder, [part for page in ordered for line in page for part in line.parts or (line,)]).write(ordered)
 
 
 class _Writer:
@@ -280,7 +280,7 @@ class _Writer:
                 gaps[line.height].append(line.box[1] - before.box[3])
         return {height: median(values) for height, values in gaps.items()}
 
-    def write(self, pages: Sequence[Sequence[Line]]) -> None:
+    def write(self, pages: Sequence[list[Line]]) -> None:
         for number, page in enumerate(pages):
             at = 0
             if self.table is not None and (lines := continued_lines(page, self.table.columns)):
@@ -292,6 +292,9 @@ class _Writer:
                     self.table = PageTable(columns_at(page, at))
                     self.table.add(number, lines)
                     at += len(lines)
+                    continue
+                if page[at].parts:  # cells beside each other, but no table
+                    page[at : at + 1] = page[at].parts
                     continue
                 self._write_table()
                 self._begin(number)

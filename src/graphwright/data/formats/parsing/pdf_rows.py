@@ -35,7 +35,8 @@ class Cell(NamedTuple):
 class Line(NamedTuple):
     """A line of a page: its text; left, top, right and bottom in 1/10,000 of the page; height in points; cells.
 
-    A row of a table may be one line, whatever lines its cells have; `ruled`: rules above and below it say so.
+    A row of a table may be one line, whatever lines its cells have; `ruled`: rules above and below it say so;
+    `parts`: these lines.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Line(NamedTuple):
     cells: tuple[Cell, ...] = ()
     bold: bool = False
     ruled: bool = False
+    parts: tuple[Line, ...] = ()
 
 
 class Rule(NamedTuple):
@@ -216,7 +218,8 @@ def _groups(lines: Iterable[Line]) -> list[list[Line]]:
 def _joined(lines: Iterable[Line], wider: Iterable[tuple[Line, bool]] = ()) -> Line:
     """Return the lines of a row as one, cells above each other as one; `wider`: more lines, and whether they repeat."""
     wider = list(wider)
-    own = sorted([*lines, *(line for line, above in wider if not above)], key=lambda line: line.box[1])
+    parts = *lines, *(line for line, above in wider if not above)
+    own = sorted(parts, key=lambda line: line.box[1])
     cells = [cell for line in own for cell in line.cells]
     cells += [cell._replace(above=True) for line, above in wider if above for cell in line.cells]
     stacks: list[list[Cell]] = []
@@ -230,4 +233,5 @@ def _joined(lines: Iterable[Line], wider: Iterable[tuple[Line, bool]] = ()) -> L
         for stack in stacks
     )
     text = " ".join(cell.text for cell in row if not cell.above)
-    return Line(text, around(own), max(line.height for line in own), row, all(line.bold for line in own))
+    height, bold = max(line.height for line in own), all(line.bold for line in own)
+    return Line(text, around(own), height, row, bold, parts=parts)
