@@ -155,3 +155,54 @@ def test_pdf_raised_digits_are_powers_or_marks() -> None:
         "The tank holds 10^3 litres and 25 m² of floor, by the annex^12 of 2019. "
         "E = mc², 10^-6 of H2O. ¹² See the list."
     )
+
+
+FERRIES = (
+    (
+        "Northern ferry from the old harbour to the island",
+        "120",
+        "4.5",
+        "Lind Lines, whose office is at the pier of Asp",
+    ),
+    ("Ferry", "80", "3", "Moe"),
+    ("Night ferry", "300", "11", "Berg and Daughters, the owners of two ships"),
+)
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "cells": {},
+    "rows": {"borders_layout": "HORIZONTAL_LINES"},
+    "columns": {"borders_layout": "NO_HORIZONTAL_LINES", "line_height": 5, "padding": 2},
+    "none": {"borders_layout": "NONE", "line_height": 5, "padding": 2},
+    "top": {"borders_layout": "NONE", "line_height": 5, "padding": 2, "v_align": "TOP"},
+}
+
+
+@pytest.mark.parametrize("is_split", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pdf_table_with_wrapped_cells_and_split_names_keeps_its_rows(layout: str, is_split: bool) -> None:
+    document = pdf()
+    document.set_font("helvetica", size=10)
+    with document.table(num_heading_rows=1 + is_split, **LAYOUTS[layout]) as table:
+        row = table.row()
+        for name, rows, columns in (("Line", 2, 1), ("Seats", 1, 2), ("Owner", 2, 1)) if is_split else ():
+            row.cell(name, rowspan=rows, colspan=columns, align="C")
+        for values in (("Cars", "Boats") if is_split else ("Line", "Cars", "Boats", "Owner"), *FERRIES):
+            row = table.row() if is_split or values[0] != "Line" else row
+            for value in values:
+                row.cell(value)
+    names = ("Line", *(f"Seats / {name}" if is_split else name for name in ("Cars", "Boats")), "Owner")
+    assert [{f.name: f.text for f in record.fields} for record in extracted(bytes(document.output())).records] == [
+        dict(zip(names, ferry, strict=True)) for ferry in FERRIES
+    ]
+
+
+def test_pdf_columns_below_each_heading_are_no_table() -> None:
+    document = pdf()
+    for section in range(3):
+        document.set_xy(10, 40 + 60 * section)
+        document.cell(0, 6, f"Part {section}")
+        for x, side in ((10, "left"), (110, "right")):
+            document.set_xy(x, 50 + 60 * section)
+            document.multi_cell(85, 5, f"The {side} column says what it says in so many words that it takes lines.")
+    page = extracted(bytes(document.output()))
+    column = "column says what it says in so many\nwords that it takes lines."
+    assert not page.records and all(page.text.count(f"The {side} {column}") == 3 for side in ("left", "right"))

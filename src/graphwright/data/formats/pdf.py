@@ -10,7 +10,8 @@ from typing import Any
 
 from graphwright.data.decoding import is_binary
 from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.pdf_layout import UNIT, Cell, Line, write_pages
+from graphwright.data.formats.parsing.pdf_layout import write_pages
+from graphwright.data.formats.parsing.pdf_rows import UNIT, Cell, Line, Rule, Rules, rows_of, snapped
 from graphwright.data.formats.parsing.xml import checked_title
 from graphwright.text.characters import clean
 from graphwright.text.places import Places
@@ -26,7 +27,11 @@ _BREAKS = frozenset((10, 13, *_HYPHENS))
 _BOLD = 600  # weight of a font
 _BOLD_NAME = re.compile(rb"bold|black|heavy", re.IGNORECASE)
 _MAX_FONT = 128  # bytes of the name of a font
+_BLANK = frozenset((0, 9, 32, 160))
+_JUMP = 0.3  # between the lines of two cells, in heights of a line
 _MAX_LISTED = 8  # pages
+_MAX_DEPTH = 8  # of forms in forms
+_MAX_RULES = 3_000  # on a page; a drawing has more
 
 
 def read(file: File) -> Iterator[Extracted]:
@@ -113,14 +118,14 @@ def _lines(page: Any) -> list[Line]:
         codes = [pdfium.FPDFText_GetUnicode(handle, at) for at in range(count)]
         reader = _Reader(page, handle)
         reader.mark_raised(codes)
-        lines, first = [], 0
+        lines: list[Line] = []
+        first = 0
         for at, code in enumerate([*codes, 10]):
             if code in _BREAKS:
                 end = at if code in (10, 13) else at + 1
-                if end > first and (line := reader.line(codes, first, end)):
-                    lines.append(line)
+                lines += reader.lines(codes, first, end)
                 first = at + 1
-        return lines
+        return rows_of(lines, reader.rules)
     finally:
         text_page.close()
 
@@ -136,6 +141,7 @@ class _Reader:
         self.rectangle = pdfium.FS_RECTF()
         self.x, self.y = ctypes.c_int(), ctypes.c_int()
         self.font, self.flags = ctypes.create_string_buffer(_MAX_FONT), ctypes.c_int()
+        self.rules = self._rules(page)
 
     def box(self, at: int) -> tuple[int, int, int, int]:
         """Return left, top, right and bottom of a character as the page is shown, turned and cropped."""
@@ -147,6 +153,36 @@ class _Reader:
     def _shown(self, x: float, y: float) -> tuple[int, int]:
         self.pdfium.FPDF_PageToDevice(self.page, 0, 0, UNIT, UNIT, 0, x, y, self.x, self.y)
         return self.x.value, self.y.value
+
+    def _rules(self, page: Any) -> Rules:
+        """Return the edges of lines, frames and fills that run across the page, and down."""
+        pdfium, x, y = self.pdfium, ctypes.c_float(), ctypes.c_float()
+        across, down = set[Rule](), set[Rule]()
+        for item in page.get_objects([pdfium.FPDF_PAGEOBJ_PATH], max_depth=_MAX_DEPTH):
+            matrix, form = item.get_matrix(), item.container
+            while form is not None:
+                matrix, form = matrix.multiply(form.get_matrix()), form.container
+            first = before = (0, 0)
+            for number in range(pdfium.FPDFPath_CountSegments(item)):
+                segment = pdfium.FPDFPath_GetPathSegment(item, number)
+                pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+                point, kind = self._shown(*matrix.on_point(x.value, y.value)), pdfium.FPDFPathSegment_GetType(segment)
+                first = point if kind == pdfium.FPDF_SEGMENT_MOVETO else first
+                edges = [(before, point)] if kind == pdfium.FPDF_SEGMENT_LINETO else []
+                edges += [(point, first)] if pdfium.FPDFPathSegment_GetClose(segment) else []
+                for (left, top), (right, bottom) in edges:
+                    if abs(top - bottom) <= 1:
+                        across.add(Rule(top, min(left, right), max(left, right)))
+                    elif abs(left - right) <= 1:
+                        down.add(Rule(left, min(top, bottom), max(top, bottom)))
+                before = point
+            if len(across) + len(down) > _MAX_RULES:
+                return Rules()
+        return Rules(snapped(across), snapped(down))
+
+    def _divides(self, left: int, right: int, y: float) -> bool:
+        """Return whether a rule stands between two words at a height."""
+        return any(left <= rule.at <= right and rule.begin <= y <= rule.end for rule in self.rules.down)
 
     def mark_raised(self, codes: list[int]) -> None:
         """Replace digits that stand smaller and higher than the text before or after them by raised ones.
@@ -181,36 +217,39 @@ class _Reader:
         self.pdfium.FPDFText_GetLooseCharBox(self.text_page, at, self.rectangle)
         return self.rectangle.bottom, self.rectangle.top, self.rectangle.left, self.rectangle.right
 
-    def line(self, codes: list[int], start: int, end: int) -> Line | None:
-        """Return characters `start` to `end` as a line, divided where the gaps are wide; None if they are blank."""
-        while start < end and codes[start] in (0, 9, 32, 160):
+    def lines(self, codes: list[int], start: int, end: int) -> Iterator[Line]:
+        """Yield characters `start` to `end` as a line, divided where gaps are wide; as several where it jumps there."""
+        while start < end and codes[start] in _BLANK:
             start += 1
-        while end > start and codes[end - 1] in (0, 9, 32, 160):
+        while end > start and codes[end - 1] in _BLANK:
             end -= 1
-        if start == end:
-            return None
+        if start >= end:
+            return
         cells: list[Cell] = []
-        first, box = start, self.box(start)
-        top, bottom, left = box[1], box[3], box[0]
-        before = start
+        first, (left, top, _, bottom) = start, self.box(start)
+        before = begin = start
         for at in range(start, end):
-            if codes[at] not in (9, 32, 160) or at == before:
+            if codes[at] not in _BLANK or codes[at + 1] in _BLANK:
                 continue
             after = at + 1
-            if codes[after] in (9, 32, 160):
-                continue
-            previous, following = self.box(at - 1 if codes[at - 1] not in (9, 32, 160) else before), self.box(after)
-            if (following[0] - previous[2]) * self.width > _CELL_GAP * (bottom - top) * self.height:
+            previous, following = self.box(at - 1 if codes[at - 1] not in _BLANK else before), self.box(after)
+            wide = (following[0] - previous[2]) * self.width > _CELL_GAP * (bottom - top) * self.height
+            if wide or self._divides(previous[2], following[0], (top + bottom) / 2):
                 cells.append(Cell(_text(codes, first, at), left, previous[2]))
                 first, left = after, following[0]
+                if abs(following[3] - bottom) > _JUMP * (bottom - top):
+                    yield from self._line(cells, top, bottom, begin)
+                    cells, begin, (_, top, _, bottom) = [], after, following
             top, bottom = min(top, following[1]), max(bottom, following[3])
             before = after
-        right = self.box(end - 1)[2]
-        cells.append(Cell(_text(codes, first, end), left, right))
+        cells.append(Cell(_text(codes, first, end), left, self.box(end - 1)[2]))
+        yield from self._line(cells, top, bottom, begin)
+
+    def _line(self, cells: list[Cell], top: int, bottom: int, start: int) -> Iterator[Line]:
         height = (bottom - top) * self.height / UNIT
         box = (min(cell.left for cell in cells), top, max(cell.right for cell in cells), bottom)
-        text = " ".join(cell.text for cell in cells)
-        return Line(text, box, round(height * 2) / 2, tuple(cells), self._is_bold(start)) if text.strip() else None
+        if text := " ".join(cell.text for cell in cells).strip():
+            yield Line(text, box, round(height * 2) / 2, tuple(cells), self._is_bold(start))
 
     def _is_bold(self, at: int) -> bool:
         """Return whether a character is bold, by the weight or the name of its font."""

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.data.formats.format import TextBuilder
-from graphwright.data.formats.parsing.pdf_layout import Cell, Line, in_reading_order, without_running_heads, write_pages
+from graphwright.data.formats.parsing.pdf_layout import in_reading_order, without_running_heads, write_pages
+from graphwright.data.formats.parsing.pdf_rows import Cell, Line
 
 coordinates = st.integers(0, 9_000)
 

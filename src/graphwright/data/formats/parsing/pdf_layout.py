@@ -6,16 +6,15 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
 from typing import NamedTuple
 
 from graphwright.data.formats.format import TextBuilder
-from graphwright.data.records.grid import CellRow, cell_text, has_digit
+from graphwright.data.formats.parsing.pdf_rows import LIST_MARK, UNIT, Cell, Line, around, is_full, spans
+from graphwright.data.records.grid import CellRow, cell_text, has_digit, is_number
 from graphwright.data.records.table import Table
 
-UNIT = 10_000
-"""The width and the height of a page."""
 _MARGIN = 0.1 * UNIT  # at the top and the bottom, where running heads stand
 _MIN_REPEATED = 3  # pages with the same line in the margin
 LARGER = 1.15
@@ -26,44 +25,6 @@ _MAX_DEPTH = 40  # of cuts
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 _PAGE_NUMBER = re.compile(r"\W*(?:page|seite|p\.|s\.)?\W*#(?:\W*(?:of|von|/)?\W*#)?\W*")
 _OUTER_NUMBER = re.compile(r"^(\d{1,5})\b|\b(\d{1,5})$")
-
-
-class Cell(NamedTuple):
-    """A part of a line, set off by wide gaps: its text, left and right in 1/10,000 of the page's width."""
-
-    text: str
-    left: int
-    right: int
-
-
-class Line(NamedTuple):
-    """A line of a page: its text; left, top, right and bottom in 1/10,000 of the page; height in points; cells."""
-
-    text: str
-    box: tuple[int, int, int, int]
-    height: float
-    cells: tuple[Cell, ...] = ()
-    bold: bool = False
-
-
-def column_of(cell: Cell, columns: Sequence[Cell]) -> int:
-    """Return the column that a cell stands in, by its left or right side or its middle; -1 for none."""
-    for number, column in enumerate(columns):
-        middle = abs(cell.left + cell.right - column.left - column.right) / 2
-        if min(abs(cell.left - column.left), abs(cell.right - column.right), middle) <= UNIT / 100:
-            return number
-    return -1
-
-
-def _begins_table(page: Sequence[Line], at: int) -> bool:
-    """Return whether the two lines after a line have cells below its own: it is the header of a table."""
-    columns = page[at].cells
-    following = page[at + 1 : at + 3]
-    return (
-        len(columns) > 1
-        and len(following) == 2
-        and all(len(line.cells) > 1 and all(column_of(cell, columns) >= 0 for cell in line.cells) for line in following)
-    )
 
 
 def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
@@ -85,7 +46,7 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
             if (
                 (upper or lower or line.box[3] <= _MARGIN)
                 and line.height <= body * LARGER
-                and not _begins_table(page, at)
+                and not table_lines(page, at)
             ):
                 text = " ".join(line.text.lower().split())
                 outer = _OUTER_NUMBER.search(text)
@@ -159,45 +120,75 @@ def body_height(lines: Sequence[Line]) -> float:
     return max(heights, key=lambda height: (heights[height], -height), default=0.0)
 
 
-_LIST_MARK = re.compile(r"[•·▪◦‣⁃∙*–—-]|\(?\w{1,3}[.)]")
 _MAX_CELL = 80  # characters of a cell, on average
-_MIN_ALIGNED = 3  # cells of a line that are enough for a row
 _MIN_PAIRS = 3  # rows of a table of two columns whose header is found by its values
 
 
 class PageRow(NamedTuple):
-    """A row of a table: its page, its lines, and the text of each column."""
+    """A row of a table: its page, its lines, the text of each column, and which of them repeat a merged cell."""
 
     page: int
     lines: list[Line]
     cells: list[str]
+    left: frozenset[int]
+    above: frozenset[int]
 
 
 @dataclass
 class PageTable:
-    """A table that may go on: the cells of its first line, and its rows so far."""
+    """A table that may go on: its columns, and its rows so far."""
 
     columns: Sequence[Cell]
     rows: list[PageRow] = field(default_factory=list)
 
     def add(self, page: int, lines: Sequence[Line]) -> None:
         """Add lines of a page; the rest of a row whose text is wrapped is joined to it."""
+        begins = bool(self.rows)  # the page, maybe with the rest of a row
         for line in lines:
             cells = [""] * len(self.columns)
-            for cell in line.cells:
-                cells[column_of(cell, self.columns)] = cell.text
-            is_full = len(cells) > 2 and all(cells[1:])
-            if self.rows and not cells[0] and not is_full:
+            found = list(zip(line.cells, spans(line.cells, self.columns), strict=True))
+            for cell, span in found:
+                cells[span.start : span.stop] = [cell.text] * len(span)
+            if self._is_rest(line, cells, begins):
                 last = self.rows[-1]
                 last.cells[:] = [f"{above} {below}".strip() for above, below in zip(last.cells, cells, strict=True)]
                 last.lines.extend([line] if last.page == page else ())
-            else:
-                self.rows.append(PageRow(page, [line], cells))
+                begins = False
+                continue
+            begins = begins and cells in [row.cells for row in self.rows]  # the header again
+            left = frozenset(column for _, span in found for column in span[1:])
+            above = frozenset(column for cell, span in found if cell.above for column in span)
+            self.rows.append(PageRow(page, [line], cells, left, above))
+
+    def _is_rest(self, line: Line, cells: Sequence[str], begins: bool) -> bool:
+        """Return whether cells go on with the row above: it has a text in each of their columns."""
+        pairs = [pair for pair in zip(self.rows[-1].cells, cells, strict=True) if pair[1]] if self.rows else []
+        goes_on = all(above and not (is_number(above) and is_number(text)) for above, text in pairs)
+        divides = self.rows and any(cells[column] for column in self.rows[-1].left)
+        if not pairs or all(cells) or not goes_on or divides or any(cell.above for cell in line.cells):
+            return False
+        if begins:
+            return all(row.cells[column] for row in self.rows for column, text in enumerate(cells) if not text)
+        return not line.ruled and not cells[0] and not (len(cells) > 2 and all(cells[1:]))
+
+    def _spread_names(self) -> None:
+        """Spread each name of the first row over the columns that the second row divides it into."""
+        first, second = self.rows[:2]
+        if second.cells[0] or not all(map(any, zip(first.cells, second.cells, strict=True))) or any(second.above):
+            return
+        for _, part in groupby(range(len(self.columns)), key=lambda column: bool(second.cells[column])):
+            run = list(part)
+            names = [first.cells[column] for column in run if first.cells[column]]
+            if second.cells[run[0]] and len(names) == 1 and not first.left.intersection(run):
+                first.cells[run[0] : run[-1] + 1] = names * len(run)
+                self.rows[0] = first = first._replace(left=first.left | {*run[1:]})
 
     def table(self) -> Table:
         """Return the table; without bold type or values its first row is no header."""
+        if len(self.rows) > 2:
+            self._spread_names()
         rows = [
-            CellRow(number, list(map(cell_text, row.cells)), bold=all(line.bold for line in row.lines))
+            CellRow(number, list(map(cell_text, row.cells)), row.left, row.above, all(line.bold for line in row.lines))
             for number, row in enumerate(self.rows)
         ]
         pairs = len(self.columns) == 2 and not rows[0].bold
@@ -205,45 +196,38 @@ class PageTable:
         return Table(rows, header=0 if pairs and not values else None, assume=lambda row: False)
 
 
+def columns_at(page: Sequence[Line], at: int) -> Sequence[Cell]:
+    """Return the columns of a table that would begin at a line: the most cells of one of its first lines."""
+    columns = max((line.cells for line in page[at : at + 3]), key=len)
+    return columns if spans(page[at].cells, columns) else page[at].cells
+
+
 def table_lines(page: Sequence[Line], at: int) -> Sequence[Line]:
     """Return the lines of a table that begins at a line: at least two with aligned cells; none without a table."""
-    columns = page[at].cells
-    if len(columns) < 2 or _LIST_MARK.fullmatch(columns[0].text) or LEADERS.search(page[at].text):
+    columns = columns_at(page, at)
+    if len(page[at].cells) < 2 or LIST_MARK.fullmatch(columns[0].text) or LEADERS.search(page[at].text):
         return ()
     lines = [page[at], *_aligned(page[at:], columns)]
     lengths = [len(cell.text) for line in lines for cell in line.cells]
-    cells = len(lines) * len(columns)
-    return lines if _full(lines, columns) >= 2 and sum(lengths) <= _MAX_CELL * cells else ()
+    is_short = all(line.ruled for line in lines) or sum(lengths) <= _MAX_CELL * len(lines) * len(columns)
+    return lines if is_short and sum(is_full(line, len(columns)) for line in lines) > 1 else ()
 
 
 def continued_lines(page: Sequence[Line], columns: Sequence[Cell]) -> Sequence[Line]:
     """Return the lines at the top of a page that stand in the columns of a table on the page before."""
-    if not page or len(page[0].cells) < 2 or not _fits(page[0], columns):
-        return ()
-    lines = [page[0], *_aligned(page, columns)]
-    return lines if _full(lines, columns) else ()
-
-
-def _full(lines: Sequence[Line], columns: Sequence[Cell]) -> int:
-    """Return the number of lines with a cell in each column, or in three of them."""
-    return sum(len(line.cells) >= min(len(columns), _MIN_ALIGNED) for line in lines)
+    found = spans(page[0].cells, columns) if page else []
+    lines = [page[0], *_aligned(page, columns)] if len(found) > 1 or (found and found[0].start) else []
+    return lines if any(is_full(line, len(columns)) for line in lines) else ()
 
 
 def _aligned(lines: Sequence[Line], columns: Sequence[Cell]) -> Iterator[Line]:
     """Yield the lines after the first that stand in columns, up to the first that does not."""
     for before, line in pairwise(lines):
-        tall = line.box[3] - line.box[1]
-        if not -tall / 2 <= line.box[1] - before.box[3] <= 2 * tall or not _fits(line, columns):
-            return
-        if len(line.cells) < 2 and column_of(line.cells[0], columns) == 0:
+        tall, found = line.box[3] - line.box[1], spans(line.cells, columns)
+        is_next = -tall / 2 <= line.box[1] - before.box[3] <= 2 * tall or (before.ruled and line.ruled)
+        if not is_next or not found or (len(found) < 2 and not found[0].start):
             return
         yield line
-
-
-def _fits(line: Line, columns: Sequence[Cell]) -> bool:
-    """Return whether each cell of a line stands in a column of its own."""
-    places = [column_of(cell, columns) for cell in line.cells]
-    return len(set(places)) == len(places) and -1 not in places
 
 
 _MAX_LEVELS = 6
@@ -261,7 +245,7 @@ def write_pages(pages: Sequence[Sequence[Line]], builder: TextBuilder) -> None:
     them with a hyphen elsewhere. The rows of tables become sentences and records; a table may go on over pages.
     """
     ordered = [in_reading_order(page) for page in without_running_heads(pages)]
-    _Writer(builder, [line for page in ordered for line in page]).write(ordered)
+    _Writer(builder, [part for page in ordered for line in page for part in line.parts or (line,)]).write(ordered)
 
 
 class _Writer:
@@ -296,7 +280,7 @@ class _Writer:
                 gaps[line.height].append(line.box[1] - before.box[3])
         return {height: median(values) for height, values in gaps.items()}
 
-    def write(self, pages: Sequence[Sequence[Line]]) -> None:
+    def write(self, pages: Sequence[list[Line]]) -> None:
         for number, page in enumerate(pages):
             at = 0
             if self.table is not None and (lines := continued_lines(page, self.table.columns)):
@@ -305,9 +289,12 @@ class _Writer:
             while at < len(page):
                 if lines := table_lines(page, at):
                     self._write_table()
-                    self.table = PageTable(lines[0].cells)
+                    self.table = PageTable(columns_at(page, at))
                     self.table.add(number, lines)
                     at += len(lines)
+                    continue
+                if page[at].parts:  # cells beside each other, but no table
+                    page[at : at + 1] = page[at].parts
                     continue
                 self._write_table()
                 self._begin(number)
@@ -336,7 +323,7 @@ class _Writer:
         lines = page[at:end]
         start = self.builder.block(" ".join(line.text for line in lines))
         self.builder.mark(" ".join(line.text for line in lines), self.levels[page[at].height], start)
-        self.builder.box(start, _around(lines))
+        self.builder.box(start, around(lines))
         self.before, self.open = None, ""
         return end
 
@@ -349,7 +336,7 @@ class _Writer:
         for item in table.items():
             row = rows[item.number]
             self._begin(row.page)
-            self.builder.box(self.builder.row(item), _around(row.lines))
+            self.builder.box(self.builder.row(item), around(row.lines))
         self.builder.blank()
         self.before, self.open = None, ""
 
@@ -390,8 +377,3 @@ class _Writer:
             return not _ENDS.search(self.open) and line.text[:1].islower()
         tall = line.box[3] - line.box[1]
         return line.box[1] - before.box[3] <= self.gaps.get(line.height, 0) + 0.35 * tall
-
-
-def _around(lines: Sequence[Line]) -> tuple[int, int, int, int]:
-    lefts, tops, rights, bottoms = zip(*(line.box for line in lines), strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)
