@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import pickle
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +89,8 @@ def index_of(work: Path, name: str, passages: dict[str, tuple[str, str]]) -> Ind
 def chosen(given: Any, name: str, questions: Sequence[Asked]) -> list[Asked]:
     """Return the questions of a set that the network was not trained on."""
     if name in SETS:
-        return [q for q in questions if q.source in HELD]
+        held = [q for q in questions if q.source in HELD]
+        return random.Random(0).sample(held, min(len(held), 3 * given.questions)) if given.questions else held
     if name in OPEN_SETS:
         return [q for q in questions if for_confidence(q.text)][: given.questions]
     return [q for q in questions if given.unseen or for_confidence(q.text)][: given.questions]
@@ -364,7 +366,9 @@ def main() -> None:
     parser.add_argument(
         "--documents", action="store_true", help="read questions over manuals and office documents, too"
     )
-    parser.add_argument("--questions", type=int, help="at most so many of each set")
+    parser.add_argument(
+        "--questions", type=int, help="at most so many of each set, and three times as many over documents"
+    )
     given = parser.parse_args()
     for folder in given.readers:
         print(folder, flush=True)
