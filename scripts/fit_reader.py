@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 from reader_data import FAMILIES, for_confidence
-from reader_documents import HELD, SETS, Asked, has_evidence, index_over_documents, read_over_documents
+from reader_documents import HELD, SETS, Asked, NoQueries, has_evidence, index_over_documents, read_over_documents
 from reading_data import read_squad
 from scorer_data import source_of_set
 
@@ -120,7 +120,7 @@ def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read
     with index_of(given.work, name, texts) as index:
         plain = name in (*OPEN_SETS, *SETS)
         options = {} if plain else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
-        retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, **options).search
+        retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, parser=NoQueries(), **options).search
         for question in chosen(given, name, questions):
             state = retrieve(start(question.text, index.graph))
             ranked = [

@@ -104,11 +104,13 @@ def folder_of_documents(work: Path, name: str) -> Path:
 
 
 def index_over_documents(work: Path, name: str) -> Index:
-    """Return the index of the documents, brought up to date."""
+    """Return the index of the documents, built where it is not there yet."""
     from graphwright import Index
 
     folder = work / "indexes" / name
-    index = Index.open(folder) if folder.is_dir() else Index.create(folder)
+    if folder.is_dir():
+        return Index.open(folder)
+    index = Index.create(folder)
     index.sync(folder_of_documents(work, name))
     return index
 
