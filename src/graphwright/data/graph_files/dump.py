@@ -67,6 +67,8 @@ class Dump(ABC):
         )
 
 
+ERRORS = 64
+"""Errors of a malformed row that DuckDB lists, on average; each column too many is one."""
 _MAX_EXAMPLES = 5  # malformed rows that are shown
 _MAX_MALFORMED, _MAX_SHARE = 100, 0.1  # default limits: malformed rows, and their share of a file
 
@@ -97,11 +99,12 @@ class MalformedRows:
         rejects, bad = list[tuple[int, str]](), 0  # lines that could not be split into columns
         if self.db.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors'").fetchone()[0]:
             rows = self.db.execute(
-                "SELECT line, any_value(error_type), any_value(csv_line), count(DISTINCT byte_position) "
+                "SELECT line, any_value(error_type), any_value(csv_line), count(DISTINCT line_byte_position), count(*) "
                 "FROM reject_errors GROUP BY line ORDER BY line"
             ).fetchall()
-            rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, _ in rows]
-            bad = sum(row[-1] for row in rows)
+            rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, *_ in rows]
+            is_cut = sum(row[-1] for row in rows) >= ERRORS * (self.limit + 1)  # and there may be more rows
+            bad = max(sum(row[-2] for row in rows), is_cut * (self.limit + 1))
         counts = dict(
             self.db.execute(f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role").fetchall()
         )
