@@ -136,7 +136,8 @@ def with_records(document: Document) -> Document:
         others = tuple(sorted((*others, *numbered), key=lambda record: record.start))
     if document.file and MAIL not in types:
         fields = given[0].fields if given else ()
-        whole = document_record(document.id, document.title, document.metadata, document.text, fields)
+        rows = [record for record in records if record.type not in (DOCUMENT, MESSAGE)]
+        whole = document_record(document.id, document.title, document.metadata, document.text, fields, rows)
         others = (whole, *others)
     return replace(document, records=others, headings=headings)
 
