@@ -76,7 +76,7 @@ def test_read_documents_line_near_top_gives_date_and_version(tmp_path: Path) -> 
         ("bread.html", "<h1>Bread</h1><table><tr><th>Loaf<th>Baked<tr><td>Rye<td>3 Feb 2031</table><p>{}</p>"),
         (
             "bread.yaml",
-            "note: {}\nbread:\n  - loaf: Rye\n    baked: 2031-02-03\n  - loaf: Oat\n    baked: 2030-02-03\n",
+            "to: {}\nbread:\n  - loaf: Rye\n    baked: 2031-02-03\n  - loaf: Oat\n    baked: 2030-02-09\n",
         ),
     ],
 )
