@@ -15,7 +15,7 @@ import numpy as np
 from graphwright.build.imports.assembly import Qualifiers, with_statements
 from graphwright.data.decoding import mixes_line_ends
 from graphwright.data.duckdb_session import duckdb_session, spilling_to
-from graphwright.data.graph_files.dump import ERRORS, LABEL, LINK, TRIPLE, Dump, MalformedRows
+from graphwright.data.graph_files.dump import LABEL, LINK, TRIPLE, Dump, MalformedRows
 from graphwright.data.graph_files.rdf import FURTHER, RDF, NTriples, add_functions, iri_name
 from graphwright.data.graph_files.rdf_parts import Claim, claims_of, edges_of
 from graphwright.engines import repeated
@@ -233,8 +233,7 @@ class _Reader:
                 self.db.execute(f"DROP TABLE IF EXISTS {table}")
             with self._timed("read triples"):
                 columns = ", ".join(map(self.hash.format, ("head", "relation", "tail")))
-                rejects = ERRORS * (malformed.limit + 1)
-                self.db.execute(f"INSERT INTO codes SELECT {columns}, role FROM ({file.rows(rejects)})")
+                self.db.execute(f"INSERT INTO codes SELECT {columns}, role FROM ({file.rows(malformed.rejects)})")
             malformed.check(file, first)
         return malformed
 

@@ -67,8 +67,6 @@ class Dump(ABC):
         )
 
 
-ERRORS = 64
-"""Errors of a malformed row that DuckDB lists, on average; each column too many is one."""
 _MAX_EXAMPLES = 5  # malformed rows that are shown
 _MAX_MALFORMED, _MAX_SHARE = 100, 0.1  # default limits: malformed rows, and their share of a file
 
@@ -82,6 +80,7 @@ class MalformedRows:
     def __init__(self, db: Any, limit: int | None) -> None:
         self.db = db
         self.limit = _MAX_MALFORMED if limit is None else limit
+        self.rejects = 64 * (self.limit + 1)  # errors that DuckDB lists; each column too many of a row is one
         self.max_share = _MAX_SHARE if limit is None else 1.0
         self.count = 0
         self._examples: list[str] = []
@@ -103,11 +102,10 @@ class MalformedRows:
                 "FROM reject_errors GROUP BY line ORDER BY line"
             ).fetchall()
             rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, *_ in rows]
-            is_cut = sum(row[-1] for row in rows) >= ERRORS * (self.limit + 1)  # and there may be more rows
+            is_cut = sum(row[-1] for row in rows) >= self.rejects  # and there may be more rows
             bad = max(sum(row[-2] for row in rows), is_cut * (self.limit + 1))
-        counts = dict(
-            self.db.execute(f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role").fetchall()
-        )
+        by_role = f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role"
+        counts = dict(self.db.execute(by_role).fetchall())
         bad += counts.pop(BAD, 0)
         self.count += bad
         examples = self._found(file, first, rejects) if bad else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from graphwright.data.records.record import DOCUMENT, Field, Record
@@ -75,9 +75,8 @@ def _date_in(parts: Mapping[str, str | None]) -> str:
 
 
 def document_record(
-    identity: str, title: str, metadata: Mapping[str, str], text: str, given: Sequence[Field] = (),
-    rows: Iterable[Record] = (),
-) -> Record:  # fmt: skip
+    identity: str, title: str, metadata: Mapping[str, str], text: str, given: Sequence[Field], rows: Sequence[Record]
+) -> Record:
     """Return the record of a whole document.
 
     `given`: fields of its front matter, which come first. `rows`: records of things in the text, such as the rows of
