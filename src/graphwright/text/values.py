@@ -84,7 +84,7 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
     numbers = dict.fromkeys(end for text in folded for ends in _readings(text) for end in ends)
     decimal, day_first = decimal_of(numbers), day_first_of(folded) is not False
-    bounds = {text: known for text in folded if (known := _bounds(text, decimal))}
+    bounds = {text: ends for text in folded if (ends := _bounds(text, decimal))}
     amounts = {text: low for text, (low, _, is_sure) in bounds.items() if is_sure or (low.unit and low.is_known)}
     units, known = Counter(a.unit for a in amounts.values()), {a.unit for a in amounts.values() if a.is_known}
     accepted = tuple(unit for unit, count in units.most_common() if unit and (count > 1 or unit in known))
@@ -182,7 +182,9 @@ def _typed(text: str, written: ColumnFormat) -> _Typed | None:
     folded = _folded(text)
     bounds = _bounds(folded, written.decimal)
     amount, last = bounds[:2] if bounds and (bounds[2] or bounds[0].unit in written.qualified) else (None, None)
-    may_be_date = not _is_certain(amount, folded) or (written.with_dates and (folded.isdigit() or not bounds[2]))
+    may_be_date = (
+        not _is_certain(amount, folded) or not (bounds and bounds[2]) or (written.with_dates and folded.isdigit())
+    )
     if may_be_date and (period := period_of(folded.lower(), written.day_first)):
         return _Typed(DATE, period.low, period.high)
     if clock := _CLOCK.fullmatch(folded):

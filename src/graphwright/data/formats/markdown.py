@@ -162,8 +162,8 @@ class _Text:
         line = _NOTE_TEXT.sub(r"[\1] ", line, count=1) if "[^" in line else line
         heading = _HEADING.match(line)
         if heading or (_UNDERLINE.match(after) and not before):
-            title = _ATTRIBUTES.sub("", line[heading.end() if heading else 0 :].rstrip()).rstrip(" \t#")
-            title = _inline(title).strip()
+            title = _ATTRIBUTES.sub("", line[heading.end() if heading else 0 :].rstrip())
+            title = _inline(title.rstrip(" \t#")).strip()
             level = heading[0].count("#") if heading else 1 if "=" in after else 2
             self.lines += [""] * bool(before)
             self.headings.append(Heading(len(self.lines), level, title))

@@ -102,8 +102,7 @@ class MalformedRows:
                 "FROM reject_errors GROUP BY line ORDER BY line"
             ).fetchall()
             rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, *_ in rows]
-            is_cut = sum(row[-1] for row in rows) >= self.rejects  # and there may be more rows
-            bad = max(sum(row[-2] for row in rows), is_cut * (self.limit + 1))
+            bad = max(sum(row[-2] for row in rows), (sum(row[-1] for row in rows) >= self.rejects) * (self.limit + 1))
         by_role = f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role"
         counts = dict(self.db.execute(by_role).fetchall())
         bad += counts.pop(BAD, 0)

@@ -181,8 +181,7 @@ def _typed(query: Query, execution: Execution) -> tuple[str, tuple[str, ...]]:
     things, path = (query.things, query.path) if isinstance(query, Aggregate) else (query, ())
     amounts = execution.amounts(things, path)[1]
     units = ", ".join(amounts.units[unit] or "none" for unit in np.unique(amounts.unit).tolist())
-    note = f"The values have several units, which are not converted: {units}." if ", " in units else ""
-    return amounts.one_unit, (note,) * bool(note)
+    return amounts.one_unit, (f"The values have several units, which are not converted: {units}.",) * (", " in units)
 
 
 def _left_out(query: Query, execution: Execution) -> Iterator[str]:

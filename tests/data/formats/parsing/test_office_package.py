@@ -38,3 +38,10 @@ def test_read_documents_numbers_counted_by_word_are_text(tmp_path: Path) -> None
     ]  # fmt: skip
     numbers = [record.fields[0].text for record in read.records if record.type == "clause"]
     assert numbers == ["1", "1.1", "1.2", "1.2(a)", "1.2(b)", "2", "2.1"]
+
+
+def test_cell_value_format_of_zeros_keeps_leading_zeros() -> None:
+    assert [cell_value(*cell) for cell in ((7, "000"), (7, '"B-"0000'), (1234, "00"), (7.5, "00"))] == [
+        "007", "B-0007", "1234", "7.5"
+    ]  # fmt: skip
+    assert [cell_value(*cell) for cell in ((7, "0"), (7.5, "0.00"), (7, "#,##0"))] == ["7", "7.5", "7"]
