@@ -105,8 +105,7 @@ def format_of_part(column: ColumnFormat, texts: Sequence[str]) -> ColumnFormat:
     (('.', False), (',', True))
     """
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
-    numbers = dict.fromkeys(end for text in folded for ends in _readings(text) for end in ends)
-    day_first = day_first_of(folded)
+    numbers, day_first = {end for text in folded for ends in _readings(text) for end in ends}, day_first_of(folded)
     decides = column.day_first if day_first is None else day_first
     return column._replace(decimal=decimal_of(numbers, column.decimal), day_first=decides)
 

@@ -103,8 +103,8 @@ class MalformedRows:
             ).fetchall()
             rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, *_ in rows]
             bad = max(sum(row[-2] for row in rows), (sum(row[-1] for row in rows) >= self.rejects) * (self.limit + 1))
-        by_role = f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role"
-        counts = dict(self.db.execute(by_role).fetchall())
+        roles = f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role"
+        counts = dict(self.db.execute(roles).fetchall())
         bad += counts.pop(BAD, 0)
         self.count += bad
         examples = self._found(file, first, rejects) if bad else []

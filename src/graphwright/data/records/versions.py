@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphwright.data.records.record import DOCUMENT, Field, Record
+from graphwright.data.records.record import DOCUMENT, MESSAGE, Field, Record
 from graphwright.text.dates import date_text, month_of
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
@@ -88,7 +88,7 @@ def document_record(
         key.casefold(): value for key, value in metadata.items()
     }
     name = name_parts(identity)
-    line_date, line_version = _top(text, [row for row in rows if row.end - row.start < len(text)])
+    line_date, line_version = _top(text, [r for r in rows if r.type != MESSAGE and r.end - r.start < len(text)])
     date = _date(known, name.date, line_date)
     version = known.get("version") or name.version or line_version
     family = name.name if name.date or name.version or version or date else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphwright.data.documents import read_documents
+from graphwright.data.formats.parsing.office_package import cell_value
 
 LEVELS = (("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"), ("bullet", "•"))
 CONTRACT = ((0, "Term"), (1, "It begins in May."), (1, "Either party may end it:"), (2, "at once, or"), (2, "in time."),
