@@ -164,3 +164,24 @@ def test_values_in_any_text_gives_values_in_order_within_it(text: str) -> None:
 def test_difference_of_two_values_is_none_where_they_do_not_compare(text: str, apart: float | None) -> None:
     a, b = (value.value for value in values_in(text))
     assert difference(a, b) == (None if apart is None else pytest.approx(apart))
+
+
+@pytest.mark.parametrize(
+    ("texts", "bounds"),
+    [
+        (["812 kg (1,790 lb)", "ca. 900 kg", "1.1 t[4]"], [(812, 812), (900, 900), (1100, 1100)]),
+        (["£40–55", "£38", "under £60*"], [(40, 55), (38, 38), (60, 60)]),
+        (["1.200–1.400 €", "ab 900 €"], [(1200, 1400), (900, 900)]),
+        (["14", "9 (of 12)", "over 20", "11", "7"], [(14, 14), (9, 9), (20, 20), (11, 11), (7, 7)]),
+        (["2–3 h", "30 min"], [(2, 3), (0.5, 0.5)]),
+        (["約3,000 g", "2 kg"], [(3000, 3000), (2000, 2000)]),
+    ],
+)
+def test_typed_values_number_with_qualifications_is_read(texts: list[str], bounds: list[tuple[float, float]]) -> None:
+    values = typed_values(texts)
+    assert list(zip(values.low.tolist(), values.high.tolist(), strict=True)) == bounds
+
+
+@pytest.mark.parametrize("texts", [["3–1", "1–3", "0–2"], ["Room 5", "Room 7"], ["1939–45", "747-800"], ["2 x 4 m"]])
+def test_typed_values_scores_and_names_stay_texts(texts: list[str]) -> None:
+    assert set(typed_values(texts).kind.tolist()) == {TEXT}

@@ -136,7 +136,7 @@ def with_records(document: Document) -> Document:
         others = tuple(sorted((*others, *numbered), key=lambda record: record.start))
     if document.file and MAIL not in types:
         fields = given[0].fields if given else ()
-        whole = document_record(document.id, document.title, document.metadata, document.text, fields)
+        whole = document_record(document.id, document.title, document.metadata, document.text, fields, records)
         others = (whole, *others)
     return replace(document, records=others, headings=headings)
 

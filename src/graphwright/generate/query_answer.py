@@ -86,7 +86,7 @@ def computed_answer(state: State) -> Answer:
         shown = tuple(f"{name} ({date})" if date else name for name, date in _named(state.graph, result))
     names = ", ".join(shown[:_LISTED]) + (", …" if result.is_set and len(result.things) > _LISTED else "")
     cited = "".join(f"[{number}]" for number in range(1, len(result.citations) + 1))
-    parts = (names, f"({asked.words})", cited, f"and {more:,} more" if cited and more > 0 else "")
+    parts = (names, f"({asked.words})", cited, f"and {more:,} more" if cited and more > 0 else "", *result.notes)
     return Answer(" ".join(filter(None, parts)), short, result.citations)
 
 

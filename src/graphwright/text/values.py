@@ -20,6 +20,11 @@ _SAMPLE = 5000  # distinct texts of a column that decide how it is written, at m
 _CLOCK = re.compile(r"-?(\d{1,3}):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _SECONDS = "s"
+_MARKS = re.compile(r"(?<=\S)(?:\s?\[[^\[\]]{1,20}\]|\s?[*†‡§+]{1,3}|(?<=\d)[¹²³⁰⁴-⁹]{1,3}){1,5}$")  # 1871[2], 12.5*
+_REMARK = re.compile(r"(?<=[^\s(])\s?\([^()]*\)$")  # 2,931 m (9,616 ft)
+_WORD = re.compile(r"^(?:[^\W\d_]{1,12}(?:\.\s?|\s+)|[\u3041-\u9fff]{1,3}(?=\d))")  # c. 3,000 m
+_NUMBER, _BESIDE = r"(\d[\d.,'’\s]{0,15}", r"([^\d–—-]{0,15}?)"
+_RANGE = re.compile(rf"{_BESIDE}([-−]?{_NUMBER[1:]}?){_BESIDE}\s?[-–—]\s?{_BESIDE}{_NUMBER})(\D{{0,15}})")
 
 
 class Value(NamedTuple):
@@ -38,7 +43,7 @@ class ColumnFormat(NamedTuple):
     `decimal`: the decimal sign of a number such as 1,234; `day_first`: whether 3/5/2024 is the third of May;
     `with_dates`: whether a year alone is a date, as where no other numbers stand beside dates; `with_hours`: whether
     3:45 is hours and minutes, not minutes and seconds; `units`: those that numbers have, the most frequent first;
-    `is_open`: whether any word may be a unit.
+    `is_open`: whether any word may be a unit; `qualified`: units that allow words before a number, or another number.
     """
 
     decimal: str = "."
@@ -47,6 +52,7 @@ class ColumnFormat(NamedTuple):
     with_hours: bool = True
     units: tuple[str, ...] = ()
     is_open: bool = True
+    qualified: tuple[str, ...] = ()
 
 
 class TypedValues(NamedTuple):
@@ -76,8 +82,10 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     (',', False, ('km', 'EUR', 'm'))
     """
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
-    decimal, day_first = decimal_of(folded), day_first_of(folded) is not False
-    amounts = {text: amount for text in folded if (amount := amount_of(text, decimal))}
+    numbers = dict.fromkeys(end for text in folded for ends in _readings(text) for end in ends)
+    decimal, day_first = decimal_of(numbers), day_first_of(folded) is not False
+    bounds = {text: ends for text in folded if (ends := _bounds(text, decimal))}
+    amounts = {text: low for text, (low, _, is_sure) in bounds.items() if is_sure or (low.unit and low.is_known)}
     units, known = Counter(a.unit for a in amounts.values()), {a.unit for a in amounts.values() if a.is_known}
     accepted = tuple(unit for unit, count in units.most_common() if unit and (count > 1 or unit in known))
     others = [text for text in folded if not _is_certain(amounts.get(text), text)]
@@ -85,7 +93,8 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     with_dates = only_years and any(period_of(text.lower(), day_first) for text in others)
     clocks = [clock for text in others if (clock := _CLOCK.fullmatch(text)) and not clock[5]]
     with_hours = not any(int(clock[1]) > 23 or clock[3] for clock in clocks)
-    return ColumnFormat(decimal, day_first, with_dates, with_hours, accepted, len(folded) < 2)
+    qualified = (*accepted, *[""] * (2 * sum(sure and not low.unit for low, _, sure in bounds.values()) > len(folded)))
+    return ColumnFormat(decimal, day_first, with_dates, with_hours, accepted, len(folded) < 2, qualified)
 
 
 def format_of_part(column: ColumnFormat, texts: Sequence[str]) -> ColumnFormat:
@@ -96,9 +105,9 @@ def format_of_part(column: ColumnFormat, texts: Sequence[str]) -> ColumnFormat:
     (('.', False), (',', True))
     """
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
-    day_first = day_first_of(folded)
+    numbers, day_first = {end for text in folded for ends in _readings(text) for end in ends}, day_first_of(folded)
     decides = column.day_first if day_first is None else day_first
-    return column._replace(decimal=decimal_of(folded, column.decimal), day_first=decides)
+    return column._replace(decimal=decimal_of(numbers, column.decimal), day_first=decides)
 
 
 def joined_values(parts: Sequence[tuple[NDArray[np.int64], TypedValues]]) -> TypedValues:
@@ -138,6 +147,26 @@ def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> T
     return TypedValues(kinds[at], bounds[at, 0], bounds[at, 1], unit[at], tuple(units))
 
 
+def _readings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what a text may give as the ends of a range: all of it, then without a remark, and each word before it."""
+    yield text, text
+    text = _REMARK.sub("", text)
+    while text:
+        match = _RANGE.fullmatch(text)
+        before, low, unit, other, high, after = match.groups() if match else ("", text, "", "", text, "")
+        yield (before + low + (unit or after)).strip(), ((other or before) + high + after).strip()
+        text = text[word.end() :] if (word := _WORD.match(text)) else ""
+
+
+def _bounds(text: str, decimal: str) -> tuple[Amount, Amount, bool] | None:
+    """Return the ends of the range that a text gives, a number twice, and whether it is that in any column."""
+    for at, ends in enumerate(_readings(text)):
+        low, high = (amount_of(end, decimal) for end in ends)
+        if low and high and low.unit == high.unit and low.number <= high.number:
+            return low, high, at == 0 or (at == 1 and ends[0] == ends[1] and bool(low.unit) and low.is_known)
+    return None
+
+
 class _Typed(NamedTuple):
     kind: int
     low: float
@@ -150,21 +179,24 @@ def _typed(text: str, written: ColumnFormat) -> _Typed | None:
     if not _may_be_value(text):
         return None
     folded = _folded(text)
-    amount = amount_of(folded, written.decimal)
-    may_be_date = not _is_certain(amount, folded) or (written.with_dates and folded.isdigit())
+    bounds = _bounds(folded, written.decimal)
+    amount, last = bounds[:2] if bounds and (bounds[2] or bounds[0].unit in written.qualified) else (None, None)
+    may_be_date = (
+        not _is_certain(amount, folded) or not (bounds and bounds[2]) or (written.with_dates and folded.isdigit())
+    )
     if may_be_date and (period := period_of(folded.lower(), written.day_first)):
         return _Typed(DATE, period.low, period.high)
     if clock := _CLOCK.fullmatch(folded):
         seconds = _seconds(clock, written.with_hours)
         return _Typed(NUMBER, seconds, seconds, _SECONDS)
-    if amount is None or not (amount.is_known or written.is_open or amount.unit in written.units):
+    if amount is None or last is None or not (amount.is_known or written.is_open or amount.unit in written.units):
         return None
     for unit in written.units:
         if amount.unit and unit != amount.unit and (factor := conversion(amount.unit, unit)) is not None:
-            return _Typed(NUMBER, amount.number * factor, amount.number * factor, unit)
+            return _Typed(NUMBER, amount.number * factor, last.number * factor, unit)
         if unit == amount.unit:
             break
-    return _Typed(NUMBER, amount.number, amount.number, amount.unit)
+    return _Typed(NUMBER, amount.number, last.number, amount.unit)
 
 
 def _seconds(clock: re.Match[str], with_hours: bool) -> float:
@@ -180,8 +212,8 @@ def _may_be_value(text: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """Return a text without space around it, with digits as ASCII."""
-    return folded_digits(text.strip())
+    """Return a text without space around it and marks of notes after it, with digits as ASCII."""
+    return folded_digits(_MARKS.sub("", text.strip()))
 
 
 def is_value(text: str) -> bool:

@@ -126,6 +126,18 @@ def test_import_shows_malformed_csv_records(tmp_path):
     assert result.malformed == 2 and "'c,,d'" in result.examples[0] and "too many columns" in result.examples[1]
 
 
+@pytest.mark.parametrize("broken", ["e,r,f,g,h,i", "e", '"e"x,r,f,g,h'])
+def test_import_csv_record_with_several_errors_counts_once(tmp_path, broken):
+    path = tmp_path / "kb.csv"
+    path.write_text("head,relation,tail\na,r,b\n" + f"{broken}\n" * 5)
+    with pytest.raises(DataError, match="5 of 6 rows are malformed"):
+        read(tmp_path, path)
+    assert read(tmp_path / "again", path, max_malformed=5).malformed == 5
+    path.write_text("a,r,b\n" + "c,r" + ",d" * 400 + "\n" + "e\n" * 9)
+    with pytest.raises(DataError, match="4 rows or more are malformed, and 3 are allowed"):
+        read(tmp_path / "cut", path, max_malformed=3)
+
+
 def test_import_over_malformed_limit_raises(tmp_path):
     lines = ["a\tr\tb\n"] * 30_000 + ["broken\n"] * 3
     (tmp_path / "kb.tsv").write_text("".join(lines))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from graphwright.data.formats.format import Extracted
 from graphwright.data.formats.markdown import markdown_text
 
@@ -46,7 +48,7 @@ def test_markdown_text_marks_are_removed() -> None:
     assert page.text.split("\n") == [
         "Head one",
         "",
-        "Text with link and image, code_*x*, snake_case_name, 2 * 3 * 4.",
+        "Text with link and image: t, code_*x*, snake_case_name, 2 * 3 * 4.",
         "bold both end three under line struck *kept* & tag.",
         "https://a.b ref note[1].",
         "quoted",
@@ -137,3 +139,25 @@ def test_markdown_notes_and_line_breaks_keep_their_form() -> None:
     assert (
         text.text == "Bring rope[1]: so[gas].\n\n[1] By the rules\n    of it.\n[gas] Both.\n\nAlpine Club\nBox 12\nGraz"
     )
+
+
+def test_markdown_attributes_of_headings_are_no_text() -> None:
+    table = "| Well | m |\n|---|---|\n| A | 3 |\n"
+    page = markdown_text(
+        f"# Wells {{-}}\n\n## Use of {{name}} ## {{: #use .wide }}\n\n{table}\nDeep {{#d k='v w'}}\n---\n{table}"
+    )
+    assert [heading.title for heading in page.headings] == ["Wells", "Use of {name}", "Deep"]
+    assert [record.type for record in page.records] == ["Use of {name}", "Deep"]
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        ('![weir](w.jpg "The weir in flood")', "weir: The weir in flood"),
+        ("![](<a b.png> 'Old mill')", "Old mill"),
+        ("![Gate](g.png (Gate))", "Gate"),
+        ('[![state](b.svg "Build state")](c.html "tip")', "state: Build state"),
+    ],
+)
+def test_markdown_title_of_image_is_text(image: str, expected: str) -> None:
+    assert markdown_text(f"See {image}.\n").text == f"See {expected}."

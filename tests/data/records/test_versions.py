@@ -69,6 +69,26 @@ def test_read_documents_line_near_top_gives_date_and_version(tmp_path: Path) -> 
     assert (fields["date"], fields["version"], fields["version of"]) == ("2024-03-01", "2.1", "leave")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bread.md", "# Bread\n\n| Loaf | Baked | Label |\n|---|---|---|\n| Rye | 2031-02-03 | v7 |\n{}\n"),
+        ("bread.html", "<h1>Bread</h1><table><tr><th>Loaf<th>Baked<tr><td>Rye<td>3 Feb 2031</table><p>{}</p>"),
+        (
+            "bread.yaml",
+            "to: {}\nbread:\n  - loaf: Rye\n    baked: 2031-02-03\n  - loaf: Oat\n    baked: 2030-02-09\n",
+        ),
+    ],
+)
+def test_read_documents_date_in_row_is_none_of_document(tmp_path: Path, name: str, text: str) -> None:
+    assert "date" not in record(tmp_path, name, text.format("Fresh")) and "version" not in record(tmp_path, name, text)
+    assert record(tmp_path, name, text.format("As of 5 May 2023"))["date"] == "2023-05-05"
+
+
+def test_read_documents_date_in_object_that_is_the_file_is_its_date(tmp_path: Path) -> None:
+    assert record(tmp_path, "rota.yaml", "team: North\nmade: 2024-05-06\n")["date"] == "2024-05-06"
+
+
 def test_read_documents_date_in_name_precedes_another_in_text(tmp_path: Path) -> None:
     fields = record(tmp_path, "leave-2024.txt", "Leave policy\nSince 1 March 2019\n\nText.\n")
     assert fields["date"] == "2024"

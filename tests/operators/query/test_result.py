@@ -163,3 +163,9 @@ def test_answer_of_repeated_step_is_supported_by_all_facts_on_the_way() -> None:
     assert result_of(parse_notation('everything where parent+ = "a" and age < 10'), Facts.of(graph)).support[0].facts[
         :2
     ] == (0, 1)
+
+
+def test_result_of_extreme_over_values_that_cannot_be_read_says_how_many() -> None:
+    rows = [{"well": "A", "depth": "3 m"}, {"well": "B", "depth": "unknown"}, {"well": "C", "depth": "c. 5 m"}]
+    result = result_of(parse_notation("largest(wells by depth)"), Facts.of_rows(rows, "wells"))
+    assert result.names == ("C",) and result.notes == ("Left out: 1 of 3 values, no numbers or dates.",)

@@ -233,7 +233,7 @@ class _Reader:
                 self.db.execute(f"DROP TABLE IF EXISTS {table}")
             with self._timed("read triples"):
                 columns = ", ".join(map(self.hash.format, ("head", "relation", "tail")))
-                self.db.execute(f"INSERT INTO codes SELECT {columns}, role FROM ({file.rows(malformed.limit + 1)})")
+                self.db.execute(f"INSERT INTO codes SELECT {columns}, role FROM ({file.rows(malformed.rejects)})")
             malformed.check(file, first)
         return malformed
 

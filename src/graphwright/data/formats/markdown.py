@@ -24,6 +24,7 @@ from graphwright.data.records.table import Note, Table
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
+_ATTRIBUTES = re.compile(r"\{:?[ \t]{0,9}(?:-|(?:[#.]|[\w-]{1,50}=)[^{}]{1,500})\}$")  # of a heading: {#piers .wide}
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+$")
 _BAR = re.compile(r"(?<!\\)\|")
@@ -43,6 +44,10 @@ _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]{1,1000})\1(?!`)")
 _LINK = re.compile(
     r"!?\[([^\[\]\n]{0,1000})\]"
     r"(?:\([^()\n]{0,1000}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)|\[[^\[\]\n]{0,200}\])"
+)
+_TITLED_IMAGE = re.compile(  # the title is a caption
+    r"!\[([^\[\]\n]{0,1000})\]\([ \t]{0,9}(?:<[^<>\n]{0,1000}>|[^\s()]{0,1000})[ \t]{1,9}"
+    r"""(?:"([^"\n]{1,1000})"|'([^'\n]{1,1000})'|\(([^()\n]{1,1000})\))[ \t]{0,9}\)"""
 )
 _IMAGE = re.compile(r"!\[[^\[\]\n]{0,1000}\](?:\([^()\n]{0,1000}\)|\[[^\[\]\n]{0,200}\])")
 _TARGET = re.compile(  # the target of a link, or of a reference definition
@@ -157,7 +162,8 @@ class _Text:
         line = _NOTE_TEXT.sub(r"[\1] ", line, count=1) if "[^" in line else line
         heading = _HEADING.match(line)
         if heading or (_UNDERLINE.match(after) and not before):
-            title = _inline(line[heading.end() if heading else 0 :].rstrip(" \t#")).strip()
+            title = _ATTRIBUTES.sub("", line[heading.end() if heading else 0 :].rstrip())
+            title = _inline(title.rstrip(" \t#")).strip()
             level = heading[0].count("#") if heading else 1 if "=" in after else 2
             self.lines += [""] * bool(before)
             self.headings.append(Heading(len(self.lines), level, title))
@@ -222,6 +228,7 @@ def _inline(line: str) -> str:
 
 def _unmarked(text: str) -> str:
     if "[" in text:
+        text = _TITLED_IMAGE.sub(lambda image: ": ".join(dict.fromkeys(filter(None, image.groups()))), text)
         text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: an image may stand in a link
         text = _NOTE.sub(r"[\1]", text)
     if "<" in text:

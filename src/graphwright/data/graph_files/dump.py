@@ -80,6 +80,7 @@ class MalformedRows:
     def __init__(self, db: Any, limit: int | None) -> None:
         self.db = db
         self.limit = _MAX_MALFORMED if limit is None else limit
+        self.rejects = 64 * (self.limit + 1)  # errors that DuckDB lists; each column too many of a row is one
         self.max_share = _MAX_SHARE if limit is None else 1.0
         self.count = 0
         self._examples: list[str] = []
@@ -97,14 +98,13 @@ class MalformedRows:
         rejects, bad = list[tuple[int, str]](), 0  # lines that could not be split into columns
         if self.db.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors'").fetchone()[0]:
             rows = self.db.execute(
-                "SELECT line, any_value(error_type), any_value(csv_line), count(DISTINCT byte_position) "
+                "SELECT line, any_value(error_type), any_value(csv_line), count(DISTINCT line_byte_position), count(*) "
                 "FROM reject_errors GROUP BY line ORDER BY line"
             ).fetchall()
-            rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, _ in rows]
-            bad = sum(row[-1] for row in rows)
-        counts = dict(
-            self.db.execute(f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role").fetchall()
-        )
+            rejects = [(line, f"line {line}: {text!r} ({error.lower()})") for line, error, text, *_ in rows]
+            bad = max(sum(row[-2] for row in rows), (sum(row[-1] for row in rows) >= self.rejects) * (self.limit + 1))
+        roles = f"SELECT role, count(*) FROM codes WHERE rowid >= {first} GROUP BY role"
+        counts = dict(self.db.execute(roles).fetchall())
         bad += counts.pop(BAD, 0)
         self.count += bad
         examples = self._found(file, first, rejects) if bad else []

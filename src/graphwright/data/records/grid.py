@@ -141,13 +141,8 @@ def side_by_side(rows: Iterable[CellRow]) -> Iterator[CellRow]:
 
 def _parts(block: Sequence[CellRow]) -> list[tuple[int, int]]:
     """Return the first column and the end of each table in a block, none for a single one."""
-    used = sorted({column for row in block for column, text in enumerate(row.cells) if text})
-    runs: list[list[int]] = []
-    for column in used:
-        if runs and column == runs[-1][-1] + 1:
-            runs[-1].append(column)
-        else:
-            runs.append([column])
+    used = {column for row in block for column, text in enumerate(row.cells) if text}
+    runs = [list(run) for is_used, run in groupby(range(max(used) + 1), key=used.__contains__) if is_used]
     tables = [(run[0], run[-1] + 1) for run in runs]
     full = all(end - first > 1 and sum(any(row.cells[first:end]) for row in block) > 1 for first, end in tables)
     return tables if len(tables) > 1 and full else []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphwright.data.records.record import DOCUMENT, Field, Record
+from graphwright.data.records.record import DOCUMENT, MESSAGE, Field, Record
 from graphwright.text.dates import date_text, month_of
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
@@ -75,11 +75,12 @@ def _date_in(parts: Mapping[str, str | None]) -> str:
 
 
 def document_record(
-    identity: str, title: str, metadata: Mapping[str, str], text: str, given: Sequence[Field] = ()
+    identity: str, title: str, metadata: Mapping[str, str], text: str, given: Sequence[Field], rows: Sequence[Record]
 ) -> Record:
     """Return the record of a whole document.
 
-    `given`: fields of its front matter, which come first. The date is that of the front matter, else of the name or of
+    `given`: fields of its front matter, which come first. `rows`: records of things in the text, such as the rows of
+    its tables, whose dates are their own. The date is that of the front matter, else of the name or of
     a short line near the top, the finer one if both agree, else of other metadata; the version likewise. Documents
     whose names differ only in date or version have the same "version of".
     """
@@ -87,7 +88,7 @@ def document_record(
         key.casefold(): value for key, value in metadata.items()
     }
     name = name_parts(identity)
-    line_date, line_version = _top(text)
+    line_date, line_version = _top(text, [r for r in rows if r.type != MESSAGE and r.end - r.start < len(text)])
     date = _date(known, name.date, line_date)
     version = known.get("version") or name.version or line_version
     family = name.name if name.date or name.version or version or date else ""
@@ -107,13 +108,14 @@ def _date(known: Mapping[str, str], in_name: str, in_text: str) -> str:
     return in_text or next(filter(None, map(date_text, known.values())), "")
 
 
-def _top(text: str) -> tuple[str, str]:
-    """Return the date and the version that short lines near the top of a text give, each "" for none."""
-    date = version = ""
+def _top(text: str, rows: Sequence[Record]) -> tuple[str, str]:
+    """Return the date and the version of short lines near the top of a text, but for `rows`; each "" for none."""
+    date, version, end = "", "", 0
     for line in text[:_HEAD].split("\n")[:-1] if len(text) > _HEAD else text.split("\n"):
+        start, end = end, end + len(line) + 1
         if len(line) > _MAX_LINE or (date and version):
             break
-        if len(line.split()) <= _MAX_WORDS:
+        if len(line.split()) <= _MAX_WORDS and not any(row.start <= start < row.end for row in rows):
             date = date or date_text(line)
             match = _VERSION_IN_TEXT.search(line)
             version = version or (match["version"] if match else "")

@@ -201,7 +201,8 @@ class Execution:
         amounts = self.amounts(query.things, query.path)[1]
         if not len(amounts.low) or (query.function in ("sum", "mean") and amounts.kind[0] == DATE):
             return None
-        return float(getattr(amounts.high if query.function == "max" else amounts.low, query.function)())
+        ends = {"max": amounts.high, "min": amounts.low}
+        return float(getattr(ends.get(query.function, (amounts.low + amounts.high) / 2), query.function)())
 
     def _difference(self, query: q.Difference) -> float | None:
         first, second = self._amount(query.first), self._amount(query.second)
@@ -219,11 +220,8 @@ class Execution:
             number = Amounts.of_number(float(result))
             if not isinstance(query, q.Aggregate):
                 return number
-            return (
-                self.amounts(query.things, query.path)[1]
-                .chosen(np.arange(1))
-                ._replace(low=number.low, high=number.high)
-            )
+            first = self.amounts(query.things, query.path)[1].chosen(np.arange(1))
+            return first._replace(low=number.low, high=number.high)
         amounts = Amounts.of(self.facts, self.reached(query, ()))
         return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -12,11 +13,11 @@ import numpy as np
 from graphwright.errors import counted
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.operators.query.checks import check
+from graphwright.operators.query.checks import check, parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parse_notation import parse_notation
-from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Query
+from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Extreme, Query
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.query.words import words
 from graphwright.operators.select import cite_fact
@@ -134,13 +135,13 @@ def result_of(query: Query, facts: Facts) -> QueryResult:
     first = support.of_first(query, SUPPORTED)
     shown = np.array([fact for supported in first for fact in supported.facts], np.int64)
     held = facts.units(np.concatenate((support.numbers(query, things), shown)))
+    notes = tuple(dict.fromkeys(_left_out(query, execution)))
     if isinstance(result, np.ndarray):
         dates = _dates(support.dates(query, things[:SHOWN]))
-        return QueryResult(query, facts, None, "", True, things, names, first, len(held), (), *dates)
-    unit, notes = _typed(query, execution)
-    if date := _dated(query, execution):
-        return QueryResult(query, facts, date, "", False, things, names, first, len(held), notes)
-    return QueryResult(query, facts, _rounded(result), unit, False, things, names, first, len(held), notes)
+        return QueryResult(query, facts, None, "", True, things, names, first, len(held), notes, *dates)
+    unit, mixed = _typed(query, execution)
+    value, unit = (date, "") if (date := _dated(query, execution)) else (_rounded(result), unit)
+    return QueryResult(query, facts, value, unit, False, things, names, first, len(held), (*notes, *mixed))
 
 
 def _dates(dated: list[tuple[float, str]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
@@ -171,21 +172,25 @@ def _dated(query: Query, execution: Execution) -> str:
 
 
 def _typed(query: Query, execution: Execution) -> tuple[str, tuple[str, ...]]:
-    """Return the unit that all values of a query have, and notes about those that are left out."""
+    """Return the unit that all values of a query have, and a note if they have several."""
     if isinstance(query, Difference):
         parts = {_typed(part, execution)[0] for part in (query.first, query.second)}
         return (parts.pop() if len(parts) == 1 else ""), ()
     if isinstance(query, Count | Exists):
         return "", ()
     things, path = (query.things, query.path) if isinstance(query, Aggregate) else (query, ())
-    pairs, amounts = execution.amounts(things, path)
-    total, notes = len(execution.reached(things, path).distinct().ends), list[str]()
-    if missing := total - len(pairs.ends):
-        notes.append(f"Left out: {missing:,} of {counted(total, 'value')}, no numbers or dates.")
-    units = [amounts.units[unit] or "none" for unit in np.unique(amounts.unit).tolist()]
-    if len(units) > 1:
-        notes.append(f"The values have several units, which are not converted: {', '.join(units)}.")
-    return amounts.one_unit, tuple(notes)
+    amounts = execution.amounts(things, path)[1]
+    units = ", ".join(amounts.units[unit] or "none" for unit in np.unique(amounts.unit).tolist())
+    return amounts.one_unit, (f"The values have several units, which are not converted: {units}.",) * (", " in units)
+
+
+def _left_out(query: Query, execution: Execution) -> Iterator[str]:
+    """Yield a note for each set of values of which some cannot be added up or put in order."""
+    for part in parts(query):
+        if isinstance(part, Aggregate) or (isinstance(part, Extreme) and part.path and not part.by_number):
+            total = len(execution.reached(part.things, part.path).distinct().ends)
+            if missing := total - len(execution.amounts(part.things, part.path)[0].ends):
+                yield f"Left out: {missing:,} of {counted(total, 'value')}, no numbers or dates."
 
 
 LIKELY = 0.5

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphwright.data.documents import read_documents
+from graphwright.data.formats.parsing.office_package import cell_value
 
 LEVELS = (("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"), ("bullet", "•"))
 CONTRACT = ((0, "Term"), (1, "It begins in May."), (1, "Either party may end it:"), (2, "at once, or"), (2, "in time."),
@@ -38,3 +39,10 @@ def test_read_documents_numbers_counted_by_word_are_text(tmp_path: Path) -> None
     ]  # fmt: skip
     numbers = [record.fields[0].text for record in read.records if record.type == "clause"]
     assert numbers == ["1", "1.1", "1.2", "1.2(a)", "1.2(b)", "2", "2.1"]
+
+
+def test_cell_value_format_of_zeros_keeps_leading_zeros() -> None:
+    assert [cell_value(*cell) for cell in ((7, "000"), (7, '"B-"0000'), (1234, "00"), (7.5, "00"))] == [
+        "007", "B-0007", "1234", "7.5"
+    ]  # fmt: skip
+    assert [cell_value(*cell) for cell in ((7, "0"), (7.5, "0.00"), (7, "#,##0"))] == ["7", "7.5", "7"]

@@ -155,8 +155,8 @@ def cell_value(value: Any, form: str = "General") -> str:
 
     Numbers have a decimal point, no separators of thousands, and all of their digits.
 
-    >>> cell_value(3.0), cell_value(datetime(2024, 5, 1)), cell_value(None), cell_value(True)
-    ('3', '2024-05-01', '', 'true')
+    >>> cell_value(3.0), cell_value(datetime(2024, 5, 1)), cell_value(None), cell_value(True), cell_value(42, "00000")
+    ('3', '2024-05-01', '', 'true', '00042')
     >>> cell_value(0.125, "0%"), cell_value(1200, '#,##0.00 "km"'), cell_value(-3.1, "[$€-407] #,##0.00")
     ('12.5%', '1200 km', '-€ 3.1')
     """
@@ -166,8 +166,9 @@ def cell_value(value: Any, form: str = "General") -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         prefix, suffix = _around(form)
-        is_percent = "%" in prefix + suffix
-        return f"{'-' * (value < 0)}{prefix}{_digits(abs(value), 100 if is_percent else 1)}{suffix}".strip()
+        is_percent, places = "%" in prefix + suffix, "".join(_PLACES.findall(_LITERAL.sub("", form).partition(";")[0]))
+        digits = _digits(abs(value), 100 if is_percent else 1).zfill(len(places) if {*places} == {"0"} else 0)
+        return f"{'-' * (value < 0)}{prefix}{digits}{suffix}".strip()
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ", _unit(value.second))
     if isinstance(value, timedelta):
