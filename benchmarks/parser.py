@@ -24,6 +24,7 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 
 from parser_data import KGQA, Asked, asked_of, facts_of, form_of, read_kgqa
 
+from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.operators.query.execution import Execution
@@ -123,7 +124,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=300, help="questions of each set of KGQA")
     parser.add_argument("--show", action="store_true", help="print the questions that go wrong")
     options = parser.parse_args()
-    asker = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), options.weights)
+    asker = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), MiniLMAmounts(), options.weights)
     for name in options.set:
         if name in WRITTEN:
             graphs = {of: rows_of(facts, asked, asker, options.show) for of, facts, asked in asked_of(WRITTEN[name])}

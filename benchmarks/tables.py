@@ -23,7 +23,7 @@ import numpy as np
 from denotations import correct
 
 from graphwright.graph.columns import TextColumn
-from graphwright.models import MiniLM
+from graphwright.models import MiniLM, MiniLMAmounts
 from graphwright.operators.query.execution import Result, execute
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.operators.query.tables.scorer import TableScorer
@@ -89,7 +89,7 @@ def main() -> None:
     questions = read_questions(args.data, "dev")
     halves = {"first": (True,), "second": (False,), "both": (True, False)}[args.half]
     asked = [row for row in questions if is_first_half(row["table"]) in halves][: args.limit]
-    query_parser = TableQueryParser(MiniLM(), TableScorer.load(args.weights))
+    query_parser = TableQueryParser(MiniLM(), MiniLMAmounts(), TableScorer.load(args.weights))
     answers = [answered(query_parser, args.data, row) for row in asked]
     right, probability, seconds = (np.array(column) for column in zip(*answers, strict=True))
     order = np.argsort(-probability, kind="stable")[: len(asked) // 3]

@@ -1,4 +1,4 @@
-"""Fit what a question wants of the amounts that it names (graphwright.operators.query.amounts), and measure it.
+"""Fit what a question wants of the amounts that it names (MiniLMAmounts), and measure it.
 
     python scripts/fit_amounts.py [--write]
 
@@ -19,16 +19,10 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from graphwright.models.embedded.amounts import AMOUNTS, BUCKETS, WIDEST, states_around, words_around
 from graphwright.models.embedded.cross_encoder import tokens_of
-from graphwright.operators.query.amounts import (
-    BUCKETS,
-    RELATIONS,
-    WEIGHTS,
-    WIDEST,
-    asked_amounts,
-    states_around,
-    words_around,
-)
+from graphwright.models.protocols import RELATIONS
+from graphwright.operators.query.amounts import asked_amounts
 
 FILE = Path(__file__).parent / "amounts.tsv"
 PARTS, STEPS, RATE, DECAY, DECAY_OF_WORDS, DROPPED = 5, 200, 1e-2, 0.03, 0.01, 0.3
@@ -59,7 +53,8 @@ def read_examples() -> list[Labelled]:
         states, places, inside = states_around(read, *own)
         number = RELATIONS.index("" if relation == "none" else relation)
         around = words_around(question, *own)
-        found.append(Labelled(*map(torch.tensor, (states, places, inside, around)), number, question))
+        tensors = [torch.tensor(array) for array in (states, places, inside, around)]
+        found.append(Labelled(tensors[0], tensors[1], tensors[2], tensors[3], number, question))
     return found
 
 
@@ -118,7 +113,8 @@ def fitted(rows: list[Labelled]) -> Head:
         optimiser.zero_grad()
         F.cross_entropy(head(*batch), labels, label_smoothing=0.05).backward()
         optimiser.step()
-    return head.eval()
+    head.eval()
+    return head
 
 
 def measured(rows: list[Labelled]) -> NDArray[np.float64]:
@@ -158,7 +154,7 @@ def main() -> None:
     )
     if given.write:
         weights = fitted(rows).state_dict()
-        np.savez_compressed(WEIGHTS, **{name: value.numpy().astype(np.float16) for name, value in weights.items()})
+        np.savez_compressed(AMOUNTS, **{name: value.numpy().astype(np.float16) for name, value in weights.items()})
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from table_prose import prose_questions
 from table_written import written_questions
 from tables import Rows, answer_texts, facts_of, read_questions, read_table
 
+from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.tables.candidates import Candidate
@@ -78,7 +79,7 @@ class Extraction:
     """
 
     def __init__(self, frequency: dict[str, float]) -> None:
-        self.parser = TableQueryParser(MiniLM())
+        self.parser = TableQueryParser(MiniLM(), MiniLMAmounts())
         self.frequency = frequency
 
     def entry(self, asked: Asked, others: dict[str, Rows], answerable: bool = True) -> Entry:

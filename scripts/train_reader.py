@@ -7,9 +7,9 @@ Needs `pip install graphwright[train]`; the weights of all-MiniLM-L6-v2 are fetc
 and its word embeddings stay as they are. Stage `open` (scripts/reader_data.py) goes through the open sets once, at a
 constant rate after a start, and then through questions of two steps made of them; it writes a checkpoint in half
 precision every 100 steps and goes on from the last one, at first from scripts/checkpoints. Stage `multihop` starts
-from it and lets the rate fall to zero: the multihop sets without one family, or all of them for the reader that ships,
-and some of stage A's examples again. It ends with the mean of the weights before and after it, which read ordinary
-questions as well as before and those of several steps as well as after (Wortsman et al., 2022). Which examples make
+from it and lets the rate fall to zero: the multihop sets without one family, or all of them for the reader that ships;
+questions over manuals and office documents (scripts/reader_documents.py); and some of stage A's examples again. The
+running mean of its weights (`-mean.safetensors`) is what scripts/build_reader.py makes small. Which examples make
 which step, and their order, follow from the seed alone.
 """
 
@@ -259,14 +259,6 @@ def train(training: Training, steps: Sequence[Sequence[Encoded]], given: Any, fi
     training.save(file.with_stem(f"{file.stem}-mean"), averaged=True)
 
 
-def save_mean(before: Path, after: Path, file: Path) -> None:
-    """Write the mean of the weights of two checkpoints."""
-    first, second = load_file(before), load_file(after)
-    sums = {name: first[name].astype(np.float32) + second[name].astype(np.float32) for name in first if name != "step"}
-    arrays = {name: (value / 2).astype(np.float16) for name, value in sums.items()}
-    save_file({**arrays, "step": first["step"]}, file)
-
-
 def tokenised(given: Any, stage: str) -> list[list[Encoded]]:
     """Return the batches of a stage."""
     tokenizer = Tokenizer.from_file(str(ENCODER / "tokenizer.json"))
@@ -316,8 +308,6 @@ def main() -> None:
         training, end = Training(weights, start), given.work / f"without-{given.without or 'none'}.safetensors"
         training.step = training.begun = 0
         train(training, steps, given, end, decay=True)
-        mean = start.with_stem("open-mean")  # of a stage A that ran here; else the checkpoint of the repository
-        save_mean(mean if mean.is_file() else start, end.with_stem(f"{end.stem}-mean"), end)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.generate.readers import Quote, QuoteClauses, ReadSpans
 from graphwright.methods.method import Help, Method
+from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
@@ -93,7 +94,7 @@ OptionalParser = Annotated[
 
 def offline_parser(ix: Snapshot) -> QueryParser:
     """Return the parser of questions over records of documents, without a language model."""
-    return MostProbable((TableQueryParser(MiniLM()),) if has_records(ix) else ())
+    return MostProbable((TableQueryParser(MiniLM(), MiniLMAmounts()),) if has_records(ix) else ())
 
 
 def has_records(ix: Snapshot) -> bool:
@@ -107,8 +108,8 @@ def has_records(ix: Snapshot) -> bool:
 
 def graph_parser(ix: Snapshot, hops: int = 3) -> QueryParser:
     """Return the parsers of questions over a graph, with paths of at most `hops` relations, and over its records."""
-    over_graph = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), length=hops)
-    return MostProbable((over_graph, TableQueryParser(MiniLM())) if has_records(ix) else (over_graph,))
+    over_graph = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), MiniLMAmounts(), length=hops)
+    return MostProbable((over_graph, TableQueryParser(MiniLM(), MiniLMAmounts())) if has_records(ix) else (over_graph,))
 
 
 def executed(llm: LLM | None, parser: QueryParser, threshold: float = LIKELY) -> Operator:

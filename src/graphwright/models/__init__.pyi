@@ -3,6 +3,7 @@ from .budget import Deadline as Deadline
 from .budget import Prices as Prices
 from .cache import CachedEncoder as CachedEncoder
 from .cache import CachedLLM as CachedLLM
+from .embedded.amounts import MiniLMAmounts as MiniLMAmounts
 from .embedded.cross_encoder import MiniLMCrossEncoder as MiniLMCrossEncoder
 from .embedded.encoder import MiniLM as MiniLM
 from .embedded.reader import MiniLMReader as MiniLMReader

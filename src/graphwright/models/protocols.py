@@ -166,6 +166,19 @@ class NamedEncoder(Encoder, Protocol):
         ...
 
 
+RELATIONS = (">", ">=", "<", "<=", "=", "!=", "")
+"""How a value is compared with the amount of a question; "": the amount is no condition."""
+
+
+@runtime_checkable
+class AmountReader(Protocol):
+    """A model that tells what a question wants of the amounts that it names."""
+
+    def relations(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
+        """Return the log-probability of each of RELATIONS to the amounts at these characters: float32[n, 7]."""
+        ...
+
+
 @runtime_checkable
 class CrossEncoder(Protocol):
     """A model that scores texts against a query, in two halves, because GRanker smooths between them."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
+from zlib import crc32
 
 from graphwright.text.scripts import (
     MARKS,
@@ -269,3 +271,9 @@ def _repeated_runs(text: str) -> dict[str, list[int]]:
         part for term in repeated for part in (term[1:], term[:-1]) if len(offsets.get(part, ())) == len(offsets[term])
     }
     return {term: offsets[term] for term in repeated - covered}
+
+
+@lru_cache(1 << 16)
+def hashed(text: str, buckets: int) -> int:
+    """Return a number from 1 to buckets - 1."""
+    return 1 + crc32(text.encode()) % (buckets - 1)

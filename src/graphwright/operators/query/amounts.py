@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import combinations
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from graphwright.models.embedded.cross_encoder import Tokens, tokens_of
-from graphwright.models.protocols import Floats
+from graphwright.models.protocols import RELATIONS, AmountReader, Floats
 from graphwright.operators.query.query import Compare, Counted, Except, Named, Query
-from graphwright.operators.query.tables.features import hashed
 from graphwright.operators.query.tables.links import amounts_of, question_words
 from graphwright.text.values import Value, value_of
 
-RELATIONS = (">", ">=", "<", "<=", "=", "!=", "")
-"""How a value is compared with the amount of a question; "": the amount is no condition."""
 _OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "!=", "!=": "=", "contains": "!="}
-WIDEST = 10
-"""Tokens before and after an amount whose distance counts."""
-NEAR, BUCKETS = 4, 2048
-"""Words before and after an amount that count as they are, and how many numbers stand for them."""
 _LEAST = np.log(0.02)  # log-probability of a relation, at least
-WEIGHTS = Path(__file__).parents[2] / "models" / "weights" / "query-parser" / "amounts.npz"
 
 
 class AskedAmount(NamedTuple):
@@ -36,58 +23,6 @@ class AskedAmount(NamedTuple):
     start: int
     end: int
     value: Value
-
-
-@dataclass(frozen=True, eq=False)
-class AmountHead:
-    """A softmax over the states of a question's tokens (`scripts/fit_amounts.py`).
-
-    `attention: float32[384]` and `distance: float32[2 * WIDEST + 1]`: the attention to each token, by its state and its
-    place before or after the amount; `pooled`, `own: float32[7, 384]`, `bias: float32[7]`: the weights of the mean by
-    it, and of that over the amount, for each of RELATIONS; `words: float32[BUCKETS, 7]`: those of the words around it.
-    """
-
-    attention: Floats
-    distance: Floats
-    pooled: Floats
-    own: Floats
-    bias: Floats
-    words: Floats
-
-    def __call__(self, question: str, read: Tokens, start: int, end: int) -> Floats:
-        """Return the log-probability of each relation to the amount at these characters: float32[7]."""
-        states, places, inside = states_around(read, start, end)
-        weights = states @ self.attention + self.distance[places]
-        weights = np.exp(weights - weights.max())
-        scores = weights / weights.sum() @ states @ self.pooled.T + states[inside].mean(0) @ self.own.T + self.bias
-        scores = scores + self.words[words_around(question, start, end)].sum(0)
-        result: Floats = scores - np.logaddexp.reduce(scores)
-        return result
-
-
-def states_around(read: Tokens, start: int, end: int) -> tuple[Floats, Floats, Floats]:
-    """Return the states of a question's tokens, their places seen from an amount, and which are the amount's."""
-    states = read.states[1:-1].astype(np.float32)
-    spans = np.array(read.spans[: len(states)])
-    inside = (spans[:, 0] < end) & (spans[:, 1] > start)
-    if not inside.any():
-        inside[-1] = True
-    own, at = np.flatnonzero(inside), np.arange(len(states))
-    places = np.where(at < own[0], at - own[0], np.maximum(at - own[-1], 0))
-    return states, np.clip(places, -WIDEST, WIDEST) + WIDEST, inside
-
-
-def words_around(question: str, start: int, end: int) -> list[int]:
-    """Return what stands before and after an amount, as numbers below BUCKETS: words, their ends, pairs and runs."""
-    found = []
-    for side, text in (("b", question[:start]), ("a", question[end:])):
-        marks = re.findall(r"\w+|[^\w\s]", text.lower())
-        words = marks[-NEAR:][::-1] if side == "b" else marks[:NEAR]
-        for at, word in enumerate(words):
-            found += [f"{side}:{word}", f"{side}{min(at, 2)}:{word}", f"{side}^{word[:5]}", f"{side}${word[-3:]}"]
-        found += [f"{side}:{' '.join(words[at : at + size])}" for size in (2, 3) for at in range(len(words) - size + 1)]
-        found += [f"{side}~{one}~{two}" for one, two in combinations(words, 2)]
-    return [hashed(text, BUCKETS) for text in dict.fromkeys(found)]
 
 
 def asked_amounts(question: str) -> list[AskedAmount]:
@@ -101,12 +36,12 @@ def asked_amounts(question: str) -> list[AskedAmount]:
     return found
 
 
-def agreement(question: str, queries: Sequence[Query]) -> Floats:
+def agreement(question: str, queries: Sequence[Query], reader: AmountReader) -> Floats:
     """Return how far each query compares with the amounts of a question as it wants: log-probabilities, float32[n]."""
     total = np.zeros(len(queries), np.float32)
     if amounts := asked_amounts(question):
-        (read,) = tokens_of([question])
-        wanted = [np.maximum(head()(question, read, amount.start, amount.end), _LEAST) for amount in amounts]
+        spans = [(amount.start, amount.end) for amount in amounts]
+        wanted = np.maximum(reader.relations(question, spans), _LEAST)
         walk = _Relations([amount.value for amount in amounts])
         for row, query in enumerate(queries):
             total[row] = sum(
@@ -153,10 +88,3 @@ class _Relations:
     def _joined(self, found: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         """Return the first relation to each amount."""
         return tuple(next(filter(None, own), "") for own in zip(*found, strict=True)) or ("",) * len(self.values)
-
-
-@cache
-def head() -> AmountHead:
-    """Return the head of the package, which scripts/fit_amounts.py wrote."""
-    with np.load(WEIGHTS) as stored:
-        return AmountHead(**{name: stored[name].astype(np.float32) for name in stored.files})

@@ -317,7 +317,7 @@ class SpanThought(_Thinking):
     >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
     >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0]))
     >>> SpanThought(MiniLMReader())(state).anchors[0].text
-    'Which river is Graz on? Mur'
+    'Which river is Graz on? the Mur'
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]

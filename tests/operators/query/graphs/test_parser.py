@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graphwright import Graph
+from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
 from graphwright.operators.query.execution import execute
@@ -14,7 +15,7 @@ from graphwright.operators.query.graphs.scorer import WEIGHTS, read_scorer
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
 
-PARSER = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES))
+PARSER = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), MiniLMAmounts())
 BRIDGES = [
     ("Norsund Bridge", "designed by", "Mira Solberg"),
     ("Norsund Bridge", "crosses", "Ulva"),

@@ -5,14 +5,14 @@ import pytest
 from tests.operators.query.tables.tickets import ticket_facts
 
 from graphwright.errors import OptionError
-from graphwright.models import MiniLM
+from graphwright.models import MiniLM, MiniLMAmounts
 from graphwright.models.fake import HashEncoder
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.search.facts import Facts
 
-PARSER: QueryParser = TableQueryParser(MiniLM())
+PARSER: QueryParser = TableQueryParser(MiniLM(), MiniLMAmounts())
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_parse_question_without_words_gives_no_error() -> None:
 
 def test_parse_encoder_of_another_dimension_is_an_error() -> None:
     with pytest.raises(OptionError, match="384"):
-        TableQueryParser(HashEncoder(64)).parse("How many tickets are open?", ticket_facts())
+        TableQueryParser(HashEncoder(64), MiniLMAmounts()).parse("How many tickets are open?", ticket_facts())

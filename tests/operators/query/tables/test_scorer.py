@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphwright.errors import ModelError
-from graphwright.models import MiniLM
+from graphwright.models import MiniLM, MiniLMAmounts
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.tables.features import MOST_PARTS, Features
 from graphwright.operators.query.tables.parser import TableQueryParser
@@ -84,7 +84,7 @@ def test_parser_query_by_words_of_texts_is_less_probable_for_what_they_say(
         ],
         "mail",
     )
-    parser = TableQueryParser(MiniLM())
+    parser = TableQueryParser(MiniLM(), MiniLMAmounts())
     with_texts = {notation(found.query): found.probability for found in parser.parse(question, facts)}
     monkeypatch.setattr("graphwright.operators.query.tables.parser.probability_about_texts", lambda vector: 0.5)
     alone = {notation(found.query): found.probability for found in parser.parse(question, facts)}

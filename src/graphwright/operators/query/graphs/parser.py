@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.models.protocols import CrossEncoder, Encoder, Floats
+from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Floats
 from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
@@ -75,21 +75,23 @@ class GraphQueryParser(Checked):
 
     Candidates are paths of at most `length` relations from the named things, what several have in common, conditions,
     negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted;
-    `network`: reads the likeliest candidates beside the question.
+    `network`: reads the likeliest candidates beside the question; `amounts`: MiniLMAmounts().
     `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
     query after the first is to that of the first as their shares, and at most what the first leaves: none may be right.
     All are less probable the less probable it is that the question is in English.
 
     >>> from graphwright import Graph
-    >>> from graphwright.models import MiniLM, MiniLMCrossEncoder
+    >>> from graphwright.models import MiniLM, MiniLMAmounts, MiniLMCrossEncoder
     >>> films = [("Alien", "directed by", "Ridley Scott"), ("Alien", "release year", "1979")]
     >>> facts = Facts(Graph.from_triples(films).columns)
-    >>> GraphQueryParser(MiniLM(), MiniLMCrossEncoder("minilm-query")).parse("Who directed Alien?", facts)[0].query
+    >>> parser = GraphQueryParser(MiniLM(), MiniLMCrossEncoder("minilm-query"), MiniLMAmounts())
+    >>> parser.parse("Who directed Alien?", facts)[0].query
     Follow(things=Named(name='Alien'), step=Step(relation='directed by', inverse=False, times=1, at=''))
     """
 
     encoder: Encoder
     network: CrossEncoder
+    amounts: AmountReader
     weights: Path = WEIGHTS
     length: Annotated[int, Between(1, 4)] = 3
     limit: Annotated[int, AtLeast(1)] = 20
@@ -102,7 +104,7 @@ class GraphQueryParser(Checked):
         if not candidates:
             return []
         features = reading.features(candidates)
-        agreed = AMOUNTS * agreement(question, [candidate.query for candidate in candidates])
+        agreed = AMOUNTS * agreement(question, [candidate.query for candidate in candidates], self.amounts)
         scores = scorer(features) + agreed
         chosen = np.argsort(-scores, kind="stable")[:READ_CANDIDATES]
         candidates = [candidates[row] for row in chosen.tolist()]

@@ -6,9 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from graphwright.operators.query.tables.links import Links, ngrams, span_bits
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 from graphwright.text.values import value_of
+from graphwright.text.words import hashed
 
 NGRAMS = 1 << 15
 PARTS = 1 << 12
@@ -49,12 +49,6 @@ class Features(NamedTuple):
     ngrams: NDArray[np.int32]
     headers: NDArray[np.int16]
     rest: Floats
-
-
-@lru_cache(1 << 16)
-def hashed(text: str, buckets: int) -> int:
-    """Return a number from 1 to buckets - 1."""
-    return 1 + crc32(text.encode()) % (buckets - 1)
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
-from graphwright.models.protocols import Encoder, Floats
+from graphwright.models.protocols import AmountReader, Encoder, Floats
 from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import Results, ScoredQuery
@@ -55,11 +55,12 @@ class TableQueryParser:
     the same are one, with the sum of their probabilities. A query that chooses mails, messages, clauses or documents by
     words of their texts is the less probable, the less the question asks about texts (`probability_about_texts`).
 
-    `encoder`: the embedded one, MiniLM(), whose vectors the weights are for. `tables`: how many tables are searched;
-    `limit`: how many results are returned, each with its best query.
+    `encoder`: the embedded one, MiniLM(), whose vectors the weights are for; `amounts`: MiniLMAmounts(). `tables`: how
+    many tables are searched; `limit`: how many results are returned, each with its best query.
     """
 
     encoder: Encoder
+    amounts: AmountReader
     scorer: TableScorer = field(default_factory=TableScorer.load, repr=False)
     tables: int = 3
     limit: int = 10
@@ -78,7 +79,7 @@ class TableQueryParser:
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
         dense = np.concatenate([each.features.dense for each in found])
         candidates = [(each.table, candidate) for each in found for candidate in each.candidates]
-        scores += AMOUNTS * agreement(question, [candidate.query for _, candidate in candidates])
+        scores += AMOUNTS * agreement(question, [candidate.query for _, candidate in candidates], self.amounts)
         about_texts = min(1.0, 2 * probability_about_texts(vector))
         return [
             query._replace(probability=query.probability * about_texts) if by_text else query
