@@ -47,6 +47,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # the first waits until packages are fetched, read and asked
 @pytest.mark.parametrize("form", FORMATS)
 def test_format_answers_cite_places(results: Record, form: str) -> None:
     assert results["status"] == 0, results["told"]
