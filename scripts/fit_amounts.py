@@ -120,16 +120,13 @@ def fitted(rows: list[Labelled]) -> Head:
 def measured(rows: list[Labelled]) -> NDArray[np.float64]:
     """Return the probabilities of the relations of each example, fitted without its part: float64[n, 7]."""
     questions = {question: number for number, question in enumerate(dict.fromkeys(row.question for row in rows))}
-    parts, found = (
-        np.array([questions[row.question] * PARTS // len(questions) for row in rows]),
-        np.zeros((len(rows), len(RELATIONS))),
-    )
+    parts = np.array([questions[row.question] * PARTS // len(questions) for row in rows])
+    found = np.zeros((len(rows), len(RELATIONS)))
     for part in range(PARTS):
         head = fitted([row for row, own in zip(rows, parts, strict=True) if own != part])
+        left_out = padded([row for row, own in zip(rows, parts, strict=True) if own == part])
         with torch.no_grad():
-            found[parts == part] = head(
-                *padded([r for r, own in zip(rows, parts, strict=True) if own == part])
-            ).softmax(1)
+            found[parts == part] = head(*left_out).softmax(1)
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a question wants of an amount that it names: a trained head over the states of its tokens."""
+"""Trained head that tells what a question wants of an amount that it names, from the states of its tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a question wants of an amount that it names: more than it, at most, exactly, anything else, or nothing."""
+"""Agreement of queries with the amounts of a question: which is to be more, at most, exactly, or anything else."""
 
 from __future__ import annotations
 

@@ -51,8 +51,6 @@ from graphwright.operators.query.parser import Results, ScoredQuery
 from graphwright.operators.query.query import Query
 from graphwright.search.facts import Facts
 
-AMOUNTS = 1.0
-"""How much it counts whether a candidate compares with an amount as the question wants."""
 _ATOMS = 6
 READ_CANDIDATES = 32
 """How many candidates, at most, the network reads."""
@@ -104,7 +102,7 @@ class GraphQueryParser(Checked):
         if not candidates:
             return []
         features = reading.features(candidates)
-        agreed = AMOUNTS * agreement(question, [candidate.query for candidate in candidates], self.amounts)
+        agreed = agreement(question, [candidate.query for candidate in candidates], self.amounts)
         scores = scorer(features) + agreed
         chosen = np.argsort(-scores, kind="stable")[:READ_CANDIDATES]
         candidates = [candidates[row] for row in chosen.tolist()]

@@ -26,8 +26,6 @@ from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, 
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
 
-AMOUNTS = 1.0
-"""How much it counts whether a candidate compares with an amount as the question wants."""
 _MOST = 2000  # candidates over one table
 _indexes: SnapshotCache[TableIndex] = SnapshotCache()
 
@@ -79,7 +77,7 @@ class TableQueryParser:
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
         dense = np.concatenate([each.features.dense for each in found])
         candidates = [(each.table, candidate) for each in found for candidate in each.candidates]
-        scores += AMOUNTS * agreement(question, [candidate.query for _, candidate in candidates], self.amounts)
+        scores += agreement(question, [candidate.query for _, candidate in candidates], self.amounts)
         about_texts = min(1.0, 2 * probability_about_texts(vector))
         return [
             query._replace(probability=query.probability * about_texts) if by_text else query
