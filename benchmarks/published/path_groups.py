@@ -11,7 +11,7 @@ import numpy as np
 from graphwright.errors import DataError
 from graphwright.graph import Evidence, Graph, Item
 from graphwright.graph.items import path_item
-from graphwright.graph.walks import Ways, labelled_edges, walks_along, ways_of
+from graphwright.graph.walks import Ways, walks_along, ways_of
 from graphwright.learn.candidates import ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.operators import ShortestPaths, start
@@ -38,10 +38,10 @@ def path_groups(
     to an answer. The first triple is one of that walk; the others are triples at its nodes, then any of the subgraph.
     All are drawn with `seed`. Raises DataError where no label has a walk to an answer.
     """
-    edges, rng, groups = labelled_edges(graph), np.random.default_rng(seed), []
+    rng, groups = np.random.default_rng(seed), []
     nodes, length = int(labels.about.get("nodes", 1000)), int(labels.about.get("length", 4))
     for count, label in enumerate(labels.rows, 1):
-        of_label = tuple(_groups(graph, label, edges, nodes, length, negatives, rng))
+        of_label = tuple(_groups(graph, label, nodes, length, negatives, rng))
         if of_label:
             groups.append(of_label)
         if progress is not None:
@@ -55,14 +55,14 @@ def path_groups(
 
 
 def _groups(
-    graph: Graph, label: Label, edges: Any, nodes: int, length: int, negatives: int, rng: np.random.Generator
+    graph: Graph, label: Label, nodes: int, length: int, negatives: int, rng: np.random.Generator
 ) -> Iterator[PathGroup]:
-    walks = _walks_to_answers(graph, label, edges)
+    walks = _walks_to_answers(graph, label)
     if not walks:
         return
     walk = walks[rng.integers(len(walks))]
     subgraph, example = ppr_subgraph(graph, label.example, nodes), label.example
-    positive = positive_edges(graph, label, edges)
+    positive = positive_edges(graph, label)
     for first, others in (
         (walk, _other_paths(subgraph, label, length, rng)),
         (Item.triple(walk.edges[rng.integers(len(walk.edges))]), _other_triples(subgraph, positive, walk, rng)),
@@ -72,10 +72,10 @@ def _groups(
             yield PathGroup(example.id, example.text, tuple(texts))
 
 
-def _walks_to_answers(graph: Graph, label: Label, edges: Any) -> list[Item]:
+def _walks_to_answers(graph: Graph, label: Label) -> list[Item]:
     walks: list[Item] = []
     for path in label.paths:
-        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, edges, returning=True)
+        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, returning=True)
         ids = graph.at(nodes)
         arrive = np.isin(ids[:, -1], label.example.answers)
         walks += [path_item(graph, *walk) for walk in zip(ids[arrive], graph.edges[by[arrive]], strict=True)]
@@ -89,7 +89,7 @@ def _other_paths(subgraph: Graph, label: Label, length: int, rng: np.random.Gene
     items = state.items
     for at in rng.permutation(len(items)).tolist():
         path = items.item(at)
-        ways = ways_of(subgraph, path)
+        ways = ways_of(subgraph, path.steps)
         if 0 < len(path.edges) <= length and ways not in learned and path.nodes[-1] not in label.example.answers:
             chosen.setdefault(ways, path)
     return list(chosen.values())

@@ -21,7 +21,7 @@ from tests.shared import GRAPHS, corpus_index
 from graphwright import Evidence, Graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.columns import Passages, TextColumn
-from graphwright.graph.export import FORMATS, Exported, export, format_of, write_graphml, write_json
+from graphwright.graph.export import FORMATS, Part, export, format_of
 from graphwright.graph.graph import Columns, Kind
 from graphwright.kernels.csr import Csr
 
@@ -95,7 +95,7 @@ def test_export_forms_of_index_agree_and_name_source(tmp_path: Path) -> None:
 @given(triples=st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=6))
 def test_export_with_any_names_stays_readable(form: str, triples: list[tuple[str, str, str]]) -> None:
     graph, file = Graph.from_triples(triples), StringIO(newline="")
-    FORMATS[form](graph, file, None)
+    FORMATS[form](Part(graph, None), file)
     text = file.getvalue()
     text.encode("utf-8")
     if form == "json":
@@ -209,16 +209,16 @@ def test_export_of_reordered_items_keeps_best_score() -> None:
     twice = Evidence.of_nodes([0, 0], [2.0, 1.0]).take([1, 0])
     for result, best in ((evidence, {0: (2, 2.0), 1: (1, 1.0)}), (twice, {0: (1, 2.0)})):
         file = StringIO()
-        write_json(GRAPHS["line"], file, result)
+        FORMATS["json"](Part(GRAPHS["line"], result), file)
         rows = json.loads(file.getvalue())["nodes"]
         assert {row["id"]: (row["rank"], row["score"]) for row in rows} == best
 
 
 def test_export_of_nodes_adds_edges_between_them() -> None:
-    file = StringIO()
-    written = write_json(GRAPHS["apart"], file, Evidence.of_nodes([0, 1, 3]))
+    part, file = Part(GRAPHS["apart"], Evidence.of_nodes([0, 1, 3])), StringIO()
+    FORMATS["json"](part, file)
     result = json.loads(file.getvalue())
-    assert written == (3, 2)
+    assert (len(part.nodes), len(part.edges)) == (3, 2)
     assert [(e["relation"], "rank" in e) for e in result["edges"]] == [("r", False), ("t", False)]
     assert all("score" not in node and node["rank"] for node in result["nodes"])
 
@@ -228,7 +228,7 @@ def test_export_of_passages_joins_them_by_mentions() -> None:
     assert graph.passages is not None
     chosen = [int(graph.passages.nodes[graph.passages.rows_of_document[name][0]]) for name in ("ermengarde", "erstein")]
     file = StringIO()
-    write_json(graph, file, Evidence.of_nodes(chosen))
+    FORMATS["json"](Part(graph, Evidence.of_nodes(chosen)), file)
     result = json.loads(file.getvalue())
     names = {node["name"]: node for node in result["nodes"]}
     assert sorted(node["id"] for node in result["nodes"] if "rank" in node) == sorted(chosen)
@@ -259,7 +259,7 @@ def test_export_of_foreign_evidence_raises_and_keeps_file(tmp_path: Path) -> Non
 
 
 def test_export_failure_keeps_previous_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(graph: Graph, file: Any, evidence: Evidence | None) -> Exported:
+    def broken(part: Part, file: Any) -> None:
         file.write("half")
         raise OSError(28, "No space left on device")
 
@@ -291,13 +291,13 @@ def test_export_form_follows_file_name() -> None:
         format_of(Path("family.json"), "gexf")
 
 
-@pytest.mark.parametrize("write", [write_graphml, write_json])
-def test_export_memory_is_constant_in_graph_size(write: Any) -> None:
+@pytest.mark.parametrize("form", NETWORKX)
+def test_export_memory_is_constant_in_graph_size(form: str) -> None:
     graph = Graph.from_triples((f"node {i % 100}", f"a long relation {'x' * 200}", "hub") for i in range(20_000))
     with open(os.devnull, "w", encoding="utf-8") as file:
         tracemalloc.start()
         try:
-            write(graph, file)
+            FORMATS[form](Part(graph, None), file)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

@@ -197,7 +197,7 @@ def test_relation_paths_end_where_walks_do(graph: Graph, length: int) -> None:
         for along, by in zip(graph.nodes[nodes], graph.edges[edges], strict=True):
             assert (
                 tuple(along.tolist()) in expected[item.ways]
-                and ways_of(graph, path_item(graph, along, by)) == item.ways
+                and ways_of(graph, path_item(graph, along, by).steps) == item.ways
             )
         last = len(ends) - 1
         assert [part.tolist() for part in item.walks(np.array([last]))] == [
@@ -277,4 +277,4 @@ def test_triple_walks_from_head_and_items_keep_text() -> None:
     assert result.texts(graph) == ["mother of of", "mother of"]
     assert result.top(1).texts(graph) == ["mother of of"] and result.take([1]).render is relation_text
     assert Evidence.of_edges([1]).texts(graph) == ["Ermengarde of Tours mother of Lothair II"]
-    assert ways_of(graph, path_item(graph, [2, 1], [1])) == (2 * int(graph.columns.relation[1]),)
+    assert ways_of(graph, path_item(graph, [2, 1], [1]).steps) == (2 * int(graph.columns.relation[1]),)

@@ -83,10 +83,10 @@ def test_wide_beam_equals_exhaustive_path_ranking(graph: Graph, seed: int) -> No
     wanted = sorted((-likelihood(retriever, state, ways), ways) for ways in every)[:20]
     assert result.scores == pytest.approx([-cost for cost, _ in wanted], abs=1e-4)
     # Two relation paths as likely as each other may change places.
-    written = {ways_of(graph, item) for item in result.items()}
+    written = {ways_of(graph, item.steps) for item in result.items()}
     assert len(written) == min(len(every), 20) and written <= set(every)
     for item, score in zip(result.items(), result.scores, strict=True):
-        walk, ways = item.nodes, ways_of(graph, item)
+        walk, ways = item.nodes, ways_of(graph, item.steps)
         assert walk[0] == 0 and len(walk) == len(item.edges) + 1
         for at in range(1, len(ways)):  # never straight back
             assert walk[at - 1] != walk[at + 1] or ways[at] != ways[at - 1] ^ 1
@@ -102,7 +102,7 @@ def test_decode_adds_cosine_of_question_and_relations() -> None:
     assert result is not None and result.scores is not None and len(result) > 2
     question = HashEncoder().encode([state.question.text])[0].astype(np.float64)
     for item, score in zip(result.items(), result.scores.tolist(), strict=True):
-        ways = ways_of(graph, item)
+        ways = ways_of(graph, item.steps)
         words = HashEncoder().encode([graph.columns.relations[way >> 1].replace("_", " ") for way in ways])
         mean = words.astype(np.float64).mean(axis=0)
         cosine = question @ mean / np.linalg.norm(mean) / np.linalg.norm(question)
@@ -140,7 +140,9 @@ def test_beam_continues_best_prefixes_only() -> None:
         best += [(likelihood(retriever, state, ways), ways) for ways in level]
     result = (Decode(retriever, LENGTH) % 2)(state).evidence
     assert result is not None and result.scores is not None
-    assert [ways_of(graph, item) for item in result.items()] == [ways for _, ways in sorted(best, reverse=True)[:2]]
+    assert [ways_of(graph, item.steps) for item in result.items()] == [
+        ways for _, ways in sorted(best, reverse=True)[:2]
+    ]
 
 
 def test_decode_searches_from_each_question_entity() -> None:
@@ -160,9 +162,9 @@ def test_decode_returns_walks_of_best_paths() -> None:
     state = asked(graph, "Waldrada")
     plans, result = (Decode(retriever, LENGTH) % 20)(state).evidence, retriever.search(500)(state).evidence
     assert plans is not None and result is not None and plans.scores is not None and result.scores is not None
-    score = {ways_of(graph, item): s for item, s in zip(plans.items(), plans.scores.tolist(), strict=True)}
+    score = {ways_of(graph, item.steps): s for item, s in zip(plans.items(), plans.scores.tolist(), strict=True)}
     for item, s in zip(result.items(), result.scores.tolist(), strict=True):
-        assert score[ways_of(graph, item)] == s
+        assert score[ways_of(graph, item.steps)] == s
     # Waldrada has two daughters, of whom the one walk that stands for the relation path shows one.
     named = {graph.names[int(nodes[-1])] for nodes, edges in result if len(edges) == 1}
     assert {"Gisela", "Bertha"} <= named and len(plans) < len(result)
@@ -206,7 +208,7 @@ def test_decode_finds_relation_path_returning_to_node() -> None:
     graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "c"), ("c", "t", "d"), ("d", "u", "b")])
     result = Decode(writer(), 4)(asked(graph, "a")).evidence
     assert result is not None
-    by_ways = {ways_of(graph, item): graph.names.take(item.nodes) for item in result.items()}
+    by_ways = {ways_of(graph, item.steps): graph.names.take(item.nodes) for item in result.items()}
     assert by_ways[(1, 3, 5, 7)] == ["a", "b", "c", "d", "b"]
 
 

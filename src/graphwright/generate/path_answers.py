@@ -107,7 +107,7 @@ class TargetAnswer(Operator):
 
 
 def _reading(graph: Graph, bundle: Bundle) -> str:
-    relations = (graph.columns.relations[relation] for step in bundle.ways for relation, _ in step)
+    relations = (graph.columns.relations[way >> 1] for step in bundle.ways for way in step)
     return " ".join(
         [graph.names[bundle.levels[0][0]], *(_SEPARATORS.sub(" ", relation).strip() for relation in relations)]
     )

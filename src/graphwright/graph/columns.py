@@ -226,27 +226,6 @@ class TextColumn(Sequence[str]):
         # No byte of UTF-8 is 0xff, so the prefix with it sorts after all strings that begin with the prefix.
         return first, self._bisect(order, key + (b"\xff" if prefix else b"\0"), first)
 
-    def alike(self, text: str, order: NDArray[np.int64], max_texts: int = 5) -> list[str]:
-        """Return texts that share the longest beginning with `text`, ignoring case; texts equal to it come first.
-
-            >>> column = TextColumn.of(["Katrin Vogel", "Katrin", "Wismar"])
-        >>> column.alike("katrin vogel", column.order()), column.alike("Katrin V.", column.order())
-        (['Katrin Vogel'], ['Katrin Vogel'])
-        """
-        prefixes = [""]
-        for letter in text:
-            spellings = dict.fromkeys((letter, letter.lower(), letter.upper()))
-            longer = (prefix + spelling for prefix in prefixes for spelling in spellings)
-            present = [prefix for prefix in longer if len(set(self.ends(prefix, order, prefix=True))) == 2][:32]
-            if not present:
-                break
-            prefixes = present
-        texts = []
-        for prefix in filter(None, prefixes):
-            first, last = self.ends(prefix, order, prefix=True)
-            texts += self.take(order[first : min(last, first + max_texts)])
-        return sorted(dict.fromkeys(texts), key=lambda other: other.casefold() != text.casefold())[:max_texts]
-
     def first(self, text: str, order: NDArray[np.int64] | None = None, low: int = 0) -> int:
         """Return the position in `order`, from `low` on, of `text` or where it would be inserted."""
         return self._bisect(order, text.encode("utf-8", "surrogatepass"), low)

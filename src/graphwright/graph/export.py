@@ -1,6 +1,6 @@
-"""Export a graph, or the evidence retrieved from it, to a file.
+"""Export a graph, or the evidence retrieved from it, to a file. GraphML and node-link JSON have the same content.
 
-GraphML and node-link JSON have the same content. Ids of nodes and edges are those of the snapshot.
+Ids are those of the snapshot.
 
 | of | attributes |
 |---|---|
@@ -49,6 +49,7 @@ class Part:
     def __init__(self, graph: Graph, evidence: Evidence | None) -> None:
         self.graph = graph
         self.nodes, self.edges = graph.nodes, graph.edges
+        self.ranked = evidence is not None
         self.node_ranks: dict[int, Attributes] = {}
         self.edge_ranks: dict[int, Attributes] = {}
         if evidence is not None:
@@ -57,11 +58,6 @@ class Part:
             self.nodes, self.edges = (np.array(sorted(ids), np.int64) for ids in (self.node_ranks, self.edge_ranks))
             if not len(self.edges):
                 self._connect()
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Number of nodes and edges."""
-        return len(self.nodes), len(self.edges)
 
     def _connect(self) -> None:
         """Add the entities that the passages mention, and the edges between all nodes."""
@@ -143,7 +139,7 @@ class Exported(NamedTuple):
 
 
 def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Evidence | None = None) -> Exported:
-    """Write a graph to a file. The file is replaced atomically: after an error it is unchanged.
+    """Write a graph to a file, which is unchanged after an error.
 
     `form`: graphml, json, jsonl, csv, nt or ttl (default: by the file's extension). `evidence`: write only the
     nodes and edges of its items, and the ends of those edges. If no item has an edge, the entities that its passages
@@ -160,15 +156,13 @@ def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Ev
     if place.exists() and not place.is_file():
         raise OptionError(f"{place} is not a regular file. Give the path of a file.")
     with whole(place) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
-        return write(graph, file, evidence)
+        part = Part(graph, evidence)
+        write(part, file)
+        return Exported(len(part.nodes), len(part.edges))
 
 
 def format_of(path: Path, form: str | None = None) -> str:
-    """Return the given format, or that of the file's extension. Raises OptionError for an unknown format.
-
-    >>> format_of(Path("family.graphml")), format_of(Path("family.txt"), "json")
-    ('graphml', 'json')
-    """
+    """Return the given format, or that of the file's extension. Raises OptionError for an unknown format."""
     name = path.suffix.lstrip(".").lower() if form is None else form
     if name not in FORMATS:
         problem = f"{path.name!r} has no known extension" if form is None else f"There is no format {form!r}"
@@ -176,20 +170,8 @@ def format_of(path: Path, form: str | None = None) -> str:
     return name
 
 
-def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
-    """Write GraphML to an open UTF-8 text file; see `export`.
-
-    >>> import sys; graph = Graph.from_triples([("Mur", "<<", "Graz")])
-    >>> write_graphml(graph, sys.stdout)
-    <?xml version="1.0" encoding="UTF-8"?>
-    ...
-    <edge id="0" source="0" target="1"><data key="edge_relation">&lt;&lt;</data></edge>
-    </graph>
-    </graphml>
-    Exported(nodes=2, edges=1)
-    """
-    part = Part(graph, evidence)
-    ranked = {} if evidence is None else _RANKED
+def _write_graphml(part: Part, file: TextIO) -> None:
+    ranked = _RANKED if part.ranked else {}
     file.write('<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')
     for element, attributes in (("node", {**_NODE, **_CHUNK, **ranked}), ("edge", {**_EDGE, **ranked})):
         for name, kind in attributes.items():
@@ -200,111 +182,70 @@ def write_graphml(graph: Graph, file: TextIO, evidence: Evidence | None = None) 
     for edge, head, tail, attributes in part.described_edges():
         file.write(f'<edge id="{edge}" source="{head}" target="{tail}">{_data("edge", attributes)}</edge>\n')
     file.write("</graph>\n</graphml>\n")
-    return Exported(*part.size)
 
 
-def write_json(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
-    """Write node-link JSON to an open UTF-8 text file, one line for each node and edge; see `export`.
-
-    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
-    >>> write_json(graph, sys.stdout)
-    {"directed": true, "multigraph": true, "graph": {}, "nodes": [
-    {"id": 0, "name": "Mur", "kind": "entity"},
-    {"id": 1, "name": "Graz", "kind": "entity"}
-    ], "edges": [
-    {"source": 0, "target": 1, "key": 0, "relation": "flows through"}
-    ]}
-    Exported(nodes=2, edges=1)
-    """
-    part = Part(graph, evidence)
+def _write_json(part: Part, file: TextIO) -> None:
     file.write('{"directed": true, "multigraph": true, "graph": {}, "nodes": [')
     _write_lines(file, ({"id": node, **attributes} for node, attributes in part.described_nodes()))
     file.write('], "edges": [')
     edges = part.described_edges()
     _write_lines(file, ({"source": head, "target": tail, "key": edge, **more} for edge, head, tail, more in edges))
     file.write("]}\n")
-    return Exported(*part.size)
 
 
-def write_csv(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
-    """Write the edges as a table with a header; `import` reads it back.
-
-    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz, Leoben")])
-    >>> write_csv(graph, sys.stdout)
-    head,relation,tail,text
-    Mur,flows through,"Graz, Leoben",
-    Exported(nodes=2, edges=1)
-    """
-    part = Part(graph, evidence)
+def _write_csv(part: Part, file: TextIO) -> None:
     rows = csv.writer(file, lineterminator="\n")
     rows.writerow(("head", "relation", "tail", "text"))
     for _, head, tail, attributes in part.described_edges():
-        row = graph.names[head], attributes["relation"], graph.names[tail], attributes.get("text", "")
+        names = part.graph.names
+        row = names[head], attributes["relation"], names[tail], attributes.get("text", "")
         rows.writerow([_storable(value) for value in row])
-    return Exported(*part.size)
 
 
-def write_neo4j(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
-    """Write JSON lines that `CALL apoc.import.json` of Neo4j reads; labels are kinds, types are relations.
-
-    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
-    >>> write_neo4j(graph, sys.stdout)
-    {"type": "node", "id": "0", "labels": ["Entity"], "properties": {"name": "Mur"}}
-    {"type": "node", "id": "1", "labels": ["Entity"], "properties": {"name": "Graz"}}
-    {"type": "relationship", "id": "0", "label": "flows through", "start": {"id": "0", "labels": ["Entity"]}, ...}
-    Exported(nodes=2, edges=1)
-    """
-    part = Part(graph, evidence)
+def _write_neo4j(part: Part, file: TextIO) -> None:
+    """Write JSON lines that `CALL apoc.import.json` of Neo4j reads; labels are kinds, types are relations."""
     labels: dict[int, list[str]] = {}
     for node, attributes in part.described_nodes():
         labels[node] = [attributes.pop("kind").capitalize()]
-        _write_line(file, {"type": "node", "id": str(node), "labels": labels[node], "properties": attributes})
+        row = {"type": "node", "id": str(node), "labels": labels[node], "properties": attributes}
+        file.write(_json_line(row) + "\n")
     for edge, head, tail, attributes in part.described_edges():
-        row: Attributes = {"type": "relationship", "id": str(edge), "label": attributes.pop("relation")}
+        row = {"type": "relationship", "id": str(edge), "label": attributes.pop("relation")}
         ends = zip(("start", "end"), (head, tail), strict=True)
         row |= {end: {"id": str(node), "labels": labels[node]} for end, node in ends}
-        _write_line(file, row | ({"properties": attributes} if attributes else {}))
-    return Exported(*part.size)
+        file.write(_json_line(row | ({"properties": attributes} if attributes else {})) + "\n")
 
 
-def write_ntriples(graph: Graph, file: TextIO, evidence: Evidence | None = None) -> Exported:
+def _write_ntriples(part: Part, file: TextIO) -> None:
     """Write RDF as N-Triples, which is Turtle too: names as labels, edges as statements, other attributes of nodes.
 
     RDF states a triple once: parallel edges of one relation become one, and texts of edges are left out.
-
-    >>> import sys; graph = Graph.from_triples([("Mur", "flows through", "Graz")])
-    >>> write_ntriples(graph, sys.stdout)
-    <urn:graphwright:node:0> <http://www.w3.org/2000/01/rdf-schema#label> "Mur" .
-    ...
-    <urn:graphwright:node:0> <urn:graphwright:relation:flows%20through> <urn:graphwright:node:1> .
-    Exported(nodes=2, edges=1)
     """
-    part, relations = Part(graph, evidence), dict[str, str]()
+    relations = dict[str, str]()
     for node, attributes in part.described_nodes():
         subject = f"<{_NODE_IRI}{node}>"
         file.write(f"{subject} <{_LABEL}> {_literal(attributes.pop('name'))} .\n")
         for name, value in attributes.items():
             file.write(f"{subject} <{_ATTRIBUTE_IRI}{name}> {_literal(value)} .\n")
-    edges, statements = 0, set[tuple[int, str, int]]()
-    for _, head, tail, attributes in part.described_edges():
+    statements: dict[tuple[int, str, int], int] = {}
+    for edge, head, tail, attributes in part.described_edges():
         relation = attributes["relation"]
         if relation not in relations:
-            relations[relation] = f"<{_RELATION_IRI}{_iri_part(relation)}>"
+            relations[relation] = f"<{_RELATION_IRI}{quote(_storable(relation), safe='')}>"
             file.write(f"{relations[relation]} <{_LABEL}> {_literal(relation)} .\n")
         if (head, relation, tail) not in statements:
-            statements.add((head, relation, tail))
+            statements[head, relation, tail] = edge
             file.write(f"<{_NODE_IRI}{head}> {relations[relation]} <{_NODE_IRI}{tail}> .\n")
-            edges += 1
-    return Exported(len(part.nodes), edges)
+    part.edges = np.array(list(statements.values()), np.int64)
 
 
-FORMATS: dict[str, Callable[[Graph, TextIO, Evidence | None], Exported]] = {
-    "graphml": write_graphml,
-    "json": write_json,
-    "jsonl": write_neo4j,
-    "csv": write_csv,
-    "nt": write_ntriples,
-    "ttl": write_ntriples,
+FORMATS: dict[str, Callable[[Part, TextIO], None]] = {
+    "graphml": _write_graphml,
+    "json": _write_json,
+    "jsonl": _write_neo4j,
+    "csv": _write_csv,
+    "nt": _write_ntriples,
+    "ttl": _write_ntriples,
 }
 
 
@@ -327,17 +268,13 @@ def _literal(value: Any) -> str:
     return f'"{_storable(str(value)).translate(_QUOTED)}"'
 
 
-def _iri_part(name: str) -> str:
-    return quote(_storable(name), safe="")
-
-
-def _write_line(file: TextIO, row: Attributes) -> None:
-    file.write(_SURROGATE.sub("\ufffd", json.dumps(row, ensure_ascii=False)) + "\n")
+def _json_line(row: Attributes) -> str:
+    return _SURROGATE.sub("\ufffd", json.dumps(row, ensure_ascii=False))
 
 
 def _write_lines(file: TextIO, rows: Iterable[Attributes]) -> None:
     between = "\n"
     for row in rows:
-        file.write(between + _SURROGATE.sub("\ufffd", json.dumps(row, ensure_ascii=False)))
+        file.write(between + _json_line(row))
         between = ",\n"
     file.write("\n")

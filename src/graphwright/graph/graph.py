@@ -18,8 +18,9 @@ from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.blocks import block_sums
-from graphwright.kernels.csr import Csr, group, undirected
+from graphwright.kernels.csr import Csr, group, readonly, undirected
 from graphwright.kernels.ranking import sorted_distinct
+from graphwright.kernels.walks import Labelled
 
 # Relations that an index adds over passages, see `Columns.own`. Texts and imported graphs may have any of these names.
 ABOUT = "about"  # from a chunk to the entity that its title names
@@ -289,10 +290,24 @@ class Graph:
         """Distinct neighbours inside this graph by local position, both directions, without self-loops."""
         if self._nodes is None:
             return self.columns.adjacency
-        heads, tails = (
-            self._local(ends[self.edges].astype(np.int64)) for ends in (self.columns.heads, self.columns.tails)
-        )
-        return undirected(len(self), heads, tails)
+        return undirected(len(self), *self._local_ends())
+
+    def _local_ends(self) -> tuple[Ints, Ints]:
+        """Return the heads and the tails of the edges by local position."""
+        c = self.columns
+        return self._local(c.heads[self.edges].astype(np.int64)), self._local(c.tails[self.edges].astype(np.int64))
+
+    @cached_property
+    def labelled(self) -> Labelled:
+        """The edges here by their ends, with their relations; nodes and edges by local position."""
+        c = self.columns
+        heads, tails, relation, out, into = c.heads, c.tails, c.relation, c.out, c.into
+        if not self.whole:
+            heads, tails = (ends.astype(np.int32) for ends in self._local_ends())
+            order, relation = np.arange(len(self.edges), dtype=np.int32), relation[self.edges]
+            out, into = (group(len(self), ends, order) for ends in (heads, tails))
+        ids = [readonly(part, np.int32) for part in (out.values, into.values, heads, tails, relation)]
+        return Labelled(readonly(out.indptr, np.int64), ids[0], readonly(into.indptr, np.int64), *ids[1:])
 
     def part(self, nodes: ArrayLike) -> Graph:
         """Return the graph of the given nodes that are here, with the edges here between them.
@@ -323,15 +338,17 @@ class Graph:
         nodes = self.ids(name)
         if len(nodes):
             return int(nodes[0])
-        order = self.columns.name_order
-        near = [other for other in self.names.alike(name.strip(), order) if len(self.ids(other))]
-        if not near:
-            first = self.names.first(name, order)
-            around = self.names.take(order[max(first - 1, 0) : first + 2])
-            near = [other for other in around if len(self.ids(other))]
-        listed = f" Near it in alphabetical order: {', '.join(map(repr, near)) or '-'}."
+        spellings = (name, *(change(name.strip()) for change in (str, str.lower, str.capitalize, str.title, str.upper)))
+        near = dict.fromkeys(other for spelling in spellings for other in self._around(spelling))
+        listed = f" Near it in alphabetical order: {', '.join(map(repr, self._around(name))) or '-'}."
         hint = meant(name.strip(), near) or listed
         raise DataError(f"No node of {self!r} is named {name!r}; give a name as the graph spells it.{hint}")
+
+    def _around(self, name: str) -> list[str]:
+        """Return the names here that are next to a name in alphabetical order."""
+        order = self.columns.name_order
+        first = self.names.first(name, order)
+        return [other for other in self.names.take(order[max(first - 1, 0) : first + 2]) if len(self.ids(other))]
 
     def text(self, node: int) -> str:
         """Return a node's text, by default its name."""

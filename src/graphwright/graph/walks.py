@@ -11,27 +11,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Piece, item_text
 from graphwright.graph.graph import ABOUT, CO_OCCURS, MENTIONS, REFERS, SYNONYM, Graph
 from graphwright.graph.items import Ints, Item, ItemKind, Step, ends_of
-from graphwright.kernels.csr import group, readonly
-from graphwright.kernels.walks import Front, Labelled, leading, walks_by
+from graphwright.kernels.walks import Front, leading, walks_by
 
-Way = tuple[int, bool]
-"""A relation, and whether it is walked from head to tail."""
-StepWays = tuple[Way, ...]
-"""The relations of one step: several if it takes parallel edges."""
+Ways = tuple[int, ...]
+"""Relations with directions: 2 · relation + 1 from head to tail, 2 · relation from tail to head."""
 
 
 class Bundle(NamedTuple):
     """Walks of equal length from one node by the same directed relations; a path is a bundle of one walk.
 
-    `levels`: the nodes after no step, one step, and so on. `ways`: the relation of each step. `inward`: the walks are
-    written in reverse, so that they end in that node. A step has several relations where parallel edges were merged.
+    `levels`: the nodes after no step, one step, and so on. `ways`: of each step, several where parallel edges were
+    merged. `inward`: the walks are written in reverse, so that they end in that node.
     """
 
     levels: list[list[int]]
-    ways: list[StepWays]
+    ways: list[Ways]
     inward: bool
 
 
@@ -43,10 +41,10 @@ def bundle_of(graph: Graph, item: Item) -> Bundle | None:
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE) or not item.steps:
         return None
     if item.kind == ItemKind.PATH:
-        return Bundle([[node] for node in item.nodes], [(way,) for way in _ways_of(graph, item.steps)], False)
+        return Bundle([[node] for node in item.nodes], [(way,) for way in ways_of(graph, item.steps)], False)
     parts = list(parallel_steps(graph, item.steps))
     ends = list(ends_of(graph, [part[0] for part in parts]))
-    ways = [_ways_of(graph, part) for part in parts]
+    ways = [ways_of(graph, part) for part in parts]
     hops = _hops(ends, ways, [part[0][0] for part in parts])
     if hops is None:
         return None
@@ -70,7 +68,7 @@ def parallel_steps(graph: Graph, steps: Sequence[Step]) -> Iterator[tuple[Step, 
     before = (-1, -1)
     for ends, step in zip(ends_of(graph, steps), steps, strict=True):
         parallel = ends == before and ends[0] != ends[1]
-        if part and not (parallel and _ways_of(graph, [step])[0] not in _ways_of(graph, part)):
+        if part and not (parallel and ways_of(graph, [step])[0] not in ways_of(graph, part)):
             yield tuple(part)
             part = []
         part.append(step)
@@ -79,17 +77,19 @@ def parallel_steps(graph: Graph, steps: Sequence[Step]) -> Iterator[tuple[Step, 
         yield tuple(part)
 
 
-def _ways_of(graph: Graph, steps: Sequence[Step]) -> StepWays:
-    return tuple((int(graph.columns.relation[edge]), forward) for edge, forward in steps)
+def ways_of(graph: Graph, steps: Sequence[Step]) -> Ways:
+    """Return the way of each step."""
+    relation = graph.columns.relation
+    return tuple(2 * int(relation[edge]) + forward for edge, forward in steps)
 
 
 Hop = list[tuple[int, int]]
 """The start and the end of each step of a hop."""
 
 
-def _hops(ends: Hop, ways: Sequence[StepWays], edges: Sequence[int]) -> list[tuple[StepWays, Hop]] | None:
+def _hops(ends: Hop, ways: Sequence[Ways], edges: Sequence[int]) -> list[tuple[Ways, Hop]] | None:
     """Group steps into hops, each by the same relations from all nodes of the hop before; else None."""
-    hops: list[tuple[StepWays, Hop]] = []
+    hops: list[tuple[Ways, Hop]] = []
     reached, at = {ends[0][0]}, 0
     while at < len(ends):
         size = _hop_size(reached, ends[at:], ways[at:], edges[at:])
@@ -101,7 +101,7 @@ def _hops(ends: Hop, ways: Sequence[StepWays], edges: Sequence[int]) -> list[tup
     return hops
 
 
-def _hop_size(reached: set[int], ends: Hop, ways: Sequence[StepWays], edges: Sequence[int]) -> int:
+def _hop_size(reached: set[int], ends: Hop, ways: Sequence[Ways], edges: Sequence[int]) -> int:
     """Return how many of the first steps leave these nodes by the first step's relations, each by another edge."""
     taken: set[int] = set()
     for (start, _), way, edge in zip(ends, ways, edges, strict=True):
@@ -111,8 +111,9 @@ def _hop_size(reached: set[int], ends: Hop, ways: Sequence[StepWays], edges: Seq
     return len(taken)
 
 
-def relation_label(graph: Graph, relation: int, forward: bool) -> str:
+def relation_label(graph: Graph, way: int) -> str:
     """Return a relation's name, followed by ⁻¹ where it is walked from tail to head; co-occurrence has no direction."""
+    relation, forward = way >> 1, way & 1
     name = graph.columns.relations[relation]
     return name if forward or relation == graph.columns.own.get(CO_OCCURS) else f"{name}⁻¹"
 
@@ -121,7 +122,7 @@ def edge_label(graph: Graph, edge: int, forward: bool) -> str:
     """Return the relation of an edge as `relation_label` does; of a co-occurrence edge the sentence that states it."""
     if graph.co_occurs(edge):
         return graph.edge_text(edge)
-    return relation_label(graph, int(graph.columns.relation[edge]), forward)
+    return relation_label(graph, *ways_of(graph, [(edge, forward)]))
 
 
 def write_walk(graph: Graph, item: Item, write: Callable[[str], str] = str) -> str:
@@ -141,23 +142,17 @@ def write_walk(graph: Graph, item: Item, write: Callable[[str], str] = str) -> s
     levels, ways = bundle.levels, bundle.ways
     if bundle.inward:
         levels = [level[::-1] for level in reversed(levels)]
-        ways = [tuple((relation, not forward) for relation, forward in step) for step in reversed(ways)]
+        ways = [tuple(way ^ 1 for way in step) for step in reversed(ways)]
     groups = ["; ".join(write(graph.names[v]) for v in level) for level in levels]
-    labels = ["; ".join(write(relation_label(graph, *way)) for way in step) for step in ways]
+    labels = ["; ".join(write(relation_label(graph, way)) for way in step) for step in ways]
     if len(item.edges) == len(ways):  # a path, each of whose edges may have a text
-        labels = [write(edge_label(graph, edge, way[0][1])) for edge, way in zip(item.edges, ways, strict=True)]
+        labels = [write(edge_label(graph, edge, bool(way & 1))) for edge, (way,) in zip(item.edges, ways, strict=True)]
     parts = (part for label, group in zip(labels, groups[1:], strict=True) for part in (f"[{label}]", group))
     return " → ".join((groups[0], *parts))
 
 
 def walk_text(graph: Graph, item: Item) -> str:
-    """Return the text of an item that is a walk or a bundle (see `write_walk`), else the texts of its edges.
-
-    >>> from graphwright import Evidence
-    >>> graph = Graph.from_triples([("a", "r", "b")])
-    >>> Evidence.of_paths(graph, [([1, 0], [0])], render=walk_text).texts(graph)
-    ['b → [r⁻¹] → a']
-    """
+    """Return the text of an item that is a walk or a bundle (see `write_walk`), else the texts of its edges."""
     return write_walk(graph, item) or item_text(graph, item)
 
 
@@ -195,7 +190,8 @@ def shown_path(graph: Graph, path: Sequence[str]) -> tuple[str, ...]:
         path, labels, own = path[:-2], labels[:-1], own[:-1]
     hidden = any(label in _NOT_STATED for label, is_own in zip(labels, own, strict=True) if is_own)
     stated = 0 < len(labels) <= _MAX_SHOWN and not hidden
-    return tuple(path) if stated and _all_relations(graph, set(labels)) else ()
+    # A path may also be names only, or contain a sentence.
+    return tuple(path) if stated and (graph.columns.relations.positions(TextColumn.of(labels)) >= 0).all() else ()
 
 
 def _is_own(graph: Graph, node: str, label: str, other: str) -> bool:
@@ -211,20 +207,8 @@ def _is_own(graph: Graph, node: str, label: str, other: str) -> bool:
     )
 
 
-def _all_relations(graph: Graph, labels: set[str]) -> bool:
-    """Return whether all labels are relations; a path may also be names only, or contain a sentence."""
-    for relation in graph.columns.relations:
-        labels.discard(relation)
-        if not labels:
-            return True
-    return False
-
-
 MAX_EDGES = 5_000_000
 """Default limit of the edges that are read from one node."""
-
-Ways = tuple[int, ...]
-"""Relations with directions: 2 · relation + 1 from head to tail, 2 · relation from tail to head."""
 
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 
@@ -271,25 +255,11 @@ class RelationPath(NamedTuple):
         return nodes, edges
 
 
-def labelled_edges(graph: Graph) -> Labelled:
-    """Return the edges of a graph by their ends, with their relations; nodes and edges by local position."""
-    c = graph.columns
-    heads, tails, relation, out, into = c.heads, c.tails, c.relation, c.out, c.into
-    if not graph.whole:
-        edges = graph.edges
-        heads, tails = (graph.local(ends[edges]).astype(np.int32) for ends in (heads, tails))
-        order, relation = np.arange(len(edges), dtype=np.int32), relation[edges]
-        out, into = (group(len(graph), ends, order) for ends in (heads, tails))
-    ids = [readonly(part, np.int32) for part in (out.values, into.values, heads, tails, relation)]
-    return Labelled(readonly(out.indptr, np.int64), ids[0], readonly(into.indptr, np.int64), *ids[1:])
-
-
 def relation_paths(
     graph: Graph,
     node: int,
     length: int,
     max_edges: int = MAX_EDGES,
-    edges: Labelled | None = None,
     k: int | None = None,
     returning: bool = False,
 ) -> tuple[list[RelationPath], int]:
@@ -297,7 +267,7 @@ def relation_paths(
 
     Breadth first over fronts: all nodes of a path are extended at once by every relation in either direction, so the
     cost grows with the edges at fronts, not with the walks (a hub has millions). `max_edges`: maximum edges read in
-    all; at each length the cheapest paths are extended first. `edges`: `labelled_edges(graph)`, if computed before.
+    all; at each length the cheapest paths are extended first.
     Paths are ordered by length, then by ways; with `k` only the first k are computed. `returning`: whether walks may
     return to the node (see `graphwright.kernels.walks`).
 
@@ -306,14 +276,13 @@ def relation_paths(
     >>> [(path.ways, graph.names.take(path.ends)) for path in paths]
     [((1,), ['Mann']), ((1, 0), ['Ali']), ((1, 0, 3), ['Smith'])]
     """
-    labelled = labelled_edges(graph) if edges is None else edges
     paths: list[RelationPath] = []
     level, remaining, cut = [path_from(graph, node)], max_edges, 0
     for _ in range(length):
         if k is not None and len(paths) >= k:
             break
         affordable = []
-        for cost, at in sorted((extension_cost(labelled, path), i) for i, path in enumerate(level)):
+        for cost, at in sorted((extension_cost(graph, path), i) for i, path in enumerate(level)):
             if cost > remaining:
                 cut += 1
                 continue
@@ -323,7 +292,7 @@ def relation_paths(
         for at in sorted(affordable):  # a level is in the order of its ways, and so are its extensions
             if k is not None and len(paths) + len(level) >= k:
                 break
-            level += extensions(graph, before[at], labelled, returning)
+            level += extensions(graph, before[at], returning)
         paths += level
     return paths[:k], cut
 
@@ -333,32 +302,24 @@ def path_from(graph: Graph, node: int) -> RelationPath:
     return RelationPath((), (Front.of(int(graph.local([node])[0])),))
 
 
-def extension_cost(labelled: Labelled, path: RelationPath) -> int:
+def extension_cost(graph: Graph, path: RelationPath) -> int:
     """Return the number of edges that are read to extend a path by one step."""
-    at, out, into = path.ends, labelled.out_ptr, labelled.into_ptr
+    at, out, into = path.ends, graph.labelled.out_ptr, graph.labelled.into_ptr
     return int((out[at + 1] - out[at]).sum() + (into[at + 1] - into[at]).sum())
 
 
-def extensions(graph: Graph, path: RelationPath, labelled: Labelled, returning: bool = False) -> list[RelationPath]:
+def extensions(graph: Graph, path: RelationPath, returning: bool = False) -> list[RelationPath]:
     """Return the relation paths that are one step longer, by their ways."""
-    fronts = leading(labelled, len(graph.columns.relations), *_last_step(path, returning))
+    fronts = leading(graph.labelled, len(graph.columns.relations), *_last_step(path, returning))
     by_way = sorted(fronts.items(), key=itemgetter(0))
     return [RelationPath((*path.ways, way), (*path.fronts, front)) for way, front in by_way]
 
 
-def relation_path(
-    graph: Graph, node: int, ways: Ways, edges: Labelled | None = None, returning: bool = False
-) -> RelationPath | None:
-    """Return one relation path from a node of the graph with the nodes it leads to; None where it leads nowhere.
-
-    >>> graph = Graph.from_triples([("Heat", "by", "Mann"), ("Ali", "by", "Mann"), ("Ali", "stars", "Smith")])
-    >>> relation_path(graph, 1, (0,)).walks()[0].tolist()
-    [[1, 0], [1, 2]]
-    """
-    labelled = labelled_edges(graph) if edges is None else edges
+def relation_path(graph: Graph, node: int, ways: Ways, returning: bool = False) -> RelationPath | None:
+    """Return one relation path from a node of the graph with the nodes it leads to; None where it leads nowhere."""
     path = path_from(graph, node)
     for way in ways:
-        front = leading(labelled, len(graph.columns.relations), *_last_step(path, returning), way).get(way)
+        front = leading(graph.labelled, len(graph.columns.relations), *_last_step(path, returning), way).get(way)
         if front is None:
             return None
         path = RelationPath((*path.ways, way), (*path.fronts, front))
@@ -366,7 +327,7 @@ def relation_path(
 
 
 def walks_along(
-    graph: Graph, node: int, ways: Ways, max_walks: int, edges: Labelled | None = None, returning: bool = False
+    graph: Graph, node: int, ways: Ways, max_walks: int, returning: bool = False
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return every walk from a node by these ways, the first `max_walks` of them, in the form of RelationPath.walks.
 
@@ -374,14 +335,7 @@ def walks_along(
     >>> walks_along(graph, 0, (1, 1), 9)[0].tolist()
     [[0, 1, 3], [0, 2, 3]]
     """
-    labelled = labelled_edges(graph) if edges is None else edges
-    return walks_by(labelled, int(graph.local([node])[0]), ways, max_walks, returning)
-
-
-def ways_of(graph: Graph, item: Item) -> Ways:
-    """Return the ways of an item's steps."""
-    relation = graph.columns.relation
-    return tuple(2 * int(relation[edge]) + forward for edge, forward in item.steps)
+    return walks_by(graph.labelled, int(graph.local([node])[0]), ways, max_walks, returning)
 
 
 def relation_words(graph: Graph, ways: Ways) -> str:
@@ -396,17 +350,14 @@ def relation_words(graph: Graph, ways: Ways) -> str:
 
 def relation_text(graph: Graph, item: Item) -> str:
     """Return the relations of an item in words: the text of a walk that represents all walks by its relations."""
-    return relation_words(graph, ways_of(graph, item))
+    return relation_words(graph, ways_of(graph, item.steps))
 
 
 def leading_elsewhere(walks: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return which walks from a node end at another node; all walks if none does.
+    """Return which walks ([walks, steps + 1], nodes) end at another node than their first; all if none does.
 
     A question seldom asks for the entity that it names, so a returning walk counts only if its relation path leads
-    nowhere else. `walks`: [walks, steps + 1], nodes.
-
-    >>> leading_elsewhere(np.array([[0, 1, 0], [0, 1, 2]])).tolist(), leading_elsewhere(np.array([[0, 1, 0]])).tolist()
-    ([False, True], [True])
+    nowhere else.
     """
     away: NDArray[np.bool_] = walks[:, -1] != walks[:, 0]
     return away if away.any() else ~away

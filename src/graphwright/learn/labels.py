@@ -16,7 +16,7 @@ from graphwright.errors import DataError, OptionError
 from graphwright.files import growing, whole, whole_lines
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.walks import labelled_edges, relation_label, walks_along
+from graphwright.graph.walks import relation_label, walks_along
 from graphwright.learn.candidates import Candidate, Example, Examples, candidate_pool, ppr_subgraph
 from graphwright.learn.refine import LabelledPath, LLMRefiner, RefineOne, Refiner
 
@@ -196,17 +196,15 @@ def _key(path: LabelledPath) -> tuple[int, tuple[int, ...]]:
     return path.candidate.source, path.candidate.ways
 
 
-def positive_edges(graph: Graph, row: Label, edges: Any = None) -> Ints:
+def positive_edges(graph: Graph, row: Label) -> Ints:
     """Return the positive triples of a label (Ĝ+ of ReG), by edge id, ascending.
 
     A path labels each of its walks from the query entity to any answer; a path without an answer at its end, which a
-    language model may choose, labels all of its walks. Parallel edges of one relation are labelled together. `edges`:
-    `labelled_edges(graph)`, if known.
+    language model may choose, labels all of its walks. Parallel edges of one relation are labelled together.
     """
-    labelled = labelled_edges(graph) if edges is None else edges
     positive = [np.empty(0, np.int64)]
     for path in row.paths:
-        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, labelled, returning=True)
+        nodes, by = walks_along(graph, path.candidate.source, path.candidate.ways, _MAX_WALKS, returning=True)
         to_answer = np.isin(graph.at(nodes[:, -1]), row.example.answers)
         positive.append(graph.edges[by[to_answer] if to_answer.any() else by].ravel())
     walked, c = np.unique(np.concatenate(positive)), graph.columns
@@ -241,7 +239,7 @@ def _record(graph: Graph, row: Label) -> dict[str, Any]:
 
 def _path_text(graph: Graph, candidate: Candidate) -> str:
     """Return a relation path as readable text."""
-    labels = (f"[{relation_label(graph, way >> 1, bool(way & 1))}]" for way in candidate.ways)
+    labels = (f"[{relation_label(graph, way)}]" for way in candidate.ways)
     return " → ".join([graph.names[candidate.source], *labels])
 
 

@@ -20,7 +20,6 @@ from graphwright.graph.walks import (
     bundle_of,
     extension_cost,
     extensions,
-    labelled_edges,
     path_from,
     relation_text,
     ways_of,
@@ -87,8 +86,8 @@ def _path_of(graph: Graph, item: Item) -> Ways:
     """Return the directed relations of an item: the first of each step of a bundle, edge by edge for other items."""
     bundle = bundle_of(graph, item)
     if bundle is None:
-        return ways_of(graph, item)
-    return tuple(2 * relation + forward for (relation, forward), *_ in bundle.ways)
+        return ways_of(graph, item.steps)
+    return tuple(way for way, *_ in bundle.ways)
 
 
 class Decoder:
@@ -174,13 +173,13 @@ class Decode(Ranker):
 
     def _from(self, graph: Graph, source: int, decoder: Decoder, run: Run) -> list[tuple[float, RelationPath]]:
         """Search from one query entity."""
-        edges, left = labelled_edges(graph), int(self.max_edges)
+        left = int(self.max_edges)
         beam = [(0.0, decoder.begin(), path_from(graph, source))]
         ended: list[tuple[float, RelationPath]] = []
         for _ in range(self.length):
             longer: list[tuple[float, RelationPath, Floats]] = []
             for total, state, path in beam:
-                cost = extension_cost(edges, path)
+                cost = extension_cost(graph, path)
                 if cost > left:
                     run.note("a relation path leads to too many nodes to be extended; raise `max_edges`")
                     continue
@@ -188,7 +187,7 @@ class Decode(Ranker):
                 chances = decoder.log_probabilities(state)[0]
                 longer += [
                     (total + float(chances[decoder.row_of[after.ways[-1]]]), after, state)
-                    for after in extensions(graph, path, edges, returning=True)
+                    for after in extensions(graph, path, returning=True)
                 ]
             best = sorted(longer, key=_order)[: self.width]
             beam = [

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.graph import Graph
-from graphwright.graph.walks import Ways, labelled_edges, relation_label, relation_path, relation_words
+from graphwright.graph.walks import Ways, relation_label, relation_path, relation_words
 from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Example, Pool
 from graphwright.models import LLM, Encoder
 from graphwright.operators import Anchor, Run, start
@@ -123,7 +123,7 @@ class _Neighbourhoods:
         self, refiner: NeighbourRefiner, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]
     ) -> None:
         self.refiner, self.graph, self.examples, self.pools = refiner, graph, examples, pools
-        self.vectors, self.edges = _Vectors(refiner.encoder, graph, examples), labelled_edges(graph)
+        self.vectors = _Vectors(refiner.encoder, graph, examples)
         self.neighbours = self.vectors.neighbours(refiner.neighbours)
         self.f1, self.best_paths = cache(self._f1), cache(self._best_paths)
 
@@ -172,7 +172,7 @@ class _Neighbourhoods:
 
     def _f1(self, at: int, ways: Ways, entity: int) -> float:
         """Return the F1 of the ends of a relation path from a query entity against the answers."""
-        walked = relation_path(self.graph, entity, ways, self.edges, returning=True)
+        walked = relation_path(self.graph, entity, ways, returning=True)
         if walked is None:
             return 0.0
         answers = self.examples[at].answers
@@ -235,8 +235,7 @@ class LLMRefiner(Checked):
         return f"{self.model.id}-{checksum('refine')}-{self.max_paths}"
 
     def prepare(self, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]) -> RefineOne:
-        """Prepare the graph for writing out paths."""
-        edges = labelled_edges(graph)
+        """Return the choice of the model."""
 
         def refine(at: int) -> list[LabelledPath]:
             order = (SHORTEST, QUERY, ANSWER)
@@ -244,7 +243,7 @@ class LLMRefiner(Checked):
             if not shown:
                 return []
             example = examples[at]
-            lines = [data_line({"path": n, "text": _path_text(graph, c, example, edges)}) for n, c in enumerate(shown)]
+            lines = [data_line({"path": n, "text": _path_text(graph, c, example)}) for n, c in enumerate(shown)]
             reply = Run().reply(
                 self.model,
                 "refine",
@@ -263,15 +262,14 @@ def masked_question(graph: Graph, example: Example) -> str:
     return mask_names(start(example.text, graph, anchors=[Anchor("", nodes=np.array(example.entities))]), "x")
 
 
-def _path_text(graph: Graph, candidate: Candidate, example: Example, edges: Any) -> str:
+def _path_text(graph: Graph, candidate: Candidate, example: Example) -> str:
     """Return one of the paths of a candidate, to an answer if there is one: `Q → [r] → a → [s⁻¹] → x`."""
-    walked = relation_path(graph, candidate.source, candidate.ways, edges, returning=True)
+    walked = relation_path(graph, candidate.source, candidate.ways, returning=True)
     if walked is None:
         return graph.names[candidate.source]
     walks = graph.at(walked.walks()[0])
     nodes = walks[int(np.isin(walks[:, -1], example.answers).argmax())].tolist()
     steps = [graph.names[nodes[0]]]
     for way, node in zip(candidate.ways, nodes[1:], strict=True):
-        label = relation_label(graph, way >> 1, bool(way & 1))
-        steps += [spaced_tokens(f"[{label}]"), graph.names[node]]
+        steps += [spaced_tokens(f"[{relation_label(graph, way)}]"), graph.names[node]]
     return " → ".join(steps)

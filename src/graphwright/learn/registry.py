@@ -68,7 +68,7 @@ def confidence(retriever: PathRetriever, state: State, run: Run) -> float:
         return 1.0
     others = items.scores[items.scores < items.scores[0]]
     lead = float(items.scores[0] - others[0]) if len(others) else -_LOWEST
-    (near,) = retriever.nearness(state, run, [ways_of(state.graph, items.item(0))]).tolist()
+    (near,) = retriever.nearness(state, run, [ways_of(state.graph, items.item(0).steps)]).tolist()
     likelihood = float(items.scores[0]) - retriever.meaning * near
     return float(sigmoid(_features(likelihood, lead, near) @ np.array(weights, np.float64)))
 
@@ -134,7 +134,7 @@ def _paths(graph: Graph, retriever: PathRetriever, row: Label) -> Paths:
     anchors = [Anchor("", nodes=np.array([entity])) for entity in row.example.entities]
     state = retriever.paths()(start(row.example.text, graph, anchors=anchors))
     items = list(state.items.items())
-    ways = [ways_of(graph, item) for item in items]
+    ways = [ways_of(graph, item.steps) for item in items]
     right = [(item.nodes[0], path) in _labelled(row) for item, path in zip(items, ways, strict=True)]
     near = retriever.nearness(state, Run(), ways)
     return Paths(np.array(state.items.ranked_scores), near, np.array(right, bool))

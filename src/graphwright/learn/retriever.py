@@ -21,7 +21,6 @@ from graphwright.graph import Evidence, Graph
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.graph.walks import (
     Ways,
-    labelled_edges,
     leading_elsewhere,
     relation_paths,
     relation_words,
@@ -245,11 +244,10 @@ class Explain(Ranker):
         scores = model.reach(state.graph.ends(reached).reshape(-1, 2), reached[:, None])[:, 0]
         best = reached[scores >= self.share * scores.max()]
         graph = Graph(state.graph.columns, np.unique(state.graph.ends(best)), best)
-        edges = labelled_edges(graph)
         paths: list[tuple[float, Ways, list[tuple[Ints, Ints]]]] = []
         for source in graph.at(graph.local(state.graph.at(query_entities(state)))).tolist():
-            for path in relation_paths(graph, source, self.length, edges=edges, returning=True)[0]:
-                local, by = walks_along(graph, source, path.ways, _MAX_WALKS, edges, returning=True)
+            for path in relation_paths(graph, source, self.length, returning=True)[0]:
+                local, by = walks_along(graph, source, path.ways, _MAX_WALKS, returning=True)
                 if len(local):
                     nodes, ids = graph.at(local.ravel()).reshape(local.shape), graph.edges[by]
                     score = model.log_likelihood(path.ways) + _support(ids, model.probabilities(nodes, ids))

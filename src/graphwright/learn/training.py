@@ -13,7 +13,7 @@ from graphwright.constraints import AtLeast, Between, Checked, MoreThan
 from graphwright.errors import DataError
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
-from graphwright.graph.walks import Ways, labelled_edges
+from graphwright.graph.walks import Ways
 from graphwright.learn.candidates import ANSWER, ppr_subgraph
 from graphwright.learn.labels import Label, Labels, Progress, positive_edges
 from graphwright.learn.network import KEY, Batch, GraphView, import_torch, view_graph
@@ -76,10 +76,10 @@ def samples_of(graph: Graph, labels: Labels, encoder: Encoder, progress: Progres
             f"None of {len(labels.rows):,} labelled questions has a path that explains its answers, so nothing can "
             "be learned. Check that the graph connects the entities of the questions with their answers."
         )
-    edges, nodes, rows_of = labelled_edges(graph), int(labels.about.get("nodes", 1000)), dict[int, int]()
+    nodes, rows_of = int(labels.about.get("nodes", 1000)), dict[int, int]()
     rows = []
     for count, label in enumerate(usable, 1):
-        rows.append(_sample(graph, label, edges, nodes, rows_of))
+        rows.append(_sample(graph, label, nodes, rows_of))
         if progress:
             progress("prepare samples", count, len(usable))
     texts = [masked_question(graph, label.example) for label in usable]
@@ -87,7 +87,7 @@ def samples_of(graph: Graph, labels: Labels, encoder: Encoder, progress: Progres
     return Samples(tuple(rows), normalised(vectors), relation_vectors(encoder.encode, graph, list(rows_of)))
 
 
-def _sample(graph: Graph, label: Label, edges: Any, nodes: int, rows_of: dict[int, int]) -> Sample:
+def _sample(graph: Graph, label: Label, nodes: int, rows_of: dict[int, int]) -> Sample:
     """Return the sample of a label; `rows_of`: the row of each relation, which grows."""
     subgraph = ppr_subgraph(graph, label.example, nodes)
     view, relations = view_graph(subgraph, subgraph.local(label.example.entities), ROUNDS)
@@ -99,7 +99,7 @@ def _sample(graph: Graph, label: Label, edges: Any, nodes: int, rows_of: dict[in
         view.tails.astype(np.int32),
         rows[view.relation] if len(rows) else np.empty(0, np.int32),
         view.distances.astype(np.float16),
-        np.isin(subgraph.edges, positive_edges(graph, label, edges)),
+        np.isin(subgraph.edges, positive_edges(graph, label)),
         tuple(tuple(2 * rows_of.setdefault(d >> 1, len(rows_of)) + (d & 1) for d in path) for path in paths),
     )
 

@@ -332,7 +332,7 @@ def walked(triples: list[Triple], length: int, *, every: bool) -> tuple[list[Wal
     assert state.evidence is not None and merged is not None
     walks = []
     for item in state.evidence.items():
-        ways = ((graph.columns.relations[way >> 1], bool(way & 1)) for way in ways_of(graph, item))
+        ways = ((graph.columns.relations[way >> 1], bool(way & 1)) for way in ways_of(graph, item.steps))
         walks.append(Walk(tuple(graph.names.take(item.nodes)), tuple(ways)))
     return walks, merged.texts(graph)
 

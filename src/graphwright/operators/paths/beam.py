@@ -185,7 +185,7 @@ def _next_relation(graph: Graph, item: Item) -> str:
     """
     if item.edges and graph.co_occurs(item.edges[-1]):
         return item_text(graph, item)
-    relation = relation_words(graph, ways_of(graph, item)[-1:])
+    relation = relation_words(graph, ways_of(graph, item.steps)[-1:])
     return "; ".join([*map(graph.edge_text, item.edges[:-1]), f"{graph.names[item.nodes[-2]]} {relation}"])
 
 

@@ -16,7 +16,6 @@ from graphwright.graph.items import Item
 from graphwright.graph.walks import (
     MAX_EDGES,
     RelationPath,
-    labelled_edges,
     leading_elsewhere,
     relation_path,
     relation_paths,
@@ -63,9 +62,8 @@ class RelationPaths(Ranker):
         """Find the relation paths, at most the first k."""
         graph, shortened = state.graph, 0
         paths: list[RelationPath] = []
-        labelled = labelled_edges(graph)
         for source in graph.at(query_entities(state)).tolist():
-            of_source, cut = relation_paths(graph, source, int(self.length), int(self.max_edges), labelled, k)
+            of_source, cut = relation_paths(graph, source, int(self.length), int(self.max_edges), k)
             shortened += cut
             paths += of_source
         if shortened:
@@ -113,18 +111,18 @@ class Instances(Ranker):
 
     def _walks(self, graph: Graph, evidence: Evidence, k: int | None) -> Iterator[list[Piece]]:
         """Yield the walks of each item by their nodes; none where an earlier item has the same start and relations."""
-        labelled, seen = labelled_edges(graph), set()
+        seen = set()
         for item in evidence.items():
             source = item.nodes[0] if item.nodes else int(graph.columns.heads[item.edges[0]])
-            key = source, ways_of(graph, item)
+            key = source, ways_of(graph, item.steps)
             if key in seen or not item.edges or source not in graph:
                 yield []
                 continue
             seen.add(key)
             if self.all:
-                node_rows, edge_rows = walks_along(graph, *key, int(self.max_walks), labelled, self.returning)
+                node_rows, edge_rows = walks_along(graph, *key, int(self.max_walks), self.returning)
             else:
-                path = relation_path(graph, *key, labelled, self.returning)
+                path = relation_path(graph, *key, self.returning)
                 node_rows, edge_rows = path.walks() if path is not None else (np.empty((0, 1), np.int32),) * 2
             if self.returning:
                 rows = leading_elsewhere(node_rows)
@@ -265,4 +263,4 @@ class Plan(Ranker):
 
 def _relations(graph: Graph, item: Item) -> tuple[str, ...]:
     """Return the relations of a walk in words, without their directions."""
-    return tuple(relation_words(graph, (way | 1,)).casefold() for way in ways_of(graph, item))
+    return tuple(relation_words(graph, (way | 1,)).casefold() for way in ways_of(graph, item.steps))
