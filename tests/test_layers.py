@@ -125,7 +125,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "evaluate.entries:entry_of evaluate.entries:split_list evaluate.tables:markdown evaluate.tables:terminal"
         ),
         "it shows items and paths": (
-            "graph.export:FORMATS graph.export:format_of graph.walks:shown_path "
+            "graph.export:format_of graph.export:write graph.walks:shown_path "
             "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS"
         ),
         "it lists types as queries name them": "operators.query.query:OfType",

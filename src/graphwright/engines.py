@@ -16,12 +16,11 @@ from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from typing import Any, Protocol, TypeVar
 
-from graphwright.errors import GraphwrightError, OptionError
+from graphwright.errors import GraphwrightError, OptionError, check_installed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _MAX_DEATHS = 3  # worker deaths in a row without a new result
-_EXTRA = 'The engine ray needs Ray. Install it here and on every node: pip install "graphwright[ray]"'
 
 
 @contextmanager
@@ -60,13 +59,7 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """A pool of local processes. Processes that die are replaced, and their unfinished items are computed again.
-
-    >>> engine = LocalEngine(workers=1)
-    >>> engine.map(len, ["Graz", "Linz on the Danube"])
-    [4, 18]
-    >>> engine.close()
-    """
+    """A pool of local processes. Processes that die are replaced, and their unfinished items are computed again."""
 
     def __init__(self, workers: int | None = None) -> None:
         """`workers`: number of processes, by default one for each processor."""
@@ -128,10 +121,8 @@ class RayEngine:
         self._workers = _checked(workers)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        try:
-            self._ray: Any = importlib.import_module("ray")
-        except ImportError as error:
-            raise OptionError(_EXTRA) from error
+        check_installed("ray", "ray", "The engine ray, here and on every node,")
+        self._ray: Any = importlib.import_module("ray")
         self._owner = not self._ray.is_initialized()
         if self._owner:
             started: dict[str, Any] = {} if address else {"include_dashboard": False, "num_cpus": self._workers}
@@ -163,20 +154,15 @@ class RayEngine:
                 self._ray.shutdown()
 
 
-ENGINES: dict[str, Callable[[str | None, int | None], Engine]] = {
-    "local": lambda address, workers: LocalEngine(workers),
-    "ray": RayEngine,
-}
-"""Engines by name."""
-
-
 def engine_of(name: str, address: str | None = None, workers: int | None = None) -> Engine:
     """Return an engine by name. Raises OptionError for an unknown name, or an address without the engine ray."""
-    if name not in ENGINES:
-        raise OptionError(f"the engine is {name!r}; choose from {', '.join(ENGINES)}.")
-    if address is not None and name != "ray":
+    if name == "ray":
+        return RayEngine(address, workers)
+    if name != "local":
+        raise OptionError(f"the engine is {name!r}; choose from local, ray.")
+    if address is not None:
         raise OptionError(f"the address {address} is that of a Ray cluster; choose the engine ray.")
-    return ENGINES[name](address, workers)
+    return LocalEngine(workers)
 
 
 def _checked(workers: int | None) -> int | None:
@@ -186,7 +172,6 @@ def _checked(workers: int | None) -> int | None:
 
 
 def _call(function: Callable[[Item], Result], item: Item) -> Result:
-    """Apply a function to an item, on a Ray worker."""
     return function(item)
 
 

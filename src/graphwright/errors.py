@@ -80,15 +80,11 @@ def meant(name: object, known: Iterable[str]) -> str:
 def check_installed(module: str, extra: str, user: object) -> None:
     """Raise OptionError for a user of a module that is missing; `extra` installs it."""
     if find_spec(module) is None:
-        raise OptionError(f'{user!r} needs {module}. Install it: pip install "graphwright[{extra}]"')
+        raise OptionError(f'{user} needs {module}. Install it: pip install "graphwright[{extra}]"')
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count and its noun, singular or plural.
-
-    >>> counted(1, "document"), counted(1200, "chunk")
-    ('1 document', '1,200 chunks')
-    """
+    """Return a count and its noun, singular or plural."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
@@ -133,9 +129,6 @@ def cause_of(error: BaseException) -> int:
     """Return the errno of the reason why the system refused access to a file, 0 if it did not refuse.
 
     Supports OSError, MemoryError and errors of sqlite3. Missing files and unreadable contents give 0.
-
-    >>> errno.errorcode[cause_of(OSError(errno.ENOSPC, ""))], cause_of(FileNotFoundError(errno.ENOENT, ""))
-    ('ENOSPC', 0)
     """
     if isinstance(error, MemoryError):
         return errno.ENOMEM

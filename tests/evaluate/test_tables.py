@@ -34,8 +34,8 @@ def test_methods_are_ordered_by_metric_then_speed() -> None:
 
 def test_missing_statistics_name_extra() -> None:
     of = run(("vector", 0.60, 0.01, 1), ("ppr", 0.62, 0.01, 1))
-    assert remarks(of) == []
-    (sentence,) = remarks({**of, "statistics": False})
+    assert list(remarks(of)) == []
+    (sentence,) = list(remarks({**of, "statistics": False}))
     assert "graphwright[stats]" in sentence
 
 
@@ -56,12 +56,12 @@ def test_failed_method_is_last_and_named() -> None:
     of = broken(run(("vector", 0.5, 0.02, 1), ("ppr", 0, 0.001, 0.001)), "ppr")
     assert ranked(of) == ["vector", "ppr"]
     says = "ppr failed on every question, so that nothing is known of its quality: ModelError: no reply."
-    assert remarks(of) == [says]
+    assert list(remarks(of)) == [says]
 
 
 def test_many_failures_are_counted() -> None:
     names = ("vector", "ppr", "bm25", "hyde")
-    sentences = remarks(broken(run(*((name, 0, 0.02, 1) for name in names)), *names))
+    sentences = list(remarks(broken(run(*((name, 0, 0.02, 1) for name in names)), *names)))
     assert len(sentences) == 4 and all("failed on every question" in sentence for sentence in sentences[:3])
     assert sentences[3] == "1 more failed on some or all questions."
 

@@ -21,7 +21,7 @@ from tests.shared import GRAPHS, corpus_index
 from graphwright import Evidence, Graph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.columns import Passages, TextColumn
-from graphwright.graph.export import FORMATS, Part, export, format_of
+from graphwright.graph.export import FORMATS, Part, export, format_of, write
 from graphwright.graph.graph import Columns, Kind
 from graphwright.kernels.csr import Csr
 
@@ -95,7 +95,7 @@ def test_export_forms_of_index_agree_and_name_source(tmp_path: Path) -> None:
 @given(triples=st.lists(st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT), max_size=6))
 def test_export_with_any_names_stays_readable(form: str, triples: list[tuple[str, str, str]]) -> None:
     graph, file = Graph.from_triples(triples), StringIO(newline="")
-    FORMATS[form](Part(graph, None), file)
+    write(graph, file, form)
     text = file.getvalue()
     text.encode("utf-8")
     if form == "json":
@@ -209,16 +209,16 @@ def test_export_of_reordered_items_keeps_best_score() -> None:
     twice = Evidence.of_nodes([0, 0], [2.0, 1.0]).take([1, 0])
     for result, best in ((evidence, {0: (2, 2.0), 1: (1, 1.0)}), (twice, {0: (1, 2.0)})):
         file = StringIO()
-        FORMATS["json"](Part(GRAPHS["line"], result), file)
+        write(GRAPHS["line"], file, "json", result)
         rows = json.loads(file.getvalue())["nodes"]
         assert {row["id"]: (row["rank"], row["score"]) for row in rows} == best
 
 
 def test_export_of_nodes_adds_edges_between_them() -> None:
-    part, file = Part(GRAPHS["apart"], Evidence.of_nodes([0, 1, 3])), StringIO()
-    FORMATS["json"](part, file)
+    file = StringIO()
+    written = write(GRAPHS["apart"], file, "json", Evidence.of_nodes([0, 1, 3]))
     result = json.loads(file.getvalue())
-    assert (len(part.nodes), len(part.edges)) == (3, 2)
+    assert written == (3, 2)
     assert [(e["relation"], "rank" in e) for e in result["edges"]] == [("r", False), ("t", False)]
     assert all("score" not in node and node["rank"] for node in result["nodes"])
 
@@ -228,7 +228,7 @@ def test_export_of_passages_joins_them_by_mentions() -> None:
     assert graph.passages is not None
     chosen = [int(graph.passages.nodes[graph.passages.rows_of_document[name][0]]) for name in ("ermengarde", "erstein")]
     file = StringIO()
-    FORMATS["json"](Part(graph, Evidence.of_nodes(chosen)), file)
+    write(graph, file, "json", Evidence.of_nodes(chosen))
     result = json.loads(file.getvalue())
     names = {node["name"]: node for node in result["nodes"]}
     assert sorted(node["id"] for node in result["nodes"] if "rank" in node) == sorted(chosen)
@@ -297,7 +297,7 @@ def test_export_memory_is_constant_in_graph_size(form: str) -> None:
     with open(os.devnull, "w", encoding="utf-8") as file:
         tracemalloc.start()
         try:
-            FORMATS[form](Part(graph, None), file)
+            write(graph, file, form)
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()

@@ -21,7 +21,6 @@ from graphwright.learn.labels import (
     positive_edges,
     read_labels,
     union,
-    write_labels,
 )
 from graphwright.learn.refine import LabelledPath, LLMRefiner, NeighbourRefiner, Refiner, ShortestPathLabels
 from graphwright.models import BudgetedLLM, HashEncoder, ScriptedLLM
@@ -66,9 +65,6 @@ def test_labels_round_trip(tmp_path: Path) -> None:
         assert [k.candidate for k in item.paths] == [k.candidate for k in other.paths] != []
         for a, b in zip(item.paths, other.paths, strict=True):
             assert (b.support, b.near) == pytest.approx((a.support, a.near), abs=1e-4)
-    write_labels(tmp_path / "b.jsonl", FILMS, again)
-    assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl"]
     # People read the paths by name.
     assert json.loads((tmp_path / "a.jsonl").read_text().splitlines()[1])["kept"][0]["path"] == "film 0 → [directed_by]"
 
@@ -215,7 +211,7 @@ def test_labels_of_other_graph_raise(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     with pytest.raises(DataError, match=r"no such file\. Make labels"):
         read_labels(path, FILMS)
-    write_labels(path, FILMS, labels(FILMS, a=[selected(0, BY)]))
+    make_labels(FILMS, ASKED[:1], ShortestPathLabels(), path)
     with pytest.raises(DataError, match="make them again for this graph"):
         read_labels(path, OTHER)
 

@@ -272,8 +272,8 @@ def export(
 ) -> None:
     """Write the graph as GraphML, JSON, CSV, RDF, or for Neo4j."""
     from graphwright.cli.asking import open_index
-    from graphwright.graph.export import FORMATS, format_of
     from graphwright.graph.export import export as export_to_file
+    from graphwright.graph.export import format_of, write
 
     if to == _STDOUT and form is None:
         raise OptionError("--to - writes to stdout, which has no file name; add --format graphml or --format json.")
@@ -287,7 +287,7 @@ def export(
         else:  # always UTF-8, as declared in the file
             file = TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
             try:
-                written = FORMATS[form](graph, file, evidence)
+                written = write(graph, file, form, evidence)
             finally:
                 file.detach()
     source = "the whole graph" if evidence is None else f"{counted(len(evidence), 'item')} of evidence"

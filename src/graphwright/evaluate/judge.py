@@ -168,6 +168,7 @@ def _short(why: str) -> str:
 
 
 ACCURACY, PAIRWISE = "accuracy", "pairwise"
+_IDENTITY = ("kind", "methods", "question", "dimensions", "model", "prompt", "texts")
 _USAGE = ("prompt_tokens", "completion_tokens", "cost")
 Answers = dict[str, dict[str, str]]
 """Answers of each method by question; "" for no answer."""
@@ -207,11 +208,6 @@ class Judgement(BaseModel):
     cost: float
     unreadable: str
 
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """The values of the first seven fields; see `Log.identity`."""
-        return self.kind, self.methods, self.question, self.dimensions, self.model, self.prompt, self.texts
-
     def value(self, name: str) -> float | None:
         """Return the verdict of a name, None where there is none."""
         verdict = (self.verdicts or {}).get(name)
@@ -233,10 +229,10 @@ class Log:
                 raise DataError(
                     f"{path}:{number} is not a judgement: {line[:60]!r}. Remove that line; it is judged again."
                 ) from error
-            self._judgements.setdefault(judgement.identity, judgement)
+            self._judgements.setdefault(_key(judgement), judgement)
 
     def identity(self, task: Task) -> dict[str, Any]:
-        """Return the identity of a task's judgement."""
+        """Return the first seven fields of a task's judgement."""
         about = self.dimensions if task.kind == PAIRWISE else {}
         texts = [task.question.text, task.question.answers, task.answers, list(about.values())]
         return {
@@ -263,9 +259,13 @@ class Log:
 
             def add(judgement: Judgement) -> None:
                 write(judgement.model_dump())
-                self._judgements[judgement.identity] = judgement
+                self._judgements[_key(judgement)] = judgement
 
             yield add
+
+
+def _key(judgement: Judgement) -> tuple[Any, ...]:
+    return tuple(getattr(judgement, name) for name in _IDENTITY)
 
 
 def judge_run(
@@ -282,8 +282,8 @@ def judge_run(
     """Judge the answers of a run against the accepted ones, and return the figures as JSON values.
 
     `rows`: the run's results; methods without any answer are skipped, and a missing answer or an abstention counts as
-    an empty answer. `llm`: a language model, or a Judge. `against`: the baseline that all other
-    methods are compared with on `dimensions`: names with descriptions. `threads`: calls at a time.
+    an empty answer. `against`: the baseline that all other methods are compared with on `dimensions`: names with
+    descriptions. `threads`: calls at a time.
 
     Each judgement is appended to `judgements.jsonl` in the folder `out` at once, so that an interrupted call resumes;
     it counts only for the same texts, methods in the same order, dimensions, prompt and judge. An unreadable reply has
@@ -291,13 +291,15 @@ def judge_run(
 
     The figures are {"model": the judge's id, "accuracy": {method: {"mean", "low", "high", "questions"}}, "wins":
     {method: {dimension: {"mean", "low", "high", "p", "ties", "questions"}}}, "against", "position bias", "unreadable",
-    "usage"}. "mean" of wins is the win rate, a tie being half a win; with scipy, "low" and "high" are a 95 % bootstrap
-    interval, and "p" is of the sign test. "position bias" is the share of verdicts that the order of the two changed.
+    "usage"}. "mean" of wins is the win rate, a tie being half a win; "low", "high" and "p" (of the sign test) need
+    scipy. "position bias" is the share of verdicts that the order of the two changed.
 
     Raises OptionError, before any call, for an argument that cannot be used, DataError for a line of the file that is
     no judgement, and BudgetError or ModelError where the model fails: finished and running judgements are kept.
     """
-    judge, answers = _judge_of(llm), _answers(rows, against)
+    if isinstance(llm, type) or not isinstance(llm, LLM | Judge):
+        raise OptionError(f"{llm!r} cannot judge: give a language model, or an object with the methods of Judge.")
+    judge, answers = ModelJudge(llm) if isinstance(llm, LLM) else llm, _answers(rows, against)
     tasks = _tasks(answers, {question.id: question for question in questions}, against)
     log = Log(Path(out) / "judgements.jsonl", judge.id, dimensions)
     _judge_all(judge, log, [task for task in tasks if task not in log], threads, progress)
@@ -307,12 +309,6 @@ def judge_run(
     unreadable = sum(judgement.verdicts is None for judgement in judgements)
     figures = {"accuracy": _accuracy(log, tasks), "wins": wins, "against": against, "position bias": bias}
     return {"model": judge.id, **figures, "unreadable": unreadable, "usage": usage}
-
-
-def _judge_of(llm: LLM | Judge) -> Judge:
-    if isinstance(llm, type) or not isinstance(llm, LLM | Judge):
-        raise OptionError(f"{llm!r} cannot judge: give a language model, or an object with the methods of Judge.")
-    return ModelJudge(llm) if isinstance(llm, LLM) else llm
 
 
 def _answers(rows: Iterable[Mapping[str, Any]], against: str | None) -> Answers:

@@ -57,11 +57,7 @@ class Measure:
     of: Callable[[Outcome], float | tuple[float, float]]
 
     def over(self, kind: str) -> Measure:
-        """Return the metric for documents or a graph, with "any" resolved.
-
-        >>> MEASURES["topological recall"].over("documents").needs, MEASURES["topological recall"].over("graph").needs
-        ('gold', 'answers')
-        """
+        """Return the metric for documents or a graph, with "any" resolved."""
         if self.needs != "any":
             return self
         return replace(self, needs="answers") if kind == "graph" else replace(self, needs="gold", kind="retrieval")
@@ -116,11 +112,6 @@ def path_quality(state: State, gold: Texts) -> Quality:
 
     A path leads to its last node that the question does not name, as in TargetAnswer, so a query entity is never
     found by a path. Raises OptionError for a state without evidence.
-
-    >>> from graphwright import ShortestPaths, start
-    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo"), ("Udo", "ally", "Otto")])
-    >>> path_quality((ShortestPaths() % 2)(start("Who?", kin, entities=["Bertha"])), ["Udo", "Bertha"])
-    Quality(precision=0.5, recall=0.5, f1=0.5)
     """
     if state.evidence is None:
         raise OptionError(f"The state has no evidence; run a step such as ShortestPaths() first: {state}.")
@@ -202,12 +193,8 @@ def _summary(name: str, outcome: Outcome) -> float:
     return summary_scores(outcome.answer, outcome.question.answers)[name]
 
 
-def _f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    return answer_quality(predicted, gold).f1
-
-
 def _micro(outcome: Outcome) -> tuple[float, float]:
-    return metrics.micro_f1_terms(outcome.answers or (), outcome.question.answers)
+    return metrics.f1_terms(answer_set(outcome.answers or ()), answer_set(outcome.question.answers))
 
 
 def _retrieval(name: str, of: Callable[[Iterable[str], Iterable[str], int], float], k: int, about: str) -> Measure:
@@ -229,7 +216,11 @@ def _all() -> Iterable[Measure]:
     yield _retrieval("mrr", metrics.mrr_at_k, 10, "1 over the rank of the first gold document, 0 beyond the first {k}.")
     yield _answer("hits@1", metrics.hits_at_1, "Whether the first answer is an accepted one.")
     yield _answer("hit", metrics.hit, "Whether an answer contains an accepted one.")
-    yield _answer("f1", _f1, "F1 between the sets of given and accepted answers; its mean is macro F1.")
+    yield _answer(
+        "f1",
+        lambda answers, accepted: answer_quality(answers, accepted).f1,
+        "F1 between the sets of given and accepted answers; its mean is macro F1.",
+    )
     yield Measure("micro f1", "F1 of the answers of all questions taken together.", "answer", "answers", _micro)
     yield _answer("exact match", metrics.exact_match, "Whether the answer is an accepted one, to the word (SQuAD).")
     yield _answer("token f1", metrics.token_f1, "F1 between the words of the answer and of an accepted one (SQuAD).")
@@ -259,11 +250,7 @@ _DEFAULTS = {
 
 
 def default_metrics(over: str, has: Iterable[str]) -> tuple[str, ...]:
-    """Return the default metrics over documents or a graph, where questions have gold or answers.
-
-    >>> default_metrics("graph", ["answers"])
-    ('hits@1', 'hit', 'f1', 'micro f1')
-    """
+    """Return the default metrics over documents or a graph, where questions have gold or answers."""
     has = set(has)
     return tuple(name for (kind, needs), names in _DEFAULTS.items() if kind == over and needs in has for name in names)
 

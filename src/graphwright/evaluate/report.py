@@ -64,11 +64,7 @@ def write_runs(folder: Path, rows: Iterable[Row]) -> dict[str, str]:
 
 
 def run_file(method: str) -> str:
-    """Return the file name of a method's run: safe on every system, and different for different methods.
-
-    >>> run_file("ppr"), run_file("ppr(restart=0.5)"), run_file("../a")
-    ('ppr.trec', 'ppr-restart-0-5-e60ce1f8.trec', 'a-33a80bec.trec')
-    """
+    """Return the file name of a method's run: safe on every system, and different for different methods."""
     if _PLAIN.fullmatch(method) and not _RESERVED.fullmatch(method):
         return f"{method}.trec"
     words = "-".join(re.findall(r"[a-z0-9]+", method.lower()))[:60].rstrip("-") or "method"

@@ -6,6 +6,7 @@ memory stays bounded.
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.errors import OptionError
+from graphwright.errors import OptionError, check_installed
 from graphwright.evaluate.asking import Results, Row
 from graphwright.evaluate.entries import ComparedMethod, plain
 from graphwright.evaluate.experiment import Subject
@@ -41,11 +42,10 @@ def summarised(
     """Return the summary of a finished run, as JSON values.
 
     For each method `metrics` (mean and, with scipy, the 95 % bootstrap interval over questions), `milliseconds` and
-    `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the recall of gold nodes
-    or documents after it (`held`), means of tokens, calls and money, and `breakdown` by groups of
-    questions. `against_baseline`: for each metric that is a mean the difference and, with scipy, the p value of the
-    paired permutation test, alone and `corrected` for the number of methods (Holm). `statistics`:
-    whether there are intervals and p values.
+    `model_milliseconds` of a question (p50, p95, mean), those of each of its `steps` with the recall after it (`held`),
+    means of tokens, calls and money, and `breakdown` by groups of questions. `against_baseline`: for each metric that
+    is a mean the difference and, with scipy, the p value of the paired permutation test, alone and `corrected` for the
+    number of methods (Holm). `statistics`: whether there are intervals and p values.
     """
     seed = int(manifest["settings"]["seed"])
     rows = {entry.name: results.of(entry.name) for entry in entries}
@@ -177,7 +177,7 @@ def bootstrap_interval(
     >>> low, high = bootstrap_interval([0, 1] * 50); round(low, 1), round(high, 1)
     (0.4, 0.6)
     """
-    data = _columns(values=values) if denominators is None else _columns(values=values, denominators=denominators)
+    data = _columns(values=values, **({} if denominators is None else {"denominators": denominators}))
     statistic: Callable[..., Any] = np.mean if denominators is None else _ratio
     if data[0].size == 1:
         value = float(statistic(*data, axis=-1))
@@ -255,13 +255,8 @@ def _ratio(numerators: Values, denominators: Values, axis: int = -1) -> Values:
 
 
 def _scipy() -> Any:
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise OptionError(
-            f'Intervals and tests need scipy, which cannot be imported ({error}): pip install "graphwright[stats]"'
-        ) from error
-    return stats
+    check_installed("scipy", "stats", "An interval or a test")
+    return importlib.import_module("scipy.stats")
 
 
 def _columns(**columns: ArrayLike) -> tuple[Values, ...]:

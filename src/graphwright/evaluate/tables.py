@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from graphwright.errors import counted, cut
+from graphwright.graph.columns import natural
 
 Summary = Mapping[str, Any]
 
@@ -18,9 +19,9 @@ _NO_STATISTICS = 'Intervals and tests of differences need scipy: pip install "gr
 
 
 def ranked(summary: Summary) -> list[str]:
-    """Return the methods' names by the primary metric, best first; of equals the faster one first.
+    """Return the methods' names, best first: by the primary metric (those without it last), of equals the faster one.
 
-    Methods that failed on every question follow, and those without the metric come last.
+    Methods that failed on every question follow those that did not.
     """
     methods = summary["methods"]
 
@@ -38,12 +39,6 @@ def failed_wholly(method: Mapping[str, Any]) -> bool:
     return bool(0 < method["questions"] == method["failed"])
 
 
-def main_error(method: Mapping[str, Any]) -> str:
-    """Return the most frequent error of a method, "" where it has none."""
-    errors: Mapping[str, int] = method["errors"]
-    return max(errors, key=lambda text: errors[text], default="")
-
-
 def metric_names(summary: Summary) -> list[str]:
     """Return the names of the metrics that at least one method has, the primary one first."""
     names = dict.fromkeys([summary["primary"], *(metric["name"] for metric in summary["metrics"])])
@@ -57,11 +52,7 @@ def is_share(summary: Summary, metric: str) -> bool:
 
 
 def score(value: float, percent: bool) -> str:
-    """Return a metric's value without a unit.
-
-    >>> score(0.9336, True), score(2.5, False)
-    ('93.4', '2.500')
-    """
+    """Return a metric's value without a unit."""
     return f"{100 * value:.1f}" if percent else f"{value:.3f}"
 
 
@@ -77,11 +68,7 @@ def signed(value: float, percent: bool) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p value with its symbol.
-
-    >>> p_value(0.0004), p_value(0.0132)
-    ('p < 0.001', 'p = 0.013')
-    """
+    """Return a p value with its symbol."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
@@ -105,27 +92,13 @@ def amount(value: float) -> str:
     return f"{value:.2g}" if value < 1 else f"{value:.1f}"
 
 
-def llm_tokens(method: Mapping[str, Any]) -> float:
-    """Return the tokens of language models per question, those of prompts and of replies."""
-    return float(method["prompt_tokens"] + method["completion_tokens"])
-
-
 def clean(text: str) -> str:
-    """Return a text with invalid code points replaced, and with those that change the direction of writing.
-
-    >>> clean("a\\x00b\\ud800") == "a\\ufffdb\\ufffd"
-    True
-    """
+    """Return a text with invalid code points replaced, and with those that change the direction of writing."""
     return _INVALID.sub("\ufffd", text)
 
 
 def heading(summary: Summary) -> str:
-    """Return the compared methods and the data as a sentence.
-
-    >>> data = {"name": "rivers", "questions": 100, "over": "documents", "documents": 9}
-    >>> heading({"methods": {"ppr": 0, "bm25": 0}, "data": data})
-    '2 methods compared on 100 questions over the 9 documents of rivers.'
-    """
+    """Return the compared methods and the data as a sentence."""
     data, methods = summary["data"], list(summary["methods"])
     compared = f"{methods[0]} measured" if len(methods) == 1 else f"{len(methods)} methods compared"
     if data["over"] == "documents":
@@ -137,16 +110,12 @@ def heading(summary: Summary) -> str:
     return f"{compared} on {counted(data['questions'], 'question')} {place}."
 
 
-def remarks(summary: Summary) -> list[str]:
-    """Return sentences on failures, and on intervals and tests if they are missing."""
-    return [*_failures(summary["methods"]), *([] if summary["statistics"] else [_NO_STATISTICS])]
-
-
-def _failures(methods: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences on the failed methods: the number of failures and the most frequent error."""
-    failed = {name: method for name, method in methods.items() if method["failed"]}
+def remarks(summary: Summary) -> Iterator[str]:
+    """Yield sentences on the failed methods, with the most frequent error, and on missing intervals and tests."""
+    failed = {name: method for name, method in summary["methods"].items() if method["failed"]}
     for name, method in list(failed.items())[:_MAX_NAMED]:
-        error = cut(" ".join(main_error(method).split()).rstrip("."), _MAX_ERROR)
+        main_error = max(method["errors"], key=method["errors"].__getitem__, default="")
+        error = cut(" ".join(main_error.split()).rstrip("."), _MAX_ERROR)
         if failed_wholly(method):
             yield f"{name} failed on every question, so that nothing is known of its quality: {error}."
         else:
@@ -154,6 +123,8 @@ def _failures(methods: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} failed on {counted(method['failed'], 'question')}, counted as 0{most}: {error}."
     if len(failed) > _MAX_NAMED:
         yield f"{len(failed) - _MAX_NAMED} more failed on some or all questions."
+    if not summary["statistics"]:
+        yield _NO_STATISTICS
 
 
 Table = list[list[str]]
@@ -178,11 +149,7 @@ class Column(NamedTuple):
 
 
 def leaderboard(summary: Summary) -> list[Column]:
-    """Return the columns of the leaderboard.
-
-    First the primary metric, its difference to the baseline and the judge's verdicts, then costs, then the other
-    metrics. Columns without any value are left out; a method that failed on every question has no values.
-    """
+    """Return the columns with any value: primary metric, difference to the baseline, judge's verdicts, costs, more."""
     methods, primary = summary["methods"], summary["primary"]
     metrics = {
         name: _rates(summary, name, {m: of["metrics"][name] for m, of in methods.items() if name in of["metrics"]})
@@ -227,7 +194,7 @@ _COSTS: tuple[tuple[str, Callable[[Mapping[str, Any]], float], Callable[[float],
     ("p50 ms", lambda of: of["milliseconds"]["p50"], milliseconds),
     ("p95 ms", lambda of: of["milliseconds"]["p95"], milliseconds),
     ("encoder tokens", lambda of: of["tokens"], amount),
-    ("LLM tokens", llm_tokens, amount),
+    ("LLM tokens", lambda of: of["prompt_tokens"] + of["completion_tokens"], amount),
     ("money", lambda of: of["cost"], amount),
     ("calls of models", lambda of: of["calls"], amount),
 )
@@ -285,7 +252,7 @@ def groupings(summary: Summary) -> dict[str, dict[str, int]]:
             counts = sizes.setdefault(name, {})
             for group, figures in groups.items():
                 counts[group] = max(counts.get(group, 0), figures["questions"])
-    return {name: dict(sorted(groups.items(), key=lambda item: _natural(item[0]))) for name, groups in sizes.items()}
+    return {name: dict(sorted(groups.items(), key=lambda item: natural(item[0]))) for name, groups in sizes.items()}
 
 
 def group_means(summary: Summary, metric: str, grouping: str) -> dict[str, list[float | None]]:
@@ -296,12 +263,6 @@ def group_means(summary: Summary, metric: str, grouping: str) -> dict[str, list[
         name: [breakdown[group]["metrics"].get(metric) if group in breakdown else None for group in groups]
         for name, breakdown in breakdowns.items()
     }
-
-
-def _natural(text: str) -> list[tuple[float, str]]:
-    """Return a sort key by which 2 comes before 10, and numbers before words."""
-    parts = re.split(r"(\d+)", text)
-    return [(int(part), "") if part.isdecimal() else (float("inf"), part) for part in parts if part]
 
 
 def markdown_table(rows: Table) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Scores = NDArray[np.float64]
 Piece = tuple[Ints, Ints]
 """The nodes and the edges of an item, in walk order."""
+Pieces = Iterable[tuple[ArrayLike, ArrayLike]]
 Render = Callable[["Graph", Item], str]
 """A function that writes the text of an item. Module level, so that evidence pickles."""
 
@@ -46,8 +47,7 @@ class Evidence:
 
     Stored as ragged arrays of snapshot ids, `kinds: uint8[n]` and `steps`. With scores the items are sorted: higher
     score first, then smaller ids. Without scores the order given is the ranking. The constructor takes arrays that are
-    in order; `of_nodes`, `of_edges` and `of_items` sort. `render` writes the text of an item for models and readers
-    (see `item_text`).
+    in order; `of_nodes`, `of_edges` and `of_items` sort. `render` writes the text of an item (see `item_text`).
 
     >>> evidence = Evidence.of_nodes([3, 1, 2], [0.1, 0.9, 0.5])
     >>> evidence, evidence.scores.tolist(), evidence.piece(0)[0].tolist()
@@ -83,11 +83,7 @@ class Evidence:
 
     @classmethod
     def of_items(cls, items: Iterable[Item], scores: ArrayLike | None = None, render: Render = item_text) -> Evidence:
-        """Make evidence of items of any kind.
-
-        >>> Evidence.of_items([Item.node(3), Item.triple(2)], [0.5, 0.7]).kinds.tolist()
-        [1, 0]
-        """
+        """Make evidence of items of any kind."""
         values = list(items)
         parts = *_ragged([item.nodes for item in values]), *_ragged([item.edges for item in values])
         kinds = np.fromiter((item.kind for item in values), np.uint8, len(values))
@@ -96,36 +92,16 @@ class Evidence:
 
     @classmethod
     def of_paths(
-        cls,
-        graph: Graph,
-        pieces: Iterable[tuple[ArrayLike, ArrayLike]],
-        scores: ArrayLike | None = None,
-        render: Render = item_text,
+        cls, graph: Graph, pieces: Pieces, scores: ArrayLike | None = None, render: Render = item_text
     ) -> Evidence:
-        """Make a path of each walk, (nodes, edges) from node to node.
-
-        >>> from graphwright import Graph
-        >>> path = Evidence.of_paths(Graph.from_triples([("a", "r", "b"), ("c", "r", "b")]), [([0, 1, 2], [0, 1])])
-        >>> [part.tolist() for part in path.piece(0)], path.scores, path.item(0).steps
-        ([[0, 1, 2], [0, 1]], None, ((0, True), (1, False)))
-        """
+        """Make a path of each walk, (nodes, edges) from node to node."""
         return cls.of_items((path_item(graph, *piece) for piece in pieces), scores, render)
 
     @classmethod
     def of_trees(
-        cls,
-        graph: Graph,
-        pieces: Iterable[tuple[ArrayLike, ArrayLike]],
-        scores: ArrayLike | None = None,
-        render: Render = item_text,
+        cls, graph: Graph, pieces: Pieces, scores: ArrayLike | None = None, render: Render = item_text
     ) -> Evidence:
-        """Make a tree of each part of the graph, (nodes, edges), with its steps from the first node (see `tree_item`).
-
-        >>> from graphwright import Graph
-        >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "b"), ("b", "r", "d")])
-        >>> Evidence.of_trees(graph, [([0, 1, 2, 3], [0, 1, 2])]).item(0).steps
-        ((0, True), (1, False), (2, True))
-        """
+        """Make a tree of each part of the graph, (nodes, edges); see `tree_item`."""
         return cls.of_items((tree_item(graph, *piece) for piece in pieces), scores, render)
 
     def __len__(self) -> int:

@@ -152,13 +152,18 @@ def export(graph: Graph, path: str | Path, form: str | None = None, evidence: Ev
     Exported(nodes=2, edges=1)
     """
     place = Path(path)
-    write = FORMATS[format_of(place, form)]
+    form = format_of(place, form)
     if place.exists() and not place.is_file():
         raise OptionError(f"{place} is not a regular file. Give the path of a file.")
     with whole(place) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
-        part = Part(graph, evidence)
-        write(part, file)
-        return Exported(len(part.nodes), len(part.edges))
+        return write(graph, file, form, evidence)
+
+
+def write(graph: Graph, file: TextIO, form: str, evidence: Evidence | None = None) -> Exported:
+    """Write to an open UTF-8 text file; see `export`."""
+    part = Part(graph, evidence)
+    FORMATS[form](part, file)
+    return Exported(len(part.nodes), len(part.edges))
 
 
 def format_of(path: Path, form: str | None = None) -> str:

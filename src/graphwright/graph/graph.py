@@ -272,11 +272,7 @@ class Graph:
         return positions[positions >= 0]
 
     def at(self, positions: ArrayLike) -> Ints:
-        """Return the snapshot ids of positions in `nodes`; the cost does not depend on the size of the graph.
-
-        >>> Graph.from_triples([("a", "r", "b"), ("b", "r", "c")]).part([1, 2]).at([1]).tolist()
-        [2]
-        """
+        """Return the snapshot ids of positions in `nodes`; the cost does not depend on the size of the graph."""
         local = np.asarray(positions, np.int64)
         return local if self._nodes is None else self._nodes[local]
 
@@ -339,16 +335,16 @@ class Graph:
         if len(nodes):
             return int(nodes[0])
         spellings = (name, *(change(name.strip()) for change in (str, str.lower, str.capitalize, str.title, str.upper)))
-        near = dict.fromkeys(other for spelling in spellings for other in self._around(spelling))
-        listed = f" Near it in alphabetical order: {', '.join(map(repr, self._around(name))) or '-'}."
+        near = dict.fromkeys(other for spelling in spellings for other in self.around(spelling))
+        listed = f" Near it in alphabetical order: {', '.join(map(repr, self.around(name))) or '-'}."
         hint = meant(name.strip(), near) or listed
         raise DataError(f"No node of {self!r} is named {name!r}; give a name as the graph spells it.{hint}")
 
-    def _around(self, name: str) -> list[str]:
+    def around(self, name: str) -> list[str]:
         """Return the names here that are next to a name in alphabetical order."""
         order = self.columns.name_order
         first = self.names.first(name, order)
-        return [other for other in self.names.take(order[max(first - 1, 0) : first + 2]) if len(self.ids(other))]
+        return [other for other in self.names.take(order[max(first - 1, 0) : first + 1]) if len(self.ids(other))]
 
     def text(self, node: int) -> str:
         """Return a node's text, by default its name."""

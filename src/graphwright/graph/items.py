@@ -66,18 +66,15 @@ class Steps(NamedTuple):
     @classmethod
     def none(cls, count: int) -> Steps:
         """Return no steps for each of `count` items."""
-        return cls(_NO_EDGES, _NO_DIRECTIONS, np.zeros(count + 1, np.int64))
+        return cls(np.empty(0, np.int64), np.empty(0, bool), np.zeros(count + 1, np.int64))
 
     @classmethod
     def of(cls, walks: Iterable[Sequence[Step]]) -> Steps:
         """Return these steps, a sequence for each item."""
         lists = list(walks)
-        flat = list(chain.from_iterable(lists))
+        flat = np.array(list(chain.from_iterable(lists)), np.int64).reshape(-1, 2)
         ptr = row_pointers(np.fromiter(map(len, lists), np.int64, len(lists)))
-        if not flat:
-            return cls(_NO_EDGES, _NO_DIRECTIONS, ptr)
-        edges, forward = zip(*flat, strict=True)
-        return cls(np.array(edges, np.int64), np.array(forward, bool), ptr)
+        return cls(flat[:, 0].copy(), flat[:, 1] > 0, ptr)
 
     def take(self, at: Ints) -> Steps:
         """Return the steps of the items at some positions."""
@@ -112,19 +109,8 @@ class Steps(NamedTuple):
         return (tuple(flat[begin:end]) for begin, end in pairwise(self.ptr.tolist()))
 
 
-_NO_EDGES = np.empty(0, np.int64)
-_NO_DIRECTIONS = np.empty(0, bool)
-for _shared in (_NO_EDGES, _NO_DIRECTIONS):
-    _shared.flags.writeable = False
-
-
 def path_item(graph: Graph, nodes: ArrayLike, edges: ArrayLike) -> Item:
-    """Return a walk as an item: a path, or a node if there are no edges.
-
-    >>> from graphwright import Graph
-    >>> path_item(Graph.from_triples([("a", "r", "b"), ("c", "s", "b")]), [0, 1, 2], [0, 1]).steps
-    ((0, True), (1, False))
-    """
+    """Return a walk as an item: a path, or a node if there are no edges."""
     walked, by = (np.asarray(ids, np.int64) for ids in (nodes, edges))
     if not len(by):
         return Item.node(int(walked[0]))
@@ -190,13 +176,7 @@ def _breadth_first(graph: Graph, nodes: Sequence[int], edges: Sequence[int]) -> 
 
 
 def steps_onward(graph: Graph, steps: Steps, nodes: Ints, neighbours: Ints) -> Steps:
-    """Return the steps to each node, followed by the smallest edge of the snapshot to its neighbour.
-
-    >>> from graphwright import Graph
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "b")])
-    >>> list(steps_onward(graph, Steps.none(2), np.array([1, 1]), np.array([0, 2])).rows())
-    [((0, False),), ((1, False),)]
-    """
+    """Return the steps to each node, followed by the smallest edge of the snapshot to its neighbour."""
     c = graph.columns
     edges = joining_edges(nodes, neighbours, c.out, c.into, c.heads, c.tails)
     return steps.extended(edges, c.heads[edges] == nodes)
@@ -206,10 +186,6 @@ def steps_between(graph: Graph, start: int, end: int) -> tuple[Step, ...]:
     """Return the steps between two nodes: one edge, or two over the common neighbour with the fewest neighbours.
 
     Empty if the nodes are not joined and have no common neighbour in the snapshot.
-
-    >>> from graphwright import Graph
-    >>> steps_between(Graph.from_triples([("a", "r", "b"), ("c", "r", "b")]), 0, 2)
-    ((0, True), (1, False))
     """
     adjacency = graph.columns.adjacency
     start_neighbours, end_neighbours = adjacency.row(start), adjacency.row(end)
@@ -229,11 +205,6 @@ def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
 
     If several steps reach the start of a step, it takes the first whose start that step does not return to by the same
     relation.
-
-    >>> from graphwright import Graph
-    >>> graph = Graph.from_triples([("Q", "r", "a"), ("Q", "r", "b"), ("b", "s", "x")])
-    >>> walk_of(graph, ((0, True), (1, True), (2, True)), 2)
-    ((1, True), (2, True))
     """
     relations = graph.columns.relation
     ends = list(ends_of(graph, steps[: last + 1]))

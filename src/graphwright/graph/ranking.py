@@ -36,11 +36,7 @@ class Ranking:
     def of(
         cls, ids: ArrayLike, scores: ArrayLike, items: Evidence | None = None, item_of: Ints | None = None
     ) -> Ranking:
-        """Rank ids by score: higher first, then smaller id.
-
-        >>> Ranking.of([4, 2, 9], [0.5, 0.5, 0.7]).ids.tolist()
-        [9, 2, 4]
-        """
+        """Rank ids by score: higher first, then smaller id."""
         ordered_ids, ordered_scores, order = in_order(ids, scores)
         return cls(ordered_ids, ordered_scores, None, items, None if item_of is None else item_of[order])
 

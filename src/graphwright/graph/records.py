@@ -70,11 +70,6 @@ class RecordColumns:
 
 
 def sorted_forms(forms: TextColumn) -> tuple[TextColumn, Ids32]:
-    """Return the normal forms of texts sorted, equal ones by text, and the text of each.
-
-    >>> forms, text = sorted_forms(TextColumn.of(["linz", "graz"]))
-    >>> list(forms), text.tolist()
-    (['graz', 'linz'], [1, 0])
-    """
+    """Return the normal forms of texts sorted, equal ones by text, and the text of each."""
     order = forms.order()
     return forms.gather(order), order.astype(np.int32)

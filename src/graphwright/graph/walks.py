@@ -58,12 +58,7 @@ def bundle_of(graph: Graph, item: Item) -> Bundle | None:
 
 
 def parallel_steps(graph: Graph, steps: Sequence[Step]) -> Iterator[tuple[Step, ...]]:
-    """Yield the steps of an item, those in a row that take parallel edges of several relations as one.
-
-    >>> graph = Graph.from_triples([("Q", "r", "a"), ("a", "s", "b"), ("a", "t", "b")])
-    >>> list(parallel_steps(graph, ((0, True), (1, True), (2, True))))
-    [((0, True),), ((1, True), (2, True))]
-    """
+    """Yield the steps of an item, those in a row that take parallel edges of several relations as one."""
     part: list[Step] = []
     before = (-1, -1)
     for ends, step in zip(ends_of(graph, steps), steps, strict=True):
@@ -329,12 +324,7 @@ def relation_path(graph: Graph, node: int, ways: Ways, returning: bool = False) 
 def walks_along(
     graph: Graph, node: int, ways: Ways, max_walks: int, returning: bool = False
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return every walk from a node by these ways, the first `max_walks` of them, in the form of RelationPath.walks.
-
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("b", "r", "d"), ("c", "r", "d")])
-    >>> walks_along(graph, 0, (1, 1), 9)[0].tolist()
-    [[0, 1, 3], [0, 2, 3]]
-    """
+    """Return every walk from a node by these ways, the first `max_walks` of them, in the form of RelationPath.walks."""
     return walks_by(graph.labelled, int(graph.local([node])[0]), ways, max_walks, returning)
 
 

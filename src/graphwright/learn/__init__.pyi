@@ -11,7 +11,6 @@ from .labels import intersection as intersection
 from .labels import make_labels as make_labels
 from .labels import read_labels as read_labels
 from .labels import union as union
-from .labels import write_labels as write_labels
 from .path import Decode as Decode
 from .path import PathRetriever as PathRetriever
 from .refine import CosineRefiner as CosineRefiner

@@ -115,9 +115,7 @@ def _unknown(graph: Graph, kind: str, names: Sequence[str]) -> str:
     """Return an explanation that the graph lacks these names, with the alphabetical neighbours of the first."""
     if not names:
         return ""
-    order = graph.columns.name_order
-    first, _ = graph.names.ends(names[0], order)
-    neighbours = graph.names.take(order[max(first - 1, 0) : first + 1])
+    neighbours = graph.around(names[0])
     nearest = f" (nearest names: {', '.join(map(repr, neighbours))})" if neighbours else ""
     more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
     return f"has the {kind} {names[0]!r}{nearest}{more}, which the graph lacks; use names of its nodes"

@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphwright.data.records.read import checked
 from graphwright.errors import DataError, OptionError
-from graphwright.files import growing, whole, whole_lines
+from graphwright.files import growing, whole_lines
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
 from graphwright.graph.walks import relation_label, walks_along
 from graphwright.learn.candidates import Candidate, Example, Examples, candidate_pool, ppr_subgraph
 from graphwright.learn.refine import LabelledPath, LLMRefiner, RefineOne, Refiner
+
+if TYPE_CHECKING:
+    from graphwright.learn.label_rows import LabelRow
 
 FORMAT = 2
 _MAX_CALLS = 8  # of a language model at a time
@@ -140,14 +143,6 @@ def _threaded(refine: RefineOne, positions: Sequence[int]) -> Iterator[tuple[int
                 raise failure
 
 
-def write_labels(path: Path | str, graph: Graph, labels: Labels) -> None:
-    """Write labels to a file atomically, replacing it."""
-    with whole(path) as draft, growing(draft) as add:
-        add(labels.about)
-        for row in labels.rows:
-            add(_record(graph, row))
-
-
 def read_labels(path: Path | str, graph: Graph) -> Labels:
     """Read labels. Raises DataError if the file has none, or labels of another graph."""
     path = Path(path)
@@ -164,30 +159,32 @@ def read_labels(path: Path | str, graph: Graph) -> Labels:
 
 def union(first: Labels, second: Labels) -> Labels:
     """Return labels with the paths that either chose (Table 6 of ReG); those of the first come first."""
-    return _combine(first, second, "|", lambda a, b: [*a, *(path for path in b if _key(path) not in map(_key, a))])
+    others = {row.example.id: row for row in second.rows}
+    rows = []
+    for row in first.rows:
+        known, more = set(map(_key, row.paths)), others.pop(row.example.id, None)
+        new = [path for path in (more.paths if more else ()) if _key(path) not in known]
+        rows.append(replace(row, paths=(*row.paths, *new)))
+    return _combined(first, second, "|", [*rows, *others.values()])
 
 
 def intersection(first: Labels, second: Labels) -> Labels:
     """Return labels with the paths that both chose (Table 6 of ReG)."""
-    return _combine(first, second, "&", lambda a, b: [path for path in a if _key(path) in map(_key, b)])
+    others = {row.example.id: set(map(_key, row.paths)) for row in second.rows}
+    return _combined(
+        first,
+        second,
+        "&",
+        [
+            replace(row, paths=tuple(path for path in row.paths if _key(path) in others.get(row.example.id, ())))
+            for row in first.rows
+        ],
+    )
 
 
-def _combine(
-    first: Labels,
-    second: Labels,
-    sign: str,
-    combine: Callable[[Sequence[LabelledPath], Sequence[LabelledPath]], list[LabelledPath]],
-) -> Labels:
-    """Combine the paths of each question of the first; with "|" the other questions of the second come after them."""
+def _combined(first: Labels, second: Labels, sign: str, rows: Sequence[Label]) -> Labels:
     if first.about.get("graph") != second.about.get("graph"):
         raise OptionError("The labels are of two graphs, whose node numbers differ. Combine labels of one graph.")
-    others = {row.example.id: row for row in second.rows}
-    rows = []
-    for row in first.rows:
-        other = others.pop(row.example.id, None)
-        rows.append(replace(row, paths=tuple(combine(row.paths, other.paths if other else ()))))
-    if sign == "|":
-        rows += others.values()
     name = f"({first.about.get('refiner')} {sign} {second.about.get('refiner')})"
     return Labels({**first.about, "refiner": name}, tuple(rows))
 
@@ -243,14 +240,15 @@ def _path_text(graph: Graph, candidate: Candidate) -> str:
     return " → ".join([graph.names[candidate.source], *labels])
 
 
-def _check_ids(graph: Graph, label: Label, where: str) -> None:
-    """Raise DataError for a node or a directed relation that the graph does not have."""
-    of_paths = [path.candidate for path in label.paths]
-    nodes = [*label.example.entities, *label.example.answers, *(candidate.source for candidate in of_paths)]
-    ways = [way for candidate in of_paths for way in candidate.ways]
+def _label(graph: Graph, row: LabelRow, where: str) -> Label:
+    """Return the label of a line. Raises DataError for a node or a directed relation that the graph does not have."""
+    nodes = [*row.entities, *row.answers, *(path.source for path in row.kept)]
+    ways = [way for path in row.kept for way in path.ways]
     for name, ids, size in (("node", nodes, len(graph.names)), ("relation", ways, 2 * len(graph.columns.relations))):
         if wrong := [number for number in ids if not 0 <= number < size]:
             raise DataError(f"{where}: the graph has no {name} {wrong[0]}. Repair or remove this record.")
+    paths = tuple(LabelledPath(Candidate(p.source, p.ways, p.pool), p.support, p.near) for p in row.kept)
+    return Label(Example(row.id, row.question, row.entities, row.answers), paths, row.paths, row.candidates)
 
 
 def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
@@ -273,8 +271,8 @@ def _parse(path: Path, graph: Graph) -> tuple[dict[str, Any], list[Label]]:
         )
     labels = []
     for number, record in enumerate(records if about.get("graph") == graph.columns.checksum else (), start=2):
-        labels.append(checked(LabelRow, record, f"{path}:{number}").label())
-        _check_ids(graph, labels[-1], f"{path}:{number}")
+        where = f"{path}:{number}"
+        labels.append(_label(graph, checked(LabelRow, record, where), where))
     return about, labels
 
 

@@ -44,8 +44,7 @@ class ConfidentPaths(Confident):
     """Drop the evidence of a path retriever where its best relation path is probably wrong.
 
     The probability is a logistic function of the path's likelihood, its share against the next path, and its cosine
-    with the question. It is calibrated in training on questions that were left out: half of them ask for relation paths
-    that no other question asked for. A retriever without calibration never abstains.
+    with the question (see `calibration`). A retriever without calibration never abstains.
     """
 
     retriever: Annotated[PathRetriever, Has("a trained path retriever", "nearness")]

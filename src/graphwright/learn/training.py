@@ -221,11 +221,7 @@ class Training:
 
 
 def recall(scores: NDArray[Any], positive: NDArray[np.bool_]) -> float:
-    """Return the recall of the positives among twice as many best scores; 1 where there are none.
-
-    >>> recall(np.array([0.9, 0.8, 0.1, 0.2]), np.array([False, True, True, False]))
-    1.0
-    """
+    """Return the recall of the positives among twice as many best scores; 1 where there are none."""
     count = int(positive.sum())
     best = np.argsort(-scores, kind="stable")[: 2 * count]
     return float(positive[best].sum()) / count if count else 1.0
