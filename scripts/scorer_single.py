@@ -1,27 +1,19 @@
 """Fit the passage scorer's weights for questions that need one passage.
 
-    python scripts/scorer_single.py --data DIR --work FOLDER [--passages 2500]
-
-`scripts/fit_scorer.py` fits them with everything else. This fits them alone, in the scorer of the package and in those
-of the folds as they are, and prints the figures of collections where one passage answers a question before and after.
-It needs scipy, and neither torch nor lightgbm. Four features count: with all of them, Cranfield and CISI were ranked
+Four features count: with all of them, Cranfield and CISI were ranked
 worse by weights that were not fitted on them.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scorer_data import FAMILIES, families_without
-from scorer_examples import QUESTIONS, SEVERAL, Example, arguments, examples_of, metric_of, source_of, value
-from scorer_files import WEIGHTS, file_of_fold, write
+from scorer_data import families_without
+from scorer_examples import QUESTIONS, SEVERAL, Example, source_of
 
-from graphwright.operators.rerank.fitted_scorer import PassageScorer
 from graphwright.operators.rerank.passage_features import ALONE
 
 FEATURES = ("cosine_of_best", "bm25", "statement", "exact")
@@ -60,24 +52,3 @@ def _loss(
     slope = np.exp(others - total[question]) * np.add.reduceat(pull, starts)[question] - pull
     loss = float(share @ np.logaddexp(0, behind) + PENALTY * coefficients @ coefficients)
     return loss, rows.T @ slope + 2 * PENALTY * coefficients
-
-
-def main() -> None:
-    """Fit, write, and print figures before and after."""
-    options = arguments(argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter))
-    labels = [label for label in families_without(None) if source_of(label) not in SEVERAL]
-    data = {label: examples_of(options, label) for label in labels}
-    for family in (*FAMILIES, None):
-        file = WEIGHTS if family is None else file_of_fold(family)
-        before = PassageScorer.read(file)
-        after = replace(before, single=fitted_single(data, family))
-        write(after, file)
-        print(family or "all", {name: round(after.single[name], 2) for name in FEATURES}, flush=True)
-        for label in data.keys() & set(FAMILIES.get(family or "", ())):
-            examples, metric = data[label], metric_of(label)
-            means = [100 * float(np.mean([value(s, e, metric) for e in examples])) for s in (before, after)]
-            print(f"  {label}: {metric} {means[0]:.1f} before, {means[1]:.1f} after", flush=True)
-
-
-if __name__ == "__main__":
-    main()

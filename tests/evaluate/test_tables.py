@@ -42,7 +42,7 @@ def test_missing_statistics_name_extra() -> None:
 def test_failures_are_reported() -> None:
     of = run(("vector", 0.5, 0.01, 1), ("ppr", 0.8, 0.02, 0.001))
     of["methods"]["ppr"] |= {"failed": 3, "questions": 9, "errors": {"ModelError: no reply.": 2, "DataError: no": 1}}
-    assert remarks(of)[-1] == "ppr failed on 3 questions, counted as 0, most often: ModelError: no reply."
+    assert list(remarks(of))[-1] == "ppr failed on 3 questions, counted as 0, most often: ModelError: no reply."
 
 
 def broken(of: dict[str, Any], *names: str) -> dict[str, Any]:

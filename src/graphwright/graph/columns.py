@@ -38,9 +38,7 @@ def _joined(strings: list[str]) -> bytes:
 
 
 class TextColumn(Sequence[str]):
-    """Strings by position: `data: uint8[bytes]` holds them end to end, `offsets: int64[n + 1]` their borders.
-
-    Both arrays may be memory-mapped; a string is decoded when it is read.
+    """Strings by position, decoded when read: `data: uint8[bytes]`, end to end; `offsets: int64[n + 1]`, their borders.
 
     >>> column = TextColumn.of(["Graz", "", "Łódź"])
     >>> len(column), column[2], column[-3], list(column)
@@ -73,10 +71,7 @@ class TextColumn(Sequence[str]):
 
     @classmethod
     def terminated(cls, blob: bytes) -> TextColumn:
-        """Make a column of strings that each end in one NUL byte, as `terminate` writes them.
-
-        Raises DataError when bytes follow the last NUL.
-        """
+        """Make a column of what `terminate` writes. Raises DataError when bytes follow the last NUL."""
         joined = np.frombuffer(blob, np.uint8)
         ends = np.flatnonzero(joined == 0)
         if joined.size and joined[-1]:
@@ -127,7 +122,6 @@ class TextColumn(Sequence[str]):
             yield from self._decoded(first, min(first + _BLOCK, len(self)), 1)
 
     def _decoded(self, first: int, last: int, step: int) -> list[str]:
-        """Return a slice; strings that lie together are read at once."""
         if step != 1 or first >= last:
             return [self[i] for i in range(first, last, step)]
         borders = self.offsets[first : last + 1]
@@ -144,10 +138,7 @@ class TextColumn(Sequence[str]):
         return list(self.gather(listed)) if len(listed) > _MANY else [self[i] for i in listed]
 
     def gather(self, ids: ArrayLike) -> TextColumn:
-        """Return the strings at `ids: int64[k]`, in that order, as a column.
-
-        Raises ValueError for an id that is not a position from 0 on.
-        """
+        """Return the strings at `ids: int64[k]` as a column. Raises ValueError for an id that is no position."""
         return TextColumn(*kernels.gather(self.data, self.offsets, ids))
 
     def numbered(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -182,10 +173,7 @@ class TextColumn(Sequence[str]):
         return np.diff(begins[self.offsets])
 
     def order(self) -> NDArray[np.int64]:
-        """Return positions sorted by string (by its UTF-8 bytes), equal strings by position: int64[n].
-
-        `ends` takes this order.
-        """
+        """Return positions sorted by string (by its UTF-8 bytes), equal strings by position: int64[n]."""
         return kernels.ranking(self.data, self.offsets)
 
     def ends(self, text: str, order: NDArray[np.int64] | None = None, *, prefix: bool = False) -> tuple[int, int]:
@@ -195,8 +183,6 @@ class TextColumn(Sequence[str]):
 
         >>> column = TextColumn.of(["b", "a", "b", "bc"])
         >>> order = column.order()
-        >>> first, last = column.ends("b", order); order[first:last].tolist()
-        [0, 2]
         >>> first, last = column.ends("b", order, prefix=True); order[first:last].tolist()
         [0, 2, 3]
         """
@@ -244,7 +230,7 @@ def natural(id: str) -> list[str | int]:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Place of a chunk: its name, its document's id and title, and its span of characters there."""
+    """Place of a chunk: its name (`id`), its document's id and title, and its span of characters there."""
 
     id: str
     document: str
@@ -342,10 +328,7 @@ class Passages:
         return sorted((Listed(*row) for row in every if row[-1]), key=lambda listed: natural(listed.id))
 
     def text(self, document: str, texts: Sequence[str]) -> str:
-        """Return the text of a document, given the texts of its chunks by row.
-
-        Characters keep their offsets: chunks leave out only white space, which is filled with line ends.
-        """
+        """Return the text of a document from those of its chunks by row; line ends fill the space between them."""
         rows, whole = self.rows_of_document[document], ""
         for start, text in sorted(zip(self.start[rows].tolist(), texts, strict=True)):
             whole = whole.ljust(start, "\n") + text[max(len(whole) - start, 0) :]

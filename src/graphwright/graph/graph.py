@@ -154,10 +154,7 @@ class Columns:
         return edges if len(numbers) < 2 else np.sort(edges)
 
     def by_relation(self, *relations: str) -> Csr:
-        """Return the neighbours of each node over edges of the index's own relations of these names.
-
-        Both directions count, without self-loops.
-        """
+        """Return the neighbours of each node over the index's own relations of these names, in both directions."""
         if relations not in self._by_relation:
             edges = self.edges_of(*relations)
             self._by_relation[relations] = undirected(len(self.names), self.heads[edges], self.tails[edges])
@@ -272,7 +269,7 @@ class Graph:
         return positions[positions >= 0]
 
     def at(self, positions: ArrayLike) -> Ints:
-        """Return the snapshot ids of positions in `nodes`; the cost does not depend on the size of the graph."""
+        """Return the snapshot ids of positions in `nodes`."""
         local = np.asarray(positions, np.int64)
         return local if self._nodes is None else self._nodes[local]
 
@@ -306,10 +303,7 @@ class Graph:
         return Labelled(readonly(out.indptr, np.int64), ids[0], readonly(into.indptr, np.int64), *ids[1:])
 
     def part(self, nodes: ArrayLike) -> Graph:
-        """Return the graph of the given nodes that are here, with the edges here between them.
-
-        Costs in proportion to the edges of `nodes`.
-        """
+        """Return the given nodes that are here, with the edges here between them; costs as many steps as they have."""
         inside = sorted_distinct(np.asarray(nodes, np.int64))
         inside = inside[self.holds(inside)]
         without_edges = Graph(self.columns, inside, np.empty(0, np.int64))
@@ -327,10 +321,7 @@ class Graph:
         return nodes[self.holds(nodes)]
 
     def id(self, name: str) -> int:
-        """Return the id of the node of that name, the smallest if several have it.
-
-        Raises DataError for a name that no node here has.
-        """
+        """Return the smallest id of a node of that name. Raises DataError for a name that no node here has."""
         nodes = self.ids(name)
         if len(nodes):
             return int(nodes[0])
@@ -399,7 +390,7 @@ class Graph:
         return " ".join(self.triple(edge))
 
     def co_occurs(self, edge: int) -> bool:
-        """Return whether an edge joins two names of a sentence without a predicate; only its text has a meaning."""
+        """Return whether an edge joins two names of a sentence without a predicate: only its text has a meaning."""
         c = self.columns
         return c.edge_text is not None and bool(c.edge_text[edge] >= 0 and c.relation[edge] == c.own.get(CO_OCCURS, -1))
 

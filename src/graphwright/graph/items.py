@@ -122,7 +122,7 @@ def path_item(graph: Graph, nodes: ArrayLike, edges: ArrayLike) -> Item:
 def tree_item(graph: Graph, nodes: ArrayLike, edges: ArrayLike) -> Item:
     """Return nodes and edges as an item whose steps are breadth first, from the first node on.
 
-    A single node gives a node, a single edge a triple, and steps that walk over the nodes in their order a path.
+    A single node gives a node, a single edge a triple, steps that walk over the nodes in their order a path.
 
     >>> from graphwright import Graph
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("d", "r", "b"), ("e", "r", "f")])
@@ -135,14 +135,9 @@ def tree_item(graph: Graph, nodes: ArrayLike, edges: ArrayLike) -> Item:
     if len(listed) + len(by) == 1:
         return Item.node(listed[0]) if listed else Item.triple(by[0])
     steps = tuple(_breadth_first(graph, listed, by))
-    return stepped_item(graph, listed, by, steps)
-
-
-def stepped_item(graph: Graph, nodes: tuple[int, ...], edges: tuple[int, ...], steps: tuple[Step, ...]) -> Item:
-    """Return nodes, edges and steps as an item: a path if the steps are the edges, each from one node to the next."""
-    in_order = bool(steps) and tuple(edge for edge, _ in steps) == edges
-    is_path = in_order and list(ends_of(graph, steps)) == list(pairwise(nodes))
-    return Item(ItemKind.PATH if is_path else ItemKind.TREE, nodes, edges, steps)
+    in_order = bool(steps) and tuple(edge for edge, _ in steps) == by
+    is_path = in_order and list(ends_of(graph, steps)) == list(pairwise(listed))
+    return Item(ItemKind.PATH if is_path else ItemKind.TREE, listed, by, steps)
 
 
 def ends_of(graph: Graph, steps: Sequence[Step]) -> Iterator[tuple[int, int]]:
@@ -183,10 +178,7 @@ def steps_onward(graph: Graph, steps: Steps, nodes: Ints, neighbours: Ints) -> S
 
 
 def steps_between(graph: Graph, start: int, end: int) -> tuple[Step, ...]:
-    """Return the steps between two nodes: one edge, or two over the common neighbour with the fewest neighbours.
-
-    Empty if the nodes are not joined and have no common neighbour in the snapshot.
-    """
+    """Return the steps between two nodes: one, or two over the common neighbour with fewest neighbours; () for none."""
     adjacency = graph.columns.adjacency
     start_neighbours, end_neighbours = adjacency.row(start), adjacency.row(end)
     walk = [start, end]
@@ -201,10 +193,9 @@ def steps_between(graph: Graph, start: int, end: int) -> tuple[Step, ...]:
 
 
 def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
-    """Return the walk from the root of an item, or from the root of its part, whose last step is number `last`.
+    """Return the walk to step number `last` from the root of an item, or of its part.
 
-    If several steps reach the start of a step, it takes the first whose start that step does not return to by the same
-    relation.
+    Of several steps that reach the start of a step, it takes the first that the step does not return by.
     """
     relations = graph.columns.relation
     ends = list(ends_of(graph, steps[: last + 1]))
@@ -222,9 +213,9 @@ def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
 
 
 def walk_to(graph: Graph, item: Item, node: int) -> tuple[Step, ...]:
-    """Return the steps of an item to a node: of a path up to the last visit, of a tree the first walk to it.
+    """Return the steps of an item to a node: of a path up to the last visit, of a tree the first walk; () for none.
 
-    A node or triple gives all its steps. Empty if no step reaches the node.
+    A node or triple gives all its steps.
     """
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE):
         return item.steps
@@ -235,9 +226,8 @@ def walk_to(graph: Graph, item: Item, node: int) -> tuple[Step, ...]:
 def walk_to_passage(graph: Graph, item: Item, passage: int) -> tuple[Step, ...]:
     """Return the walk of an item to a passage that it brought.
 
-    The walk ends at the passage if that is a node of the item. Otherwise its last step is the last that the passage
-    states, or else the last that reaches a node that the passage names. A node or triple gives all its steps. Empty if
-    no step leads to the passage.
+    It ends at the passage if that is a node of the item, else with the last step that the passage states, else with
+    the last that reaches a node that it names; () for none. A node or triple gives all its steps.
     """
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE) or passage in item.nodes:
         return walk_to(graph, item, passage)

@@ -52,8 +52,7 @@ def save_graph(graph: Graph, folder: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         computed = executor.map(lambda name: getattr(columns, name), _DERIVED)
         kinds = {name: _save(getattr(columns, name), folder, name) for name in fields}
-        for name, value in zip(_DERIVED, computed, strict=True):
-            kinds[name] = _save(value, folder, name)
+        kinds |= {name: _save(value, folder, name) for name, value in zip(_DERIVED, computed, strict=True)}
     for name in new:  # gigabytes on a large graph
         del vars(columns)[name]
     manifest = {"format": FORMAT, "checksum": columns.checksum, "shapes": kinds}
@@ -165,7 +164,7 @@ def check_limits(array: Array, limits: Limits, path: Path) -> None:
 
 
 def save_array(array: Array, path: Path) -> None:
-    """Write one array; for a large array also the checksums of its blocks."""
+    """Write one array, and the checksums of a large one's blocks."""
     _write(array, path)
     if path.stat().st_size > IN_BLOCKS:
         _write(block_sums(np.memmap(path, np.uint8, "r")), block_file(path))

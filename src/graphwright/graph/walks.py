@@ -173,8 +173,6 @@ _NOT_STATED = _MENTIONED | {CO_OCCURS, REFERS, SYNONYM}
 def shown_path(graph: Graph, path: Sequence[str]) -> tuple[str, ...]:
     """Return the part of a citation's path to display: at most three stated relations, else nothing.
 
-    Mentions of names in passages, and co-occurrence in a sentence, are not stated relations.
-
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "about", "rivers")])
     >>> shown_path(graph, ("Graz", "lies on", "Mur", "about", "rivers"))
     ('Graz', 'lies on', 'Mur', 'about', 'rivers')

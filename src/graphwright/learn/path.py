@@ -165,8 +165,7 @@ class Decode(Ranker):
         meaning = self.retriever.meaning
         paths = [(score + meaning * decoder.nearness(path.ways), path) for score, path in paths] if meaning else paths
         paths = sorted(paths, key=_order)[: self.width]
-        walks = [path.walks(np.zeros(1, np.int64)) for _, path in paths]
-        items = [(graph.at(nodes[0]), graph.edges[edges[0]]) for nodes, edges in walks]
+        items = [path.example(graph) for _, path in paths]
         return state.with_(
             evidence=Evidence.of_paths(graph, items, [score for score, _ in paths], relation_text).top(k)
         )
