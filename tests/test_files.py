@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.errors import DataError
-from graphwright.files import flush_all, growing, remove_drafts, scratch, whole, whole_lines, write_text
+from graphwright.files import flush_all, growing, remove_drafts, whole, whole_lines, write_text
 
 needs_dev_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
 
@@ -92,10 +92,10 @@ def test_lines_before_killed_write_are_kept(
 
 
 def test_leftover_drafts_are_removed(tmp_path: Path) -> None:
-    with scratch(tmp_path / "said.txt") as left:
+    with whole(tmp_path / "said.txt") as left:
         left.touch()
         assert names(tmp_path) == {left.name}
-    assert names(tmp_path) == set()
+    assert names(tmp_path) == {"said.txt"}
     left.touch()
     (tmp_path / ".hidden").touch()
     write_text(tmp_path / "said.txt", "text")

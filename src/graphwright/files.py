@@ -21,17 +21,6 @@ _FLUSH_THREADS = 16
 
 
 @contextmanager
-def scratch(path: Path) -> Iterator[Path]:
-    """Yield the path of a draft beside a file. The draft is removed when the block ends."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        yield draft
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-
-
-@contextmanager
 def whole(path: Path | str) -> Iterator[Path]:
     """Yield the path of a draft that replaces a file when the block ends. After an error the file is unchanged.
 
@@ -44,20 +33,20 @@ def whole(path: Path | str) -> Iterator[Path]:
     ('all of it', ['notes.txt'])
     """
     place = Path(path).resolve()
-    with scratch(place) as draft:
-        try:
-            yield draft
-            flush(draft)
-            os.replace(draft, place)
-        except OSError as error:
-            raise DataError(f"{path} cannot be written: {explained(error, _CHECK)}") from error
+    draft = place.with_name(f".{place.name}.{os.getpid()}.draft")
+    try:
+        yield draft
+        flush(draft)
+        os.replace(draft, place)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {explained(error, _CHECK)}") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def make_private(path: Path) -> None:
-    """Create a file and its folder if they are missing, and restrict the file to its owner.
-
-    Raises OSError if that is not possible.
-    """
+    """Create a file and its folder if they are missing, and restrict the file to its owner. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:

@@ -37,61 +37,49 @@ Work = Callable[[OnEvent, Run], object]
 """A call that reports the events of a run."""
 
 
-class Events:
-    """Reports the events of a method's run.
+def answer_with_events(
+    method: Method, state: State, run: Run, send: OnEvent, *, name: str | None, top_k: int | None, cancel: Cancel
+) -> State:
+    """Run a method, report its events to `send` in the thread of the run, and return the state after it.
 
-    `method`, `top_k`: arguments of State.to_dict. `cancel`: ends the run after the step in which it is set. It is
+    `name`, `top_k`: arguments of State.to_dict. `cancel`: ends the run after the step in which it is set. It is
     separate from the run's own `cancel`, which may be a deadline of the language model alone.
     """
+    method.pipeline.check(state)
+    latest, evidence_sent, also_on_text = state, False, run.on_text
 
-    def __init__(
-        self, on_event: OnEvent, *, method: str | None = None, top_k: int | None = None, cancel: Cancel = None
-    ) -> None:
-        """Report to `on_event`, which is called in the thread of the run."""
-        self._send = on_event
-        self._method, self._top_k, self._cancel = method, top_k, cancel
-        self._latest: State | None = None
-        self._evidence_sent = False
+    def send_evidence(state: State) -> None:
+        nonlocal evidence_sent
+        if not evidence_sent:
+            evidence_sent = True
+            output = state.to_dict(method=name, top_k=top_k)
+            send(Event("evidence", {part: output[part] for part in ("query", "passages", "evidence", "anchors")}))
 
-    def answer(self, method: Method, state: State, run: Run) -> State:
-        """Run a method and return the state after it. A cancelled run ends after its current step."""
-        method.pipeline.check(state)
-        also_on_text = run.on_text
+    def on_text(text: str) -> None:
+        send_evidence(latest)
+        send(Event("token", {"text": text}))
+        if also_on_text is not None:
+            also_on_text(text)
 
-        def on_text(text: str) -> None:
-            self._send_evidence(self._latest or state)
-            self._send(Event("token", {"text": text}))
-            if also_on_text is not None:
-                also_on_text(text)
+    def on_step(step: Step) -> None:
+        nonlocal latest
+        latest = step.after or latest
+        send(Event("trace", step.to_dict()))
+        if cancel is not None:
+            cancel.check()
 
-        def on_step(step: Step) -> None:
-            self._latest = step.after or self._latest
-            self._send(Event("trace", step.to_dict()))
-            if self._cancel is not None:
-                self._cancel.check()
-
-        run = replace(run, on_text=on_text, on_step=on_step)
-        state = method.search.execute(state, run)
-        self._send_evidence(state)
-        return self._end(method.ending.execute(state, run))
-
-    def _send_evidence(self, state: State) -> None:
-        """Report the evidence, once."""
-        if not self._evidence_sent:
-            self._evidence_sent = True
-            output = state.to_dict(method=self._method, top_k=self._top_k)
-            self._send(Event("evidence", {name: output[name] for name in ("query", "passages", "evidence", "anchors")}))
-
-    def _end(self, state: State) -> State:
-        """Report the citations, the dropped quotes, the usage and the complete answer."""
-        output = state.to_dict(method=self._method, top_k=self._top_k)
-        for number, citation in enumerate(output["citations"], 1):
-            self._send(Event("citation", {"number": number, **citation}))
-        for quote in output["dropped"]:
-            self._send(Event("dropped", {"quote": quote}))
-        self._send(Event("usage", output["usage"]))
-        self._send(Event("done", output))
-        return state
+    run = replace(run, on_text=on_text, on_step=on_step)
+    state = method.search.execute(state, run)
+    send_evidence(state)
+    state = method.ending.execute(state, run)
+    output = state.to_dict(method=name, top_k=top_k)
+    for number, citation in enumerate(output["citations"], 1):
+        send(Event("citation", {"number": number, **citation}))
+    for quote in output["dropped"]:
+        send(Event("dropped", {"quote": quote}))
+    send(Event("usage", output["usage"]))
+    send(Event("done", output))
+    return state
 
 
 def stream(work: Work) -> Iterator[Event]:

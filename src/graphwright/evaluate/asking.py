@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from graphwright.data import GraphQuestion, QuestionRecord
-from graphwright.errors import BudgetError, DataError, GraphwrightError, OptionError
+from graphwright.errors import BudgetError, DataError, GraphwrightError, OptionError, cut
 from graphwright.evaluate.measures import Measure, Outcome
 from graphwright.files import growing, whole_lines
 from graphwright.generate.citations import without_markers
@@ -41,7 +41,7 @@ class Asker:
     """Measurement of named pipelines on questions over a snapshot.
 
     `linked`: link entities of the question instead of using the gold ones. `together`: run the steps that pipelines
-    have in common once for each question, and charge them in full to each of these pipelines.
+    have in common once for each question; each of these pipelines is charged for them.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ def _evidence(state: State) -> list[Row]:
     best = state.evidence.top(_MAX_ITEMS)
     scores = [None] * len(best) if best.scores is None else [round(score, 6) for score in best.scores.tolist()]
     return [
-        {"text": text if len(text) <= _MAX_ITEM else f"{text[:_MAX_ITEM]} …", "score": score}
+        {"text": cut(text, _MAX_ITEM), "score": score}
         for text, score in zip(best.texts(state.graph), scores, strict=True)
     ]
 
@@ -244,18 +244,7 @@ def _step(step: Step, share: float | None) -> Row:
 
 def _shares(state: State, targets: list[Ints]) -> list[float | None]:
     """Return the share of the targets in the state after each step (recall); None where it is undefined."""
-    shares: list[float | None] = []
-    known: dict[tuple[int, ...], float | None] = {}
-    for step in state.trace:
-        after = step.after
-        if after is None or not targets:
-            shares.append(None)
-            continue
-        key = id(after.passages), id(after.evidence), *after.graph.place
-        if key not in known:
-            known[key] = _share(after, targets)
-        shares.append(known[key])
-    return shares
+    return [None if step.after is None or not targets else _share(step.after, targets) for step in state.trace]
 
 
 def _share(state: State, targets: list[Ints]) -> float | None:

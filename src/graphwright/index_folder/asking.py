@@ -24,7 +24,7 @@ from graphwright.search.facts import Facts
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.versions import repeated_passages
-from graphwright.streaming import Event, Events, OnEvent, Work, cancellable, stream, stream_async
+from graphwright.streaming import Event, OnEvent, Work, answer_with_events, cancellable, stream, stream_async
 
 GivenMethod = str | Operator | Method | Builder
 Questions = Sequence[str | Question]
@@ -100,7 +100,7 @@ class IndexAsking(ABC):
         if on_event is None:
             return made(state, run)
         name = method if isinstance(method, str) else self.default_method if method is None else None
-        return Events(on_event, method=name, top_k=options.get("top_k"), cancel=cancel).answer(made, state, run)
+        return answer_with_events(made, state, run, on_event, name=name, top_k=options.get("top_k"), cancel=cancel)
 
     def query(self, query: str | Query, *, filter: Filter | Mapping[str, Any] | None = None) -> QueryResult:
         """Return what a query gives, exactly, over the statements of the graph and the records of the documents.

@@ -67,7 +67,8 @@ class _GraphRetriever(Retriever):
         """Return the probabilities of steps, the scores of their best walks, and the likelihood of relation paths."""
         graph = state.graph
         if not len(graph.edges):
-            return StepModel(_no_scores, _no_scores, lambda ways: 0.0)
+            none = lambda nodes, edges: np.zeros(edges.shape)  # noqa: E731
+            return StepModel(none, none, lambda ways: 0.0)
         batch = self.inputs(state, run)
         logits, step_logits = self.network(batch)
         values, walks = sigmoid(np.asarray(logits, np.float64)), best_walks(step_logits, batch.edges, batch.start)
@@ -77,10 +78,6 @@ class _GraphRetriever(Retriever):
             partial(step_scores, graph, batch.views[0], walks),
             partial(path_log_likelihood, step_logits, relations),
         )
-
-
-def _no_scores(nodes: Ints, edges: Ints) -> Scores:
-    return np.zeros(edges.shape)
 
 
 def path_log_likelihood(logits: StepLogits, relations: Ints, ways: Ways) -> float:
@@ -163,8 +160,7 @@ def train_triple(
 
     The loss is the sum of two cross-entropies: of the triples (all positive ones, and `schedule.negatives` times as
     many sampled others, with log-odds corrected for the sampling), and of the gates against the steps of the labelled
-    paths. The best epoch has the highest recall of positive triples of the held-out questions. `names`: vectors of
-    nodes, for heads and tails; without them nodes differ only by their distances.
+    paths. The best epoch has the highest recall of positive triples of the held-out questions. `names`: of nodes.
     """
     training = Training(samples, schedule, progress)
     torch, learned, held_out = training.torch, training.learned, training.held_out
@@ -287,13 +283,7 @@ def _all_entities(w: Mapping[str, Floats], batch: Batch, layers: int, mean: floa
 def train_entity(
     samples: Samples, names: VectorIndex | None, schedule: Schedule, progress: Progress | None = None
 ) -> Trained:
-    """Return the weights of an entity retriever, and its configuration for the checkpoint.
-
-    The loss is the sum of two cross-entropies: of the nodes (the ends of all positive triples, and
-    `schedule.negatives` times as many sampled others, with log-odds corrected for the sampling), and of the gates
-    against the steps of the labelled paths. The best epoch has the highest recall of positive nodes of the held-out
-    questions.
-    """
+    """Return what `train_triple` does, of an entity retriever: nodes are positive as ends of positive triples."""
     training = Training(samples, schedule, progress)
     torch, learned, held_out = training.torch, training.learned, training.held_out
     mean = _mean_log_degree(learned.rows)

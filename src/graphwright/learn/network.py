@@ -86,9 +86,8 @@ def distance_encoding(n: int, heads: Ints, tails: Ints, sources: Ints, rounds: i
     """Return the directional distance encoding of n nodes (SubgraphRAG, section 3.1): float32[n, 1 + 3 · rounds].
 
     Column 0 is 1 at the sources and 0 elsewhere; a round gives each node the mean over its predecessors. There are
-    `rounds` columns along the edges, against them, and in both directions. The last are for graphs without inverse
-    relations, in which edges into a hub do not continue along its outgoing edges. Values are fourth roots, so that
-    small means keep their order of magnitude; 0 means unreachable.
+    `rounds` columns along the edges, against them, and in both directions (for graphs without inverse relations).
+    Values are fourth roots, so that small means keep their order of magnitude; 0 means unreachable.
 
     >>> columns = distance_encoding(3, np.array([0, 2]), np.array([1, 1]), np.array([0]), 2)
     >>> columns.astype(float).round(2).tolist()
@@ -283,10 +282,7 @@ class WalkScores(NamedTuple):
 
 
 def best_walks(logits: StepLogits, edges: DirectedEdges, start: Any) -> WalkScores:
-    """Return the scores of the best walks from `start`, with the gates of their ends, by the Viterbi algorithm.
-
-    A walk with an improbable length scores low. `start`: [n, 1], 1 where walks begin.
-    """
+    """Return the scores of the best walks from `start` ([n, 1], 1 where they begin) to their ends, as Viterbi does."""
     gates = open_gates(logits)
     relations = [gate for gate, _ in gates]
     forward, backward = walk_forward(relations, edges, start), [0 * start + 1]
@@ -303,7 +299,6 @@ def step_scores(graph: Graph, view: GraphView, walks: WalkScores, nodes: Ints, e
 
     `nodes`: [walks, steps + 1], `edges`: [walks, steps], by snapshot id. The edge of a walk of one step may be at any
     step of the best walk, in either direction. The score is 0 where there is no such edge or all walks are shorter.
-    Unlike the probability of a triple or node, it depends on the step at which an edge is taken, and on its relation.
     """
     scores = np.zeros(edges.shape)
     local = graph.local(nodes.ravel()).reshape(nodes.shape)
@@ -322,8 +317,7 @@ def step_scores(graph: Graph, view: GraphView, walks: WalkScores, nodes: Ints, e
 def gate_loss(torch: Any, logits: StepLogits, paths: Sequence[Sequence[Ways]]) -> Any:
     """Return the cross-entropy of the gates against the steps of each question's labelled relation paths.
 
-    The target of a step is the share of the paths that take each directed relation there, or end there. A path does not
-    count after its end.
+    The target of a step is the share of the paths that take each directed relation there, or end there.
     """
     count = logits[0][0].shape[1]
     shares = np.zeros((len(logits), len(paths), count + 1), np.float32)

@@ -95,9 +95,8 @@ class NeighbourRefiner(Checked):
     One question has few answers, which other paths reach by chance; so `support` is the mean F1 over the `neighbours`
     most similar questions (entities masked), weighted by their cosines. The score of a path is its support, plus
     `meaning` times its cosine with the question. A path is chosen if it reaches an answer of this question, and its
-    score is at least the share `share` of the best score. The best paths of these questions are candidates too, all of
-    equal F1, even if they are not shortest paths here: weak supervision misses them (ReG, section 3.1), most often
-    where the answer is one of a few values, such as a gender, that a shorter path reaches by chance.
+    score is at least the share `share` of the best score. The best paths of these questions are candidates too, even
+    if they are not shortest paths here: weak supervision misses them (ReG, section 3.1).
     """
 
     encoder: Encoder

@@ -197,10 +197,9 @@ def train_retriever(
 ) -> Checkpoint:
     """Train a retriever on labels, for the method `reg` and for `load_retriever`. Only training needs torch.
 
-    `level`: triple, entity or path. `names`: use the vectors of node names, which the index must have. The checkpoint
-    holds the encoder's id, the configuration, the origin of the labels, the measure after each epoch, and at the level
-    of paths its calibration, for which a second retriever is trained (see `calibration`). Raises
-    OptionError for an unknown level, NeedsError without torch, and DataError where no label has a path.
+    `level`: triple, entity or path; at that of paths a second retriever is trained (see `calibration`). `names`: use
+    the vectors of node names, which the index must have. Raises OptionError for an unknown level, NeedsError without
+    torch, and DataError where no label has a path.
     """
     if level not in LEVELS:
         raise OptionError(f"level is {level!r}; it must be one of {', '.join(LEVELS)}.")

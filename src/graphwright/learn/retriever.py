@@ -169,7 +169,7 @@ class Retriever(Scorer):
         return normalised(run.encode(self.encoder, [mask_names(state, MASK) or state.question.text]))
 
     def relation_vectors(self, graph: Graph, relations: Sequence[int], run: Run) -> Floats:
-        """Return the vectors of relations: float32[len(relations), dimension], of length 1."""
+        """Return the vectors of relations; see `relation_vectors`."""
         if not len(relations):
             return np.empty((0, len(self.weights["question"])), np.float32)
         return relation_vectors(lambda texts: run.encode(self.encoder, texts), graph, relations)
@@ -222,10 +222,9 @@ class Explain(Ranker):
 
     Offline counterpart of a language model that reads chains (ReG, figure 7). The score of a relation path is the sum
     of its log-likelihood, end included, and its support: the mean over its steps of the logarithm of the mean
-    probability of the edges taken there, which does not fall with the length of the path. Items are walks by a relation
-    path, as in RelationPaths, one to each end node. Chains lead to each node once; these walks may also end at a node
-    that a shorter walk, or the walk itself, has passed, its first node included. `length`: maximum number of triples;
-    `share`: minimum reach of a triple, as a share of the highest; `paths`: number of relation paths.
+    probability of the edges taken there. Items are walks by a relation path, as in RelationPaths, one to each end node,
+    which a shorter walk, or the walk itself, may have passed. `length`: maximum number of triples; `share`: minimum
+    reach of a triple, as a share of the highest; `paths`: number of relation paths.
     """
 
     retriever: Annotated[Retriever, TRAINED]

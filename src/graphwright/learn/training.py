@@ -109,10 +109,9 @@ class Schedule(Checked):
     """Schedule of a training: epochs, batches and negatives.
 
     `epochs`: at most; None for 20, or as many as make 400 steps (of relation paths 2,000). Training stops `patience`
-    epochs after the best one; None for 4, or as many as make half of these steps. The learning rate falls over all
-    `epochs`, so a training that stops early is a rough one. The paper has 80 epochs and stops none. `batch`: questions
-    of a step, at most a tenth of all; `held_out`: share of questions that choose the best epoch; `negatives`: drawn for
-    each positive triple or entity (ReG uses all, as its graphs are smaller).
+    epochs after the best one; None for 4, or as many as make half of these steps. The paper has 80 epochs and stops
+    none. `batch`: questions of a step, at most a tenth of all; `held_out`: share of questions that choose the best
+    epoch; `negatives`: drawn for each positive triple or entity (ReG uses all, as its graphs are smaller).
     """
 
     epochs: Annotated[int | None, AtLeast(1)] = None
@@ -125,10 +124,7 @@ class Schedule(Checked):
 
 
 class Training:
-    """Training of one retriever: training samples, held-out samples, random initial weights, and the loop.
-
-    A single sample is used for both.
-    """
+    """Training of one retriever: samples to learn and held out (one alone is both), initial weights, and the loop."""
 
     def __init__(self, samples: Samples, schedule: Schedule, progress: Progress | None = None) -> None:
         """Split the samples. Raises NeedsError without torch."""
@@ -187,11 +183,10 @@ class Training:
         measure: Callable[[Mapping[str, Floats]], float],
         min_steps: int = _MIN_STEPS,
     ) -> tuple[dict[str, Floats], list[float]]:
-        """Train with Adam; return the weights of the best epoch, and the measure after each epoch.
+        """Train with Adam; return the weights of the last of the best epochs, and the measure after each epoch.
 
         `loss` takes the weights, the positions of a batch of samples and a random generator; `measure` the weights as
-        arrays; `min_steps`: of all epochs, unless the schedule has their number. Of epochs with the same measure the
-        last is taken, because it has trained longer.
+        arrays; `min_steps`: of all epochs, unless the schedule has their number.
         """
         schedule, optim, count = self.schedule, self.torch.optim, len(self.learned.rows)
         tensors = {name: value.clone().requires_grad_(True) for name, value in weights.items()}
