@@ -29,10 +29,7 @@ _MAX_NESTED = 100  # levels of a JSON value
 
 @dataclass(frozen=True)
 class Constraint:
-    """A condition on one value; `expected` completes the sentence "It must be …".
-
-    `holds`: whether a value meets the condition; numbers are finite when it is called.
-    """
+    """A condition on one value: `expected` completes "It must be …"; `holds` is called with finite numbers only."""
 
     expected: str
     holds: Callable[[Any], bool]
@@ -109,8 +106,6 @@ _PLAIN |= {f"{name} | None": constraint for name, constraint in _PLAIN.items()}
 
 class Checked:
     """Base of dataclasses whose fields are checked when an instance is created.
-
-    Declared constraints are checked, and fields of type `str`, `bool` and `tuple[str, ...]`.
 
     >>> @dataclass(frozen=True)
     ... class Search(Checked):

@@ -371,10 +371,6 @@ class Results:
 
 
 def stable_repr(value: object) -> str:
-    """Return a repr, or a text that contains one, without memory addresses, which differ between processes.
-
-    >>> stable_repr("Generate(<mine.Model object at 0x7f0e5c1d2a90>)")
-    'Generate(<mine.Model object>)'
-    """
+    """Return a repr, or a text that contains one, without memory addresses, which differ between processes."""
     text = value if isinstance(value, str) else repr(value)
     return re.sub(r" at 0x[0-9a-fA-F]+(?=>)", "", text) if " at 0x" in text else text

@@ -109,11 +109,7 @@ def entries(methods: Sequence[str | Builder | ComparedMethod]) -> tuple[Compared
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Return the parts of a text between commas outside of brackets and quotes.
-
-    >>> split_list("vector, ppr(restart=0.5, top_k=40)")
-    ('vector', 'ppr(restart=0.5, top_k=40)')
-    """
+    """Return the parts of a text between commas outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
@@ -130,11 +126,7 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def options_in(arguments: str) -> dict[str, Any]:
-    """Parse the options between the brackets of a method. Raises OptionError for any other text.
-
-    >>> options_in("restart=0.5, relations=('refers to',)")
-    {'restart': 0.5, 'relations': ('refers to',)}
-    """
+    """Parse the options between the brackets of a method. Raises OptionError for any other text."""
     try:
         call = ast.parse(f"f({arguments})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):

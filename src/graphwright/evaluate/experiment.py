@@ -209,11 +209,10 @@ def _questions_checksum(questions: Sequence[QuestionRecord]) -> str:
 
 
 def read_plan(path: Path | str, **overrides: Any) -> Experiment:
-    """Return the experiment that a TOML file describes.
+    """Return the experiment that a TOML file describes; `overrides` replace its keys, the arguments of Experiment.
 
-    Keys are the arguments of Experiment; `data`, `index`, and a path in `questions` are relative to the file. `methods`
-    is a list, or a table of labels with methods: a name, or a call with options. `overrides` replace keys of the file.
-    Raises DataError for a file that cannot be read, and OptionError as Experiment does.
+    `data`, `index`, and a path in `questions` are relative to the file. `methods` is a list, or a table of labels with
+    methods. Raises DataError for a file that cannot be read, and OptionError as Experiment does.
     """
     path = existing(path)
     try:
@@ -249,10 +248,7 @@ def _argument(path: Path, name: str, value: Any) -> Any:
 
 
 def write_plan(path: Path, experiment: Experiment) -> None:
-    """Write an experiment as a file for `read_plan`, with absolute paths.
-
-    Functions and options that are objects are left out, with a comment.
-    """
+    """Write an experiment for `read_plan`, with absolute paths, and comments for functions and objects as options."""
     separate = ("data", "methods", "index")
     values: dict[str, object] = {"data": str(Path(experiment.data).resolve())}
     values["index"] = None if experiment.index is None else str(Path(experiment.index).resolve())

@@ -1,8 +1,7 @@
 """Judge the answers of a run, by a language model or a class of your own: accuracy, win rates to a baseline.
 
-A model tends to prefer the first (or the last) of two answers. So every pair is judged in both orders. An answer wins
-on a dimension only if both orders agree; everything else is a tie, half a win for each. PathRAG and LightRAG alternate
-the order instead, and report the mean.
+A model tends to prefer the first (or the last) of two answers. So every pair is judged in both orders, and an answer
+wins on a dimension only if they agree; else it is a tie. PathRAG and LightRAG alternate the order instead.
 """
 
 from __future__ import annotations
@@ -101,8 +100,6 @@ class ModelJudge:
     >>> judge = ModelJudge(ScriptedLLM(['{"why": "It is the same river.", "right": true}']))
     >>> judge.accuracy("Which river is Graz on?", ["Mur"], "On the river Mur.", Run())
     Verdict(value=1.0, why='It is the same river.')
-    >>> judge.accuracy("Which river is Graz on?", ["Mur"], "", Run())
-    Verdict(value=0.0, why='no answer was given')
     """
 
     llm: LLM

@@ -71,9 +71,7 @@ class Quality(NamedTuple):
     """Precision, recall and F1, each from 0 to 1 (LEGO-GraphRAG, footnote 11).
 
     Precision = |C ∩ A|/|C|, recall = |C ∩ A|/|A|, F1 their harmonic mean, where A are the accepted answers and C the
-    candidates, both sets of names, normalised as in `evaluate.metrics`. Nodes of one name are one candidate; an answer
-    that the graph does not hold counts as not found. Without candidates and accepted answers all three are 1, as in
-    SQuAD 2.0.
+    candidates, both sets of names, normalised as in `evaluate.metrics`. Without both all three are 1, as in SQuAD 2.0.
     """
 
     precision: float
@@ -99,10 +97,6 @@ def subgraph_quality(graph: Graph, gold: Texts) -> Quality:
     """Return the quality of the nodes of a subgraph as the accepted answers (LEGO-GraphRAG, 4.1, a.1).
 
     All nodes count, those that the question names too.
-
-    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo"), ("Udo", "ally", "Otto")])
-    >>> subgraph_quality(kin.part([0, 1]), ["Ida", "Udo"])
-    Quality(precision=0.5, recall=0.5, f1=0.5)
     """
     return answer_quality(graph.names.take(graph.nodes), gold)
 
@@ -123,10 +117,9 @@ def summary_scores(text: str, references: Sequence[str]) -> dict[str, float]:
     """Return all of `SUMMARY_METRICS` of a text against references, each from 0 to 1 (PathRAG, Table 4).
 
     BLEU takes several references together; ROUGE and METEOR use the reference that gives the most. BLEU-n has n-grams
-    up to n, lower-cased and tokenised by sacrebleu's 13a; counts of 0 are smoothed exponentially, and a text shorter
-    than the reference of the nearest length is penalised (Papineni et al., 2002). ROUGE is the F1 with stemming (Lin,
-    2004). METEOR (Banerjee and Lavie, 2005) aligns words and stems, but no synonyms, because WordNet would have to be
-    downloaded. Raises OptionError without references, and without the extra `bench`.
+    up to n, lower-cased, with exponential smoothing (Papineni et al., 2002). ROUGE is the F1 with stemming (Lin, 2004).
+    METEOR (Banerjee and Lavie, 2005) aligns no synonyms, because WordNet would have to be downloaded. Raises
+    OptionError without references, and without the extra `bench`.
     """
     if isinstance(references, str) or not len(references):
         raise OptionError(f"references are {references!r}; give a list of one text or more.")

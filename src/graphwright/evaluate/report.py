@@ -76,10 +76,6 @@ def trec_lines(row: Row) -> Iterator[str]:
     """Yield the lines of a result: question, Q0, document, rank, score, method.
 
     Space inside a field is percent-encoded, because space separates fields.
-
-    >>> row = {"method": "my ppr", "question": "q1", "documents": [["a b", 0.5], ["c", 0.25]]}
-    >>> list(trec_lines(row))
-    ['q1 Q0 a%20b 1 0.5 my%20ppr', 'q1 Q0 c 2 0.25 my%20ppr']
     """
     question, method = _trec_field(row["question"]), _trec_field(row["method"])
     for rank, (document, value) in enumerate(row["documents"], 1):

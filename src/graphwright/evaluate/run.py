@@ -51,8 +51,7 @@ def run(
     """Run an experiment in a folder and return its summary (see `summarised`).
 
     The folder gets `manifest.json`, `experiment.toml`, `index/` (unless an existing one is named), `results.jsonl`,
-    `summary.json`, and the report (see `write_report`). After an interruption the same call resumes the run; for a
-    finished run it only repeats summary and report.
+    `summary.json`, and the report (see `write_report`). After an interruption the same call resumes the run.
 
     Each question is asked of all methods in rotating order, after one unmeasured question. Steps that methods have in
     common are run once for a question, and charged to each method in full. `llm`: for all methods with this option.

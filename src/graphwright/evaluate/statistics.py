@@ -191,9 +191,9 @@ def bootstrap_interval(
 def paired_test(a: ArrayLike, b: ArrayLike, *, seed: int = 0) -> float:
     """Return the two-sided p value of the difference of two methods on the same questions.
 
-    Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007). All patterns of signs are
-    tried where there are at most 10,000, else that number of random ones, the observed one included (Phipson and Smyth,
-    2010). Raises OptionError where a and b differ in length, for values that are not finite, and without scipy.
+    Paired permutation test (Fisher, 1935; for retrieval Smucker, Allan and Carterette, 2007) of all patterns of signs,
+    or of 10,000 random ones, the observed one included (Phipson and Smyth, 2010). Raises
+    OptionError where a and b differ in length, for values that are not finite, and without scipy.
 
     >>> paired_test([1, 1, 1, 1, 1], [0, 0, 0, 0, 0])  # 2 of 2**5 patterns
     0.0625

@@ -147,12 +147,7 @@ class TextColumn(Sequence[str]):
         return number, np.asarray(first, np.int64)
 
     def ranked(self) -> tuple[TextColumn, NDArray[np.int32]]:
-        """Return the distinct strings in order (of their UTF-8 bytes), and the position of each string among them.
-
-        >>> distinct, position = TextColumn.of(["b", "a", "b"]).ranked()
-        >>> list(distinct), position.tolist()
-        (['a', 'b'], [1, 0, 1])
-        """
+        """Return the distinct strings in order (of their UTF-8 bytes), and the position of each string among them."""
         number, first = self.numbered()
         distinct = self.gather(first)
         order = distinct.order()
@@ -220,11 +215,7 @@ class Listed(NamedTuple):
 
 
 def natural(id: str) -> list[str | int]:
-    """Return the key that sorts texts by the numbers in them.
-
-    >>> sorted(["t.csv#10", "t.csv#2", "a"], key=natural)
-    ['a', 't.csv#2', 't.csv#10']
-    """
+    """Return the key that sorts texts by the numbers in them."""
     return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"([0-9]{1,18})", id))]
 
 

@@ -34,10 +34,7 @@ class Bundle(NamedTuple):
 
 
 def bundle_of(graph: Graph, item: Item) -> Bundle | None:
-    """Return the walks of an item as a bundle, None where they are not a bundle.
-
-    The item must list the nodes of the bundle hop by hop, each once; in reverse if its walks lead to the root.
-    """
+    """Return the walks of an item as a bundle, None where it lists no bundle's nodes hop by hop (or in reverse)."""
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE) or not item.steps:
         return None
     if item.kind == ItemKind.PATH:
@@ -152,12 +149,7 @@ def walk_text(graph: Graph, item: Item) -> str:
 
 
 def step_names(graph: Graph, steps: Sequence[Step]) -> tuple[str, ...]:
-    """Return the names and relations along steps, in turn; a relation walked against its direction ends in ⁻¹.
-
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "s", "b")])
-    >>> step_names(graph, [(0, True), (1, False)])
-    ('a', 'r', 'b', 's⁻¹', 'c')
-    """
+    """Return the names and relations along steps, in turn; a relation walked against its direction ends in ⁻¹."""
     ends = list(ends_of(graph, steps))
     names = [graph.names[ends[0][0]]] if ends else []
     for (_, end), step in zip(ends, steps, strict=True):
@@ -291,7 +283,7 @@ def relation_paths(
 
 
 def path_from(graph: Graph, node: int) -> RelationPath:
-    """Return the relation path from a node that has no step yet."""
+    """Return the relation path without a step."""
     return RelationPath((), (Front.of(int(graph.local([node])[0])),))
 
 
@@ -327,17 +319,13 @@ def walks_along(
 
 
 def relation_words(graph: Graph, ways: Ways) -> str:
-    """Return a relation path in words, with "of" where a relation is walked from tail to head.
-
-    >>> relation_words(Graph.from_triples([("Heat", "directed_by", "Mann")]), (0, 1))
-    'directed by of, directed by'
-    """
+    """Return a relation path in words, with "of" where a relation is walked from tail to head."""
     names = ((_WORD_BREAK.sub(" ", graph.columns.relations[way >> 1]).strip(), way & 1) for way in ways)
     return ", ".join(name if forward else f"{name} of" for name, forward in names)
 
 
 def relation_text(graph: Graph, item: Item) -> str:
-    """Return the relations of an item in words: the text of a walk that represents all walks by its relations."""
+    """Return the relations of an item in words: the text of a walk that represents all by its relations."""
     return relation_words(graph, ways_of(graph, item.steps))
 
 
