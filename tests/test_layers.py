@@ -109,6 +109,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "prompts.templates:messages"
         ),
         "methods of a plan are names, operators or functions": "methods.method:Builder methods.method:Method",
+        "groups are listed as documents are": "graph.columns:natural",
         "metrics walk the graph": "graph.evidence:Ints kernels.csr:Csr",
     },
     "cli": {
