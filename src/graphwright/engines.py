@@ -115,8 +115,8 @@ class RayEngine:
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
         """Connect to the cluster at `address` (ray://HOST:10001, HOST:6379 or auto); by default start Ray locally.
 
-        `workers`: maximum number of tasks at a time, by default the cluster's number of processors. Ray's dashboard is
-        not started, and no usage statistics are sent. Raises EngineError if Ray cannot be reached.
+        `workers`: maximum tasks at a time (default: the cluster's processors). Neither Ray's dashboard nor its usage
+        statistics are on. Raises EngineError if Ray cannot be reached.
         """
         self._workers = _checked(workers)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

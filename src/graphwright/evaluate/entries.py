@@ -89,9 +89,9 @@ class ComparedMethod:
 def entries(methods: Sequence[str | Builder | ComparedMethod]) -> tuple[ComparedMethod, ...]:
     """Return the methods to compare, each under its own name.
 
-    `methods`: entries, functions under their own name, and names of the registry: `ppr`, `ppr(restart=0.5)` with
-    options, `wide = ppr(top_k=40)` with a label, and `ppr@llm` or `ppr@offline` to require or ignore the run's language
-    model. Raises OptionError for anything else, and for a name used twice.
+    `methods`: entries, functions under their own name, and names of the registry, with options and a label if need be,
+    and `ppr@llm` or `ppr@offline` to require or ignore the run's language model. Raises OptionError for anything else,
+    and for a name used twice.
 
     >>> [entry.name for entry in entries(["vector", "wide = ppr(top_k=40)", "ppr( restart = 0.5 )"])]
     ['vector', 'wide', 'ppr(restart=0.5)']

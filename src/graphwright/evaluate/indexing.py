@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,17 +51,13 @@ def build_index(
     with index:
         changes = index.add(subject.documents, progress=progress)
         _check(index, experiment, subject)
-    usage = changes.usage
+    usage, seconds = changes.usage, {name: round(value, 3) for name, value in changes.seconds.items()}
     model = {"texts": usage.texts, "tokens": usage.tokens, "seconds": round(usage.seconds, 3)}
-    return {"seconds": _rounded(changes.seconds), "texts": changes.texts, "model": model} if changes.seconds else {}
+    return {"seconds": seconds, "texts": changes.texts, "model": model} if seconds else {}
 
 
 def _settings(experiment: Experiment) -> Settings:
     return Settings() if experiment.embed is None else Settings(embed=tuple(experiment.embed))
-
-
-def _rounded(seconds: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(value, 3) for name, value in seconds.items()}
 
 
 @contextmanager
@@ -89,7 +85,7 @@ def _import_graph(
         return {}
     begun, graph = time.perf_counter(), Graph.from_triples(subject.triples)
     Index.from_graph(folder, graph, embed=experiment.embed, encoder=encoder, progress=progress).close()
-    return {"seconds": _rounded({"import": time.perf_counter() - begun})}
+    return {"seconds": {"import": round(time.perf_counter() - begun, 3)}}
 
 
 def check_index(folder: Path, experiment: Experiment, subject: Subject, encoder: NamedEncoder) -> None:

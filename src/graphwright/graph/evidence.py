@@ -29,11 +29,7 @@ Render = Callable[["Graph", Item], str]
 
 
 def item_text(graph: Graph, item: Item) -> str:
-    """Return the text of an item.
-
-    A node gives its text (a passage with its title before it), a triple or path the texts of its edges, and several
-    nodes without edges their names.
-    """
+    """Return the texts of an item's edges, else of its node (a passage with its title), else the names of its nodes."""
     if item.edges:
         return "; ".join(map(graph.edge_text, item.edges))
     if len(item.nodes) == 1:
@@ -153,10 +149,7 @@ class Evidence:
         return self.take(np.arange(k))  # copies, so that the whole arrays can be freed
 
     def take(self, positions: Sequence[int] | Ints, scores: ArrayLike | None = None) -> Evidence:
-        """Return the items at `positions`: with new scores ranked by them, else in the order given.
-
-        Without new scores the items keep their scores.
-        """
+        """Return the items at `positions`: ranked by new scores, else in the order given with their own."""
         at = np.asarray(positions, np.int64)
         if scores is not None:
             values = _scored(scores, len(at))

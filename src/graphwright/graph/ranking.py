@@ -40,10 +40,6 @@ class Ranking:
         ordered_ids, ordered_scores, order = in_order(ids, scores)
         return cls(ordered_ids, ordered_scores, None, items, None if item_of is None else item_of[order])
 
-    def bound(self, graph: Graph) -> Ranking:
-        """Return the same ranking with the graph that its passages are read from."""
-        return replace(self, graph=graph)
-
     def top(self, k: int) -> Ranking:
         """Keep the k best."""
         return self.take(np.arange(min(k, len(self))))

@@ -156,11 +156,11 @@ def ppr_subgraph(graph: Graph, example: Example, nodes: int = 1000) -> Graph:
 def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
     """Return the candidates P_sp ∪ P_q ∪ P_a of a question, merged, inside a graph such as its PPR subgraph.
 
-    Relation-chain merging: paths from one node by the same relations are one candidate. Answer merging: paths lead to
-    one representative answer, the farthest from the query entities within `length` edges, since a nearer one is more
-    likely to be reached by chance; ties: the answer listed first. If all answers are query entities, the paths are the
-    shortest walks of at least two steps that return to them. The number of paths counts, before merging, all shortest
-    paths from every query entity to every answer, and every edge at these nodes.
+    Paths from one node by the same relations are one candidate. Paths lead to one representative answer, the farthest
+    from the query entities within `length` edges (ties: the one listed first), since a nearer one is more likely to be
+    reached by chance. If all answers are query entities, the paths are the shortest walks that return to them. The
+    number of paths counts, before merging, all shortest paths from every query entity to every answer, and every edge
+    at these nodes.
     """
     answers = [answer for answer in example.answers if answer in graph]
     answers = [answer for answer in answers if answer not in example.entities] or answers
@@ -237,7 +237,7 @@ class _ShortestPaths:
         self.paths[source] = 0.0
 
     def ways_to(self, target: int) -> Iterator[Ways]:
-        """Yield the distinct relation paths of all shortest paths to a node; none to a node beyond `length`."""
+        """Yield the distinct relation paths of all shortest paths to a node within `length`."""
         steps = int(self.distance[target])
         if steps < 1:
             return

@@ -80,8 +80,7 @@ def make_labels(
     """Make the labels of questions and write them to a file, row by row; an interrupted run is resumed.
 
     `nodes`: of the PPR subgraph that candidates come from; `length`: edges of a path at most. Raises OptionError,
-    writing nothing, if the file has labels of another graph, refiner or limits. Rows written before an error are kept,
-    so that no call of a language model is repeated.
+    writing nothing, if the file has labels of another graph, refiner or limits.
     """
     questions = examples.usable if isinstance(examples, Examples) else tuple(examples)
     about = {"labels": FORMAT, "graph": graph.columns.checksum, "refiner": refiner.id, "nodes": nodes, "length": length}
@@ -196,8 +195,8 @@ def _key(path: LabelledPath) -> tuple[int, tuple[int, ...]]:
 def positive_edges(graph: Graph, row: Label) -> Ints:
     """Return the positive triples of a label (Ĝ+ of ReG), by edge id, ascending.
 
-    A path labels each of its walks from the query entity to any answer; a path without an answer at its end, which a
-    language model may choose, labels all of its walks. Parallel edges of one relation are labelled together.
+    A path labels its walks to any answer, and all of its walks where none leads to one, as a language model may choose.
+    Parallel edges of one relation are labelled together.
     """
     positive = [np.empty(0, np.int64)]
     for path in row.paths:

@@ -44,8 +44,7 @@ class PathRetriever(Retriever):
     """Retriever that scores relation paths by their probability in a decoder (ReG@Path, RoG's planner).
 
     The score of a walk is log p(r(P) | q), its end included (Eq. 35). Relations are embedded by their words, so that
-    unseen relations have scores too. The paper fine-tunes a language model; this network has two hundred thousand
-    weights and the same likelihood. `width`: of the beam (the paper's k).
+    unseen relations have scores too. The paper fine-tunes a language model. `width`: of the beam (the paper's k).
     """
 
     width: int = 20
@@ -144,8 +143,7 @@ class Decode(Ranker):
     This combines RoG's planning and ReG@Path's grounding: at each step the `width` best prefixes are extended by every
     relation from their ends; a prefix may end at any step. An item is one walk by a relation path, as in RelationPaths.
     Its score is the log-probability, plus `meaning` of the retriever times the cosine of the question with the
-    relations, which prefers paths that name all that is asked; the `width` best are returned. `length`: maximum number
-    of relations; `max_edges`: edges read from one entity.
+    relations; the `width` best are returned. `length`: maximum number of relations; `max_edges`: read from one entity.
     """
 
     retriever: Annotated[PathRetriever, Has("a trained path retriever", "decoder")]
@@ -197,7 +195,6 @@ class Decode(Ranker):
 
 
 def _order(scored: tuple[Any, ...]) -> tuple[float, Ways]:
-    """Return the sort key of a scored relation path: the higher score first, then the relations."""
     return -scored[0], scored[1].ways
 
 
@@ -206,9 +203,8 @@ def train_path(
 ) -> Trained:
     """Return the weights of a path retriever, and its configuration for the checkpoint; `names` are not read.
 
-    The loss is the negative log-likelihood of each labelled relation path and its end, at every step against the
-    directed relations of all questions. The best epoch has the most held-out questions whose most probable path, step
-    by step, is a labelled one.
+    The loss is the negative log-likelihood of each labelled relation path and its end, against the directed relations
+    of all questions. The best epoch has the most held-out questions whose most probable path is a labelled one.
     """
     samples = samples.part([at for at, row in enumerate(samples.rows) if row.paths])
     if not samples.rows:

@@ -194,8 +194,7 @@ TRAINED = Has("a trained retriever, as load_retriever returns it", "step_model")
 class LastNode(Scorer):
     """Score an item by the retriever's score of its last node: GNN-RAG's ranking of shortest paths.
 
-    GNN-RAG (Mavromatis and Karypis, 2024) predicts answers with a graph network and retrieves the shortest paths to
-    them. An item without nodes, such as a triple, is scored by its tail.
+    (Mavromatis and Karypis, 2024.) An item without nodes, such as a triple, is scored by its tail.
     """
 
     retriever: Annotated[Retriever, TRAINED]

@@ -185,7 +185,7 @@ class State:
     def __post_init__(self) -> None:
         """Bind the passages to the graph, so that they can be read."""
         if self.passages is not None and self.passages.graph is not self.graph:
-            object.__setattr__(self, "passages", self.passages.bound(self.graph))
+            object.__setattr__(self, "passages", replace(self.passages, graph=self.graph))
 
     def with_(self, **changes: Any) -> State:
         """Return this state with some fields changed."""
