@@ -182,6 +182,11 @@ class TextBuilder:
         """The characters so far."""
         return self._size
 
+    @property
+    def is_below_blank(self) -> bool:
+        """Whether the next text begins the text, or stands below an empty line."""
+        return not self._size or self._due > 1
+
     def line(self, text: str) -> int:
         """Add a line, unless it is blank; return where it begins."""
         return self._add(text, 1, 1)
