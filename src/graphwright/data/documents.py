@@ -87,7 +87,8 @@ def _read(
             skipped.append(item)
 
     chosen = list(files(roots, note, excluded, options))
-    mails = known_mails(File(path.name, path) for path, _ in chosen if _is_mail(path))
+    of_mails = (path for path, _ in chosen if path.suffix.lower() in MAIL_SUFFIXES or path.parent.name in MAILDIR)
+    mails = known_mails(File(path.name, path) for path in of_mails)
     sizes = [_size(path) for path, _ in chosen]
     before, total = 0, sum(sizes)
     for (path, name), size in zip(chosen, sizes, strict=True):
@@ -120,10 +121,6 @@ def _size(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size
     return 0
-
-
-def _is_mail(path: Path) -> bool:
-    return path.suffix.lower() in MAIL_SUFFIXES or path.parent.name in MAILDIR
 
 
 def _no_file(options: ReadOptions, reasons: str) -> str:

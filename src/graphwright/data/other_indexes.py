@@ -325,7 +325,7 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(
-            f"{path} is no readable JSON ({error}); nothing was imported. Copy the folder again."
+            f"{path} is not readable JSON ({error}); nothing was imported. Copy the folder again."
         ) from error
 
 
