@@ -72,7 +72,7 @@ def files(
     include, exclude = _patterns("include", options.include), _patterns("exclude", options.exclude)
     for path in roots:
         if path.is_dir():
-            yield from _Folder(path, skip, excluded, options, include, exclude).files()
+            yield from _Folder(path, skip, excluded, include, exclude, options.ignore, options.outside).files()
         else:
             yield path, path.name
 
@@ -110,9 +110,10 @@ class _Folder:
     root: Path
     skip: Callable[[Skipped], None]
     excluded: frozenset[Path]
-    options: ReadOptions
     include: GitIgnoreSpec | None
     exclude: GitIgnoreSpec | None
+    ignore: bool
+    outside: bool
 
     def files(self) -> Iterator[tuple[Path, str]]:
         """Yield each file with its path in the folder."""
@@ -146,9 +147,7 @@ class _Folder:
         if entry.resolve() in self.excluded or self._excludes(entry, "/"):
             return False
         reason = (
-            "a build folder"
-            if self.options.ignore and _is_built(entry, beside)
-            else _ignored(f"{self._name(entry)}/", rules)
+            "a build folder" if self.ignore and _is_built(entry, beside) else _ignored(f"{self._name(entry)}/", rules)
         )
         if reason:
             self.skip(Skipped(str(entry), reason))
@@ -160,17 +159,13 @@ class _Folder:
             return False
         name = path.name.lower().removesuffix(".gz")
         reason = _ignored(self._name(path), rules)
-        if self.options.ignore and not reason and name.endswith(_STYLES):
+        if self.ignore and not reason and name.endswith(_STYLES):
             reason = "a style sheet or a packed script"
-        elif self.options.ignore and not reason and scripts == "pages" and name.endswith(_SCRIPTS):
+        elif self.ignore and not reason and scripts == "pages" and name.endswith(_SCRIPTS):
             reason = "a script of the pages beside it"
         elif not reason and (target := _linked_file(path, self.root, self.excluded)):
             reason = f"a link to {target}, which is read itself"
-        elif (
-            not (reason or self.options.outside)
-            and _is_file_link(path)
-            and not path.resolve().is_relative_to(self.root.resolve())
-        ):
+        elif not (reason or self.outside) and _is_file_link(path) and not self._holds(path.resolve()):
             reason = "a link to a file outside of the folder, which is not followed here"
         if reason:
             self.skip(Skipped(str(path), reason))
@@ -179,11 +174,14 @@ class _Folder:
     def _excludes(self, path: Path, mark: str) -> bool:
         return self.exclude is not None and self.exclude.match_file(self._name(path) + mark)
 
+    def _holds(self, path: Path) -> bool:
+        return path.is_relative_to(self.root.resolve())
+
     def _name(self, path: Path) -> str:
         return path.relative_to(self.root).as_posix()
 
     def _rules_of(self, folder: Path, names: Sequence[str]) -> list[_Rules]:
-        if not self.options.ignore or _IGNORE not in names:
+        if not self.ignore or _IGNORE not in names:
             return []
         inside = self._name(folder) if folder.is_relative_to(self.root) else "."
         try:
@@ -233,11 +231,6 @@ def _scripts_of(names: Sequence[str]) -> str:
 def _is_file_link(path: Path) -> bool:
     """Return whether a path is a link to a file; false for a broken or circular link, and without permission."""
     return os.path.islink(path) and os.path.isfile(path)
-
-
-def _leaves(link: Path, folder: Path) -> bool:
-    """Return whether a path is a link to a file outside of a folder."""
-    return _is_file_link(link) and not link.resolve().is_relative_to(folder.resolve())
 
 
 def _linked_file(link: Path, folder: Path, excluded: frozenset[Path]) -> str:

@@ -100,11 +100,10 @@ def read_tar(file: File) -> Iterator[Part]:
             if not member.isfile() or not name:
                 continue
             content = None if member.size > MAX_BYTES else archive.extractfile(member)
-            yield (
-                Skipped(f"/{name}", _TOO_LARGE)
-                if content is None
-                else File(f"/{name}", content=b"".join(_blocks(content)))
-            )
+            if content is None:
+                yield Skipped(f"/{name}", _TOO_LARGE)
+            else:
+                yield File(f"/{name}", content=b"".join(_blocks(content)))
 
 
 def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:

@@ -120,8 +120,8 @@ class Extracted:
 
 
 Part = Extracted | File | Skipped
-"""An item that a format yields. A File is read by its own format; its name, or the path of what could not be read, follows
-the name of the outer file: `/report.pdf`."""
+"""An item that a format yields. A File is read by its own format; its name, and the path of a part that cannot be read,
+follow the name of the outer file: `/report.pdf`."""
 
 
 @dataclass(frozen=True)
