@@ -72,10 +72,9 @@ FORMATS = (Format("Markdown", (".md", ".markdown"), read),)
 def markdown_text(source: str) -> Extracted:
     r"""Return the text of a Markdown file, with its title, links, headings, and its front matter as metadata.
 
-    Link targets, emphasis marks, tags, comments, rules and fences are removed from the text; the words of links and
-    code, list marks and code blocks stay; a heading becomes a paragraph of its own, a row of a table a sentence with
-    the names of its columns. The title is that of the front matter, else the first heading, else empty. Targets are as
-    written; those of images and in code are left out.
+    Link targets, emphasis marks, tags, comments, rules and fences are removed from the text; the words of links, list
+    marks and code stay; a row of a table is a sentence with the names of its columns. The title is that of the front
+    matter, else the first heading, else empty. Targets are as written, without those of images and in code.
 
     >>> river = markdown_text("# On *Rivers*\nThe [Ob](https://example.org/ob) is **long**.\n")
     >>> river.title, river.text, river.links

@@ -94,11 +94,7 @@ class Header:
 
 
 def _triple_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns of a table of triples that has usual names and further columns, else none.
-
-    >>> [column.role or column.name for column in _triple_columns(["from", "to", "type", "minutes"])]
-    ['START_ID', 'END_ID', 'TYPE', 'minutes']
-    """
+    """Return the columns of a table of triples that has usual names and further columns, else none."""
     lowered = [name.strip().lower() for name in names]
     known = [next((n for n in usual if n in lowered), "") for usual in COLUMN_NAMES]
     if not known[0] or not known[2] or not set(lowered) - set(known):
