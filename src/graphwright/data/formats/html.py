@@ -71,8 +71,8 @@ def html_text(page: str) -> Extracted:
 
     The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body,
     without scripts, styles, menus, buttons and hidden elements. Block elements become paragraphs; list items, with
-    their marks, and table rows become lines, those of data with the names of their columns. The title is `<title>`, else the
-    first `<h1>`, else empty. Link targets are as written.
+    their marks, and table rows become lines, those of data with the names of their columns. The title is `<title>`,
+    else the first `<h1>`, else empty. Link targets are as written.
 
     >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
     >>> page.title, page.text, page.links
