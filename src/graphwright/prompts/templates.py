@@ -123,10 +123,6 @@ class Context:
 
     `template`: the name of the prompt; `before` and `after`: lines of evidence on both sides of the passages, such as
     triples, paths, chains and reports.
-
-    >>> context = Context("Where is Graz?", passages=(ShownPassage(1, 7, "", "Graz in Austria."),))
-    >>> print(context.prompt[1].splitlines()[-1])
-    {"passage": 1, "title": "", "text": "Graz in Austria."}
     """
 
     question: str
