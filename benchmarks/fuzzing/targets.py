@@ -202,6 +202,7 @@ def _documents() -> Iterable[Target]:
         ),
         (".eml", (b"From: a@b.c\nSubject: Graz\nContent-Type: text/plain\n\nGraz lies on the Mur.\n",), MARKS),
         (".rst", (b"Graz\n====\n\nGraz lies on the `Mur <mur>`_.\n",), MARKS),
+        (".adoc", (b"= Graz\n\nGraz lies on the Mur.\n",), MARKS),
         (".py", (b'"""Rivers."""\n\n\ndef mur():\n    """Return the Mur."""\n',), MARKS),
         (".pdf", (PDF,), MARKS),
     ):

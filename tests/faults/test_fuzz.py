@@ -18,7 +18,7 @@ QUICK = (
 # fmt: on
 # fmt: off
 SLOW = (
-    "json", "tsv", "rst", "py", "pdf", "odt", "epub", "zip", "import-tsv", "import-csv", "import-nt",
+    "json", "tsv", "rst", "adoc", "py", "pdf", "odt", "epub", "zip", "import-tsv", "import-csv", "import-nt",
     "graphml", "graph-questions", "triples", "question", "command", "openie-run", "rows", "manifest",
     "get", "http", "rdf-ttl", "rdf-trig", "rdf-nq", "rdf-rdf", "rdf-jsonld", "node-link", "apoc-json", "neo4j-csv",
     "graphrag", "graphrag-parquet", "lightrag", "lightrag-vectors", "networkx", "post-ask",

@@ -89,6 +89,9 @@ CASES: dict[str, tuple[str, int, Callable[[int], bytes | str]]] = {
     "clauses": ("a.txt", 300, lambda n: "1. Term\n1.1 One.\n1.2 Two:\n(a) x\n(b) y\n2. Fees\n2.1 Three.\n" * n),
     "numbers without order": ("a.txt", 1_000, lambda n: f"1. {'a' * 300}\n(a) b\n3. c\n2. d\n" * n),
     "objects in objects": ("a.json", 500, lambda n: '{"a": [' + '{"b": 1, "c": [{"d": 2}]},' * n + '{"b": 1}]}'),
+    "blanks in a heading": ("a.adoc", 5_000, lambda n: f"= a{' ' * n}b\n"),
+    "numbers in a cell": ("a.adoc", 5_000, lambda n: f"|===\n|{'1' * n} a\n|===\n"),
+    "points in a cell": ("a.adoc", 5_000, lambda n: f"|===\n|{'.' * n} a\n|===\n"),
     "a long column name": ("a.csv", 500, lambda n: f"{'x' * 20 * n},y\n" + "1,2\n" * n),
     "many columns": ("a.csv", 500, lambda n: ",".join(f"c{at}" for at in range(n)) + "\n" + "1\n" * n),
 }

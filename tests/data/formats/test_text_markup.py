@@ -1,4 +1,4 @@
-"""reStructuredText and source code."""
+"""reStructuredText, AsciiDoc and source code."""
 
 from __future__ import annotations
 
@@ -44,6 +44,37 @@ The Enns
 --------
 .. [1] A note.
 .. _target: http://x.y
+"""
+
+ADOC = """= Rivers
+Anna <a@x.y>
+:author: Anna
+:toc:
+
+[NOTE]
+====
+It is *very* _long_.
+====
+
+== The Mur
+* Graz
+** Leoben
+See link:graz.adoc[Graz], <<source,the source>> and https://x.y[there].
+
+[source,python]
+----
+= no heading
+----
+// a comment
+|===
+|River |km
+
+|Mur |464
+|===
+
+=== Its source
+image::mur.png[A picture]
+It rises.
 """
 
 PYTHON = '''"""Rivers."""
@@ -136,6 +167,29 @@ def test_restructured_text_marks_are_removed() -> None:
     )
 
 
+def test_asciidoc_marks_are_removed() -> None:
+    document = extracted("a.adoc", ADOC)
+    assert outline(document) == [(1, "Rivers"), (2, "The Mur"), (3, "Its source")]
+    assert document.text == (
+        "Rivers\n\nAnna <a@x.y>\n\nIt is very long.\n\nThe Mur\n\n- Graz\n  - Leoben\n"
+        "See Graz, the source and there.\n\n= no heading\n\nRiver: Mur; km: 464.\n\nIts source\n\nIt rises."
+    )
+    assert document.metadata == {"author": "Anna"} and document.links == ["graz.adoc", "https://x.y"]
+
+
+def test_asciidoc_underlined_titles_are_headings() -> None:
+    source = (
+        "gitrivers(7)\n============\n\nNAME\n----\ngitrivers - rivers\n\nThe Mur[[MUR]]\n--------------\n"
+        "[verse]\nIt is long:\n\n----\nA title?\n--------\n----\n\nIts mouth\n~~~~~~~~~\nLegrad.\n"
+    )
+    document = extracted("a.adoc", source)
+    assert outline(document) == [(1, "gitrivers(7)"), (2, "NAME"), (2, "The Mur"), (3, "Its mouth")]
+    assert document.text == (
+        "gitrivers(7)\n\nNAME\n\ngitrivers - rivers\n\nThe Mur\n\nIt is long:\n\n"
+        "A title?\n--------\n\nIts mouth\n\nLegrad."
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "source", "definitions"),
     [
@@ -215,14 +269,14 @@ PIECES = [
 ]
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=20), st.sampled_from(["a.rst", "a.py", "a.md", "a.html"]))
+@given(st.lists(st.sampled_from(PIECES), max_size=20), st.sampled_from(["a.rst", "a.adoc", "a.py", "a.md", "a.html"]))
 def test_text_formats_headings_lie_in_text(pieces: list[str], name: str) -> None:
     document = extracted(name, "\n".join(pieces))
     starts = [heading.start for heading in document.headings]
     assert starts == sorted(set(starts)) and all(start < len(document.text) for start in starts)
 
 
-@pytest.mark.parametrize("name", ["a.rst", "a.py", "a.c", "a.java", "a.js"])
+@pytest.mark.parametrize("name", ["a.rst", "a.adoc", "a.py", "a.c", "a.java", "a.js"])
 @pytest.mark.parametrize(
     "unit",
     [

@@ -79,3 +79,7 @@ def test_pdf_captions_below_name_tables() -> None:
         document.cell(0, 6, f"Table 3: {name} of Styria", new_x="LMARGIN", new_y="NEXT")
         document.ln(6)
     assert types("a.pdf", bytes(document.output())) == ["Rivers of Styria"] * 3 + ["Brooks of Styria"] * 3
+
+
+def test_asciidoc_title_of_block_names_table() -> None:
+    assert types("a.adoc", "= Inn\n\n.Rooms\n|===\n|Room |Beds\n\n|1 |2\n|===\n") == ["Rooms"]

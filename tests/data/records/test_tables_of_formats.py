@@ -76,6 +76,10 @@ def markdown(rows: Rows) -> bytes:
     return (head + "|" + " --- |" * len(rows[0]) + "\n" + "".join(body)).encode()
 
 
+def asciidoc(rows: Rows) -> bytes:
+    return ("|===\n" + "".join("|" + " |".join(row) + "\n\n" for row in rows) + "|===\n").encode()
+
+
 def _padded(rows: Rows) -> list[list[str]]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
@@ -126,6 +130,7 @@ FORMATS: dict[str, Callable[[Rows], bytes]] = {
     "simple.rst": simple_table,
     "list.rst": list_table,
     "csv.rst": csv_table,
+    "t.adoc": asciidoc,
     "t.pdf": printed,
 }
 
