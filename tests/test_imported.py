@@ -204,7 +204,7 @@ def test_named_anchors_work_on_imported_graph(films):
 
 
 def test_info_lists_files_of_property_graph(tmp_path):
-    path = tmp_path / "a.json"
-    path.write_text('{"nodes": [{"id": "Graz"}, {"id": "Mur"}], "links": [{"source": "Graz", "target": "Mur"}]}')
+    path = tmp_path / "a.gml"
+    path.write_text('graph [ node [ id 0 label "Graz" ] node [ id 1 label "Mur" ] edge [ source 0 target 1 ] ]')
     with Index.from_graph(tmp_path / "index", path, encoder=HashEncoder()) as index:
         assert index.info()["imported"]["files"] == [str(path)]

@@ -44,6 +44,10 @@ _:e <http://www.w3.org/2002/07/owl#onProperty> <http://a/p> .
 _:e <http://www.w3.org/2002/07/owl#someValuesFrom> _:l .
 <http://a/r> <http://a/source> _:e .
 """
+GEXF_SEED = b"""<gexf><graph><attributes class="node"><attribute id="0" title="year"><default>1</default></attribute>
+</attributes><nodes><node id="a" label="Graz"><attvalues><attvalue for="0" value="1128"/></attvalues><nodes>
+<node id="c" pid="a"/></nodes></node></nodes><edges><edge source="a" target="b" weight="2"/></edges></graph></gexf>"""
+GML_SEED = b'graph [ node [ id 1 label "Graz &amp; Mur" x [ y 1 y 2 ] ]\n edge [ source 1 target 2 value 3 ] ] # end\n'
 NODE_LINK = b"""{"nodes": [{"id": 1, "name": "Graz", "entity_type": "city", "description": "On the Mur."},
 {"id": 2, "label": "Mur", "metadata": {"kind": "river"}}], "links": [{"source": 1, "target": 2, "relation": "on"}]}"""
 APOC = b"""{"type": "node", "id": "0", "labels": ["City"], "properties": {"name": "Graz"}}
@@ -205,6 +209,8 @@ def targets() -> Iterable[Target]:
         ("apoc-json", "graph.jsonl", (APOC,)),
         ("neo4j-csv", "graph.csv", (ADMIN, APOC_CSV)),
         ("graphml", "graph.graphml", (GRAPHML_SEED,)),
+        ("gexf", "graph.gexf", (GEXF_SEED,)),
+        ("gml", "graph.gml", (GML_SEED,)),
     ):
         yield Target(name, partial(property_graph, file), seeds, (*JSON, *CELLS))
     yield Target("graphrag", graphrag, (json.dumps(GRAPHRAG).encode(),), JSON)

@@ -19,7 +19,7 @@ QUICK = (
 # fmt: off
 SLOW = (
     "json", "tsv", "rst", "adoc", "py", "pdf", "odt", "epub", "zip", "import-tsv", "import-csv", "import-nt",
-    "graphml", "graph-questions", "triples", "question", "command", "openie-run", "rows", "manifest",
+    "graphml", "gexf", "gml", "graph-questions", "triples", "question", "command", "openie-run", "rows", "manifest",
     "get", "http", "rdf-ttl", "rdf-trig", "rdf-nq", "rdf-rdf", "rdf-jsonld", "node-link", "apoc-json", "neo4j-csv",
     "graphrag", "graphrag-parquet", "lightrag", "lightrag-vectors", "networkx", "post-ask",
     "post-compare", "post-chat", "post-estimate", "post-mcp", "post-files", "pptx", "pptx-presentation",

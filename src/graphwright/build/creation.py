@@ -99,7 +99,7 @@ def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -
     if with_properties or any(map(is_property_graph, paths)):
         if len(paths) < len(files) or names or max_malformed is not None:
             raise OptionError(
-                "a property graph (GraphML, JSON, CSV of Neo4j) is read as it is: give paths of its files "
+                "a property graph (GraphML, GEXF, GML, JSON, CSV of Neo4j) is read as it is: give paths of its files "
                 "alone, without names and max_malformed."
             )
         read = read_property_graph(paths)

@@ -20,7 +20,7 @@ def import_(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="TSV, CSV, RDF, Parquet, GraphML, Neo4j's CSV or JSON; or a folder of GraphRAG or LightRAG."
+            help="TSV, CSV, RDF, Parquet, GraphML, GEXF, GML, Neo4j's CSV or JSON; or a folder of GraphRAG or LightRAG."
         ),
     ],
     into: Annotated[Path, "New folder for the index."],

@@ -56,8 +56,8 @@ class IndexAsking(IndexReading):
         `method`: a name (`graphwright methods` lists them), a Method, an operator that searches, or a function from a
         snapshot to either; by default `multihop`, or `graph` if the index has an imported graph. `top_k`: number of
         passages. `filter`: the documents that are searched, without the others and without an imported graph; a date
-        alone (`as_of`) keeps the statements of the graph that hold then. `run`: streams the answer, counts usage, can
-        be cancelled. `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`)
+        alone (`as_of`) keeps the statements of the graph that hold then. `run`: streams the answer, counts usage, and
+        can be cancelled. `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`)
         are given as names, objects or functions.
         """
         snapshot, made = self._made(method, top_k=top_k, filter=filter, **options)

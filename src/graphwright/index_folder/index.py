@@ -140,7 +140,7 @@ class Index(IndexWriting, IndexAsking):
         """Create an index of a knowledge graph, or of another system's index, in a new or empty folder.
 
         `source`: a graph; files of triples (TSV, CSV, RDF or Parquet, text also packed with gzip; `dump_of` describes
-        one further), which may be larger than memory; files of a property graph (GraphML, JSON, Neo4j); or
+        one further), which may be larger than memory; files of a property graph (GraphML, GEXF, GML, JSON, Neo4j); or
         the folder of Microsoft GraphRAG 2 or 3 or of LightRAG, of which documents, entities and relationships are read.
         docs/graphs.md describes them. `names`: files with an id and a name in each row, for nodes and relations.
         `max_malformed`: the number of rows that may be left out, by default 100, and one in ten of a file; with more,

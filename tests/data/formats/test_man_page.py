@@ -1,4 +1,4 @@
-"""Manual pages: what a reader sees, without requests and escapes, from the macros of man and of generators."""
+"""Manual pages: what a reader sees, without requests and escapes, from the macros of man, mdoc and generators."""
 
 import gzip
 from pathlib import Path
@@ -47,6 +47,31 @@ Berth|Fee
 T}
 .TE
 """
+MDOC = r""".Dd May 3, 2024
+.Dt HARBOUR 8
+.Os
+.Sh NAME
+.Nm harbour
+.Nd book berths
+.Sh SYNOPSIS
+.Nm
+.Op Fl n Ar nights
+.Op Fl aq
+.Ar
+.Sh DESCRIPTION
+See
+.Xr quay 5 .
+.Bl -tag -width Ds
+.It Fl n Ar nights , Fl -nights Ns = Ns Ar N
+Stay
+.Ar nights
+nights.
+.El
+.Bd -literal
+harbour -n 3
+.Ed
+.Ex -std
+"""
 GENERATED = r"""'\" t
 .TH "HARBOUR" "1"
 .ie \n(.g .ds Aq \(aq
@@ -94,6 +119,14 @@ def test_read_man_macros_give_options_as_items() -> None:
     assert "harbour -n 3 \\\n  berth12" in text and "Berth; Fee\n12; 42 euros" in text
 
 
+def test_read_mdoc_macros_give_the_same_form() -> None:
+    title, text = text_of(MDOC, "harbour.8")
+    assert title == "harbour(8)"
+    assert "harbour — book berths" in text and "harbour [-n nights] [-aq] file ..." in text
+    assert "See quay(5)." in text and "-n nights, --nights=N: Stay nights nights." in text
+    assert "\n\nharbour -n 3\n\n" in text and "harbour exits 0 on success" in text
+
+
 def test_read_generated_page_keeps_the_branch_of_terminals() -> None:
     _, text = text_of(GENERATED)
     assert "-n: Don't wait." in text and "- lower the flag" in text
@@ -111,7 +144,6 @@ def test_read_documents_page_is_known_by_its_requests(tmp_path: Path, name: str)
 def test_read_documents_what_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("A note.")
     (tmp_path / "harbor.1").write_text(".so man1/harbour.1\n")
-    (tmp_path / "harbour.8").write_text(".Dd May 3, 2024\n.Dt HARBOUR 8\n.Os\n.Sh NAME\n.Nm harbour\n")
     (tmp_path / "paper.ps.gz").write_bytes(gzip.compress(b"%!PS-Adobe-3.0\n" + b"0 0 moveto (x) show\n" * 99))
     (tmp_path / "list.txt").write_text(".hidden files\n.profile\n")
     skipped = list[Skipped]()
@@ -119,6 +151,5 @@ def test_read_documents_what_is_no_text_is_named(tmp_path: Path) -> None:
     assert documents == {"a.txt", "list.txt"}
     assert [(Path(s.path).name, s.reason.split(",")[0]) for s in skipped] == [
         ("harbor.1", "it only refers to the manual page man1/harbour.1"),
-        ("harbour.8", "a manual page in mdoc; render it as text first: mandoc -T utf8"),
         ("paper.ps.gz", "PostScript"),
     ]

@@ -1,8 +1,10 @@
-"""GraphML of yEd, Gephi, Cytoscape and networkx."""
+"""GraphML of yEd, Gephi, Cytoscape and networkx; GEXF; GML."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from tests.adapters.graphs import TRIPLES
 from tests.cli.command import graphwright
 
 from graphwright import Graph, Index
@@ -100,6 +102,57 @@ def test_read_graphml_of_networkx_names_nodes(tmp_path):
     assert triples_of(graph_at(tmp_path / "kb.graphml")) == expected
 
 
+@pytest.mark.parametrize("writer", ["write_gexf", "write_gml"])
+@given(triples=TRIPLES)
+def test_read_property_graph_networkx_comes_back(writer, triples, tmp_path_factory):
+    import networkx as nx
+
+    nodes = list(dict.fromkeys(end for head, _, tail in triples for end in (head, tail)))
+    graph = nx.MultiDiGraph()
+    for number, name in enumerate(nodes):
+        graph.add_node(number, **{"label": name} if writer == "write_gexf" else {"name": name})
+    for head, relation, tail in triples:
+        graph.add_edge(nodes.index(head), nodes.index(tail), relation=relation)
+    path = tmp_path_factory.mktemp("graphs") / f"a.{writer[6:]}"
+    getattr(nx, writer)(graph, path)
+    expected = [tuple(" ".join(part.split()) for part in triple) for triple in triples]
+    found = [tuple(" ".join(part.split()) for part in triple) for triple in triples_of(graph_at(path))]
+    assert sorted(triple for triple in found if triple in expected) == sorted(expected)
+
+
+def test_read_gexf_has_attributes_times_and_hierarchy(tmp_path):
+    path = tmp_path / "a.gexf"
+    path.write_text("""<gexf xmlns="http://gexf.net/1.3" version="1.3"><graph defaultedgetype="directed">
+<attributes class="node"><attribute id="0" title="founded" type="integer"/>
+<attribute id="1" title="country" type="string"><default>AT</default></attribute></attributes>
+<attributes class="edge"><attribute id="0" title="share" type="float"/></attributes>
+<nodes><node id="0" label="Lindhof"><attvalues><attvalue for="0" value="1874"/></attvalues></node>
+<node id="1" label="Marta" start="1990"><attvalues><attvalue for="1" value="DE"/></attvalues>
+<nodes><node id="2" label="Left hand"/></nodes></node></nodes>
+<edges><edge id="0" source="1" target="0" label="owns" start="2010" weight="1.0"><attvalues>
+<attvalue for="0" value="0.5"/></attvalues></edge>
+<edge id="1" source="0" target="1" kind="employs"/></edges></graph></gexf>""")
+    graph = graph_at(path)
+    assert triples_of(graph) == [
+        ("Left hand", "part of", "Marta"), ("Marta", "owns", "Lindhof"), ("Lindhof", "employs", "Marta"),
+        ("Lindhof", "country", "AT"), ("Lindhof", "founded", "1874"), ("Left hand", "country", "AT"),
+        ("Marta", "country", "DE"), ("Marta", "start", "1990"),
+    ]  # fmt: skip
+    assert graph.edge_text(1) == "Marta owns Lindhof (start 2010, share 0.5)"
+
+
+def test_read_gml_has_names_attributes_and_entities(tmp_path):
+    path = tmp_path / "a.gml"
+    path.write_text(
+        '# made by hand\ngraph [\n directed 1\n node [ id 0 label "Lindhof &#38; S&#246;hne" founded 1874\n'
+        ' graphics [ x 1.0 fill "#FFF" ] ]\n node [ id 1 label "Marta [sen.]" ]\n'
+        ' edge [ source 1 target 0 label "owns" share 0.5 ]\n]\n'
+    )
+    graph = graph_at(path)
+    assert triples_of(graph) == [("Marta [sen.]", "owns", "Lindhof & Söhne"), ("Lindhof & Söhne", "founded", "1874")]
+    assert graph.edge_text(0) == "Marta [sen.] owns Lindhof & Söhne (share 0.5)"
+
+
 def test_statement_of_edge_is_a_record_that_facts_find(tmp_path):
     graph = graph_at(graphml(tmp_path, CYTOSCAPE))
     facts = Facts(graph.columns)
@@ -116,6 +169,15 @@ def test_statement_of_edge_is_a_record_that_facts_find(tmp_path):
         ("a.graphml", "<html></html>", "not GraphML"),
         ("a.graphml", "no xml", "GraphML"),
         *(("a.graphml", f'<?xml version="1.0" encoding="{e}"?><graphml/>', "GraphML") for e in ("none", "utf-7")),
+        ("a.gexf", "<graphml></graphml>", "not GEXF"),
+        ("a.gexf", "<gexf><graph>", "not GEXF that can be read"),
+        ("a.gexf", "<gexf><graph/></gexf>", "there is no edge"),
+        ("a.gml", "graph [ node [ id 1 ]", "bracket is not closed"),
+        ("a.gml", "graph [ ]\n]", "line 2: not GML; a bracket is closed"),
+        ("a.gml", 'graph [ node [ id 1 label "x ] ]', "quotation mark"),
+        ("a.gml", "graph [ node [ label 1 ] ]", "node 0 has no id"),
+        ("a.gml", "graph [ node [ id 1 ] edge [ source 1 ] ]", "edge 0 has no source or no target"),
+        ("a.gml", "nothing", "has no graph"),
     ],
 )
 def test_read_property_graph_of_editor_bad_file_is_named(tmp_path, name, text, message):
@@ -124,7 +186,7 @@ def test_read_property_graph_of_editor_bad_file_is_named(tmp_path, name, text, m
         graph_at(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["a.gexf", "a.gml", "a.dot", "a.cypher", "a.cx2", "a.dump", "a.gdf", "a.sif", "a.hdt"])
+@pytest.mark.parametrize("name", ["a.dot", "a.cypher", "a.net", "a.cx2", "a.dump", "a.gdf", "a.sif", "a.hdt"])
 def test_dump_of_format_without_reader_names_the_way(tmp_path, name):
     (tmp_path / name).write_text("x")
     assert not is_property_graph(tmp_path / name)
@@ -146,6 +208,13 @@ def test_import_command_keeps_statements_and_names_what_is_left_out(tmp_path):
     facts = Facts(index.graph.columns)
     assert facts.texts(facts.relation("score").objects.tolist()) == ["0.8"]
     assert index.graph.edge_text(0) == "GAL80 inhibits GAL4 (score 0.8)"
+
+
+def test_read_gexf_attribute_outside_of_a_graph_is_no_crash(tmp_path):
+    path = tmp_path / "cut.gexf"
+    path.write_text('<attribute id="0" title="year"><default>1</default></attribute>\n<nodes/>', encoding="utf-8")
+    with pytest.raises(DataError, match=r"cut\.gexf"):
+        read_property_graph([path])
 
 
 def test_read_graphml_labels_of_neo4j_are_types(tmp_path):
@@ -171,3 +240,11 @@ def test_read_graphml_labels_in_html_and_of_yed_live_are_names(tmp_path):
         '<edge source="a" target="b"/></graph>',
     )
     assert triples_of(graph_at(path)) == [("Pump House", "linked to", "Tank")]
+
+
+def test_read_gml_groups_of_yed_are_relations(tmp_path):
+    path = tmp_path / "a.gml"
+    path.write_text(
+        'graph [ node [ id 0 label "Plant" isGroup 1 ] node [ id 1 label "Hall" gid 0 ] edge [ source 1 target 0 ] ]'
+    )
+    assert set(triples_of(graph_at(path))) == {("Hall", "part of", "Plant"), ("Hall", "linked to", "Plant")}

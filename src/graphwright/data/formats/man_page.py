@@ -1,23 +1,24 @@
-"""Manual pages in roff: headings, paragraphs, options as list items."""
+"""Manual pages in roff: headings, paragraphs, options as list items; the macros of man and mdoc."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from graphwright.data.decoding import SAMPLE
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
-from graphwright.data.formats.parsing.roff import Roff
+from graphwright.data.formats.parsing.roff import MACROS, Roff, line_text
 
-_START = re.compile(rb"^[.'][ \t]*(?:TH|Dd)\b", re.MULTILINE)
+_START = re.compile(rb"^[.'][ \t]*(?:TH|Dd|Dt)\b", re.MULTILINE)
 _LINK = re.compile(rb"\s*\.so\s+(\S+)\s*")
 _MAX_LABEL = 100  # characters of a label of a list item
 _BULLET, _NUMBER = re.compile(r"[•*o·+-]"), re.compile(r"\(?\w{1,3}[.)]")
 _REQUESTS = {
-    "TH": "title", "SH SS": "section", "TP TQ": "item", "IP": "labelled", "br": "line",
-    "PP P LP sp HP Sp RE bp": "paragraph", "RS": "indented", "nf EX Vb": "verbatim", "fi EE Ve": "filled",
+    "TH Dt": "title", "SH SS Sh Ss": "section", "TP TQ": "item", "IP": "labelled", "br": "line",
+    "PP P LP Pp sp HP Sp RE Lp bp": "paragraph", "RS": "indented", "nf EX Vb Bd": "verbatim", "fi EE Ve Ed": "filled",
     "BI BR IB IR RB RI": "alternating", "B I SM SB R CW": "font", "UR MT": "link", "UE ME": "end_link",
-    "URL MTO": "reference", "SY": "synopsis", "OP": "option", "TS": "table",
+    "URL MTO": "reference",
+    "SY": "synopsis", "OP": "option", "Bl": "begin_list", "El": "end_list", "It": "mdoc_item", "D1 Dl": "display",
+    "Ex": "exit_status", "Nm": "name", "TS": "table",
 }  # fmt: skip
 _METHODS = {request: method for requests, method in _REQUESTS.items() for request in requests.split()}
 
@@ -26,8 +27,6 @@ def read(file: File) -> Iterator[Extracted]:
     """Yield the text of a manual page, with its name and section as title."""
     if link := _LINK.fullmatch(file.head(1_000)):
         raise UnreadableError(f"it only refers to the manual page {link[1].decode('utf-8', 'replace')}")
-    if (start := _START.search(file.head(SAMPLE))) and start[0].endswith(b"Dd"):
-        raise UnreadableError("a manual page in mdoc; render it as text first: mandoc -T utf8, or man")
     yield _Page(Roff(file.text())).extracted(file.name.rpartition(".")[0])
 
 
@@ -48,7 +47,8 @@ class _Page:
         self.tag = ""  # of the open list item
         self.awaits = ""  # request whose text is on the next line
         self.rows: list[str] | None = None  # of a table
-        self.name = self.section = self.address = ""
+        self.page = self.name = self.section = self.address = ""
+        self.lists: list[str] = []  # kinds of the open lists of mdoc
 
     def extracted(self, name: str) -> Extracted:
         """Read all lines, and return the text; `name`: of the file, whose case the title has."""
@@ -61,6 +61,8 @@ class _Page:
                 self._text(self.roff.plain(rest))
             elif request in _METHODS:
                 getattr(self, f"_{_METHODS[request]}")(request, self.roff.arguments(rest))
+            elif request in MACROS:
+                self._text(line_text([request, *self.roff.arguments(rest)], self.page))
         self._flush()
         title = name if name.lower() == self.name.lower() else self.name
         return self.builder.extracted(f"{title}({self.section})" if self.section else title)
@@ -135,9 +137,9 @@ class _Page:
             self._flush()
             self.builder.continue_line()
 
-    def _verbatim(self, _: str, __: list[str]) -> None:
+    def _verbatim(self, request: str, arguments: list[str]) -> None:
         self._flush()
-        self.lines = []
+        self.lines = [] if request != "Bd" or {"-literal", "-unfilled"} & set(arguments) else self.lines
 
     def _filled(self, _: str, __: list[str]) -> None:
         self._flush()
@@ -162,6 +164,29 @@ class _Page:
 
     def _option(self, _: str, arguments: list[str]) -> None:
         self._text(f"[{' '.join(arguments)}]")
+
+    def _begin_list(self, _: str, arguments: list[str]) -> None:
+        self.lists.append(arguments[0] if arguments else "")
+
+    def _end_list(self, _: str, __: list[str]) -> None:
+        self._flush()
+        self.lists = self.lists[:-1]
+
+    def _mdoc_item(self, _: str, arguments: list[str]) -> None:
+        self._flush()
+        text, kind = line_text(arguments, self.page), self.lists[-1] if self.lists else ""
+        self.tag = "-" if kind in ("-bullet", "-dash", "-hyphen", "-enum") or not text else text
+
+    def _display(self, _: str, arguments: list[str]) -> None:
+        self._flush()
+        self.builder.block(line_text(arguments, self.page))
+
+    def _exit_status(self, _: str, __: list[str]) -> None:
+        self._text(f"{self.page} exits 0 on success, and more than 0 if an error occurs.")
+
+    def _name(self, request: str, arguments: list[str]) -> None:
+        self.page = self.page or (arguments[0] if arguments else "")
+        self._text(line_text([request, *arguments], self.page))
 
     def _table(self, _: str, __: list[str]) -> None:
         self._flush()

@@ -28,12 +28,11 @@ _RELATION_COLUMNS = frozenset(["relation", "relationship", "predicate", "propert
 _COMPARED, _MIN_ROWS = 1_000, 3  # rows after the first that it is compared with, and the fewest
 _DELIMITERS = ("\t", "|", ",", ";", " ")
 _CONVERSIONS = {
-    **dict.fromkeys((".dot", ".gv"), "Graphviz: open it in Gephi, and export GraphML"),
+    **dict.fromkeys((".dot", ".gv"), "Graphviz: convert it with gv2gml, or in Gephi, to GML"),
     **dict.fromkeys((".cypher", ".cql"), "Cypher: run it in Neo4j, and export JSON with APOC (apoc.export.json.all)"),
     **dict.fromkeys((".dump", ".backup"), "a dump that Neo4j alone reads: load it there, and export JSON with APOC"),
     **dict.fromkeys((".net", ".paj"), "Pajek: convert it in Gephi or with networkx (read_pajek, write_graphml)"),
-    **dict.fromkeys((".gexf", ".gml"), "a graph of an editor: open it there or in Gephi, and export GraphML"),
-    **dict.fromkeys((".gdf", ".tlp", ".vna", ".dl"), "a graph of an editor: open it in Gephi, and export GraphML"),
+    **dict.fromkeys((".gdf", ".tlp", ".vna", ".dl"), "a graph of an editor: open it in Gephi, and export GEXF"),
     **dict.fromkeys((".cys", ".xgmml", ".cx", ".cx2", ".sif"), "of Cytoscape: open it there, and export GraphML"),
     **dict.fromkeys((".drawio", ".vsdx"), "a drawing: open it in yEd, and save GraphML"),
     **dict.fromkeys((".hdt", ".n3", ".trix"), "RDF: convert it to N-Triples, for example with riot or hdt2rdf"),
@@ -68,10 +67,12 @@ def dump_of(
     kind = _FORMATS.get(suffix_of(path))
     if kind is None:
         if conversion := _CONVERSIONS.get(suffix_of(path)):
-            raise DataError(f"{path} cannot be read. It is {conversion}; then import that (GraphML, JSON, N-Triples).")
+            raise DataError(
+                f"{path} cannot be read. It is {conversion}; then import that (GraphML, GEXF, GML, JSON, N-Triples)."
+            )
         raise DataError(
-            f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, .graphml, "
-            f".jsonl, .cyjs, and .gz of text. Convert it to one of them, for example to GraphML."
+            f"{path}: no format of triples has this suffix. Read are {', '.join(sorted(_FORMATS))}, .graphml, .gexf, "
+            f".gml, .jsonl, .cyjs, and .gz of text. Convert it to one of them, for example to GraphML."
         )
     if columns is not None and len(columns) not in (2, 3):
         raise OptionError(f"columns={list(columns)}: give head, relation and tail, or head and tail.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from graphwright.data.decoding import suffix_of
-from graphwright.data.graph_files.graphml import read_graphml
+from graphwright.data.graph_files.graphml import read_gexf, read_gml, read_graphml
 from graphwright.data.graph_files.neo4j_csv import Header, read_neo4j_csv
 from graphwright.data.graph_files.node_link import read_node_link
 from graphwright.data.graph_files.property_graphs import PropertyGraph
@@ -14,12 +14,13 @@ from graphwright.data.graph_files.rdf import is_json_ld
 from graphwright.errors import DataError
 
 _READERS: dict[str, Callable[[Path, PropertyGraph], None]] = {
-    ".graphml": read_graphml, ".json": read_node_link, ".jsonl": read_node_link, ".cyjs": read_node_link,
+    ".graphml": read_graphml, ".gexf": read_gexf, ".gml": read_gml, ".json": read_node_link, ".jsonl": read_node_link,
+    ".cyjs": read_node_link,
 }  # fmt: skip
 
 
 def is_property_graph(path: Path) -> bool:
-    """Return whether a file is a property graph: GraphML, JSON, or CSV with a header of Neo4j or Gephi.
+    """Return whether a file is a property graph: GraphML, GEXF, GML, JSON, or CSV with a header of Neo4j or Gephi.
 
     CSV of relationships alone, without properties, is a table of triples.
     """
@@ -40,7 +41,7 @@ def have_properties(paths: Sequence[Path]) -> bool:
 def read_property_graph(paths: Sequence[Path]) -> PropertyGraph:
     """Read the files of one property graph.
 
-    Formats: GraphML, JSON (see `read_node_link`) and CSV of Neo4j (see `read_neo4j_csv`), whose headers may
+    Formats: GraphML, GEXF, GML, JSON (see `read_node_link`) and CSV of Neo4j (see `read_neo4j_csv`), whose headers may
     be files of their own. Raises DataError, with the line, for anything else.
     """
     graph = PropertyGraph()
