@@ -37,19 +37,14 @@ def read_documents(
     """Return an iterator over the documents of files and folders, in a fixed order.
 
     Folders are read recursively, sorted by name, without hidden files, the folders in `exclude`, and what `options`
-    leave out. A file is text, rows (JSON lines, a JSON array, CSV or TSV), or of a format in `data.formats`; each may
-    be packed with gzip. The id of a file's document is its path in the folder given; a row without an id is
-    `file#line`; a row whose id is a number is `file#number`; any other row, and every row of a `corpus.jsonl`, keeps
-    its own id; a file in an archive is `archive/file`, a message of a mailbox `file#number`.
+    leave out. docs/data.md has the formats, and the ids of files, rows and files in files. Links are those of a row's
+    field `links`, of a `links.tsv` beside a `corpus.jsonl`, and hyperlinks to files of the same folder.
 
-    `Document.links` are read from a row's field `links`, from the pairs of ids in a `links.tsv` beside a
-    `corpus.jsonl`, and from hyperlinks to files of the same folder.
-
-    Damaged, binary and empty files, broken rows and repeated documents are not read; `skip` is called with each of
-    them, and `report` with the bytes of the files read so far, and of all. Raises DataError at once for a path that
-    does not exist, and during reading if nothing can be read, if two different documents have the same id (of two files
-    of a folder whose names are written alike, the second is skipped), or for a damaged file of rows among `paths`; a
-    damaged file in a folder is read up to the damage.
+    `skip` is called with each damaged, binary or empty file, broken row and repeated document, and `report` with the
+    bytes of the files read so far, and of all. Raises DataError at once for a path that does not exist, and during
+    reading if nothing can be read, if two different documents have the same id (of two files of a folder whose names
+    are written alike, the second is skipped), or for a damaged file of rows among `paths`; one in a folder is read up
+    to the damage.
     """
     roots = [Path(path) for path in paths]
     if not roots:
@@ -87,7 +82,8 @@ def _read(
             skipped.append(item)
 
     chosen = list(files(roots, note, excluded, options))
-    mails = known_mails(File(path.name, path) for path, _ in chosen if _is_mail(path))
+    of_mails = (path for path, _ in chosen if path.suffix.lower() in MAIL_SUFFIXES or path.parent.name in MAILDIR)
+    mails = known_mails(File(path.name, path) for path in of_mails)
     sizes = [_size(path) for path, _ in chosen]
     before, total = 0, sum(sizes)
     for (path, name), size in zip(chosen, sizes, strict=True):
@@ -120,10 +116,6 @@ def _size(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size
     return 0
-
-
-def _is_mail(path: Path) -> bool:
-    return path.suffix.lower() in MAIL_SUFFIXES or path.parent.name in MAILDIR
 
 
 def _no_file(options: ReadOptions, reasons: str) -> str:

@@ -14,7 +14,7 @@ from graphwright.data.document import Document, Skipped, passage_title
 from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.chat import message_records, times_of
-from graphwright.data.formats.format import Extracted, File, Unread, UnreadableError
+from graphwright.data.formats.format import Extracted, File, UnreadableError
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import resolved
 from graphwright.data.records.clauses import clause_records
@@ -55,7 +55,7 @@ class FileReader:
         except UnreadableError as error:
             yield Skipped(self.where, str(error), True)
         except ModuleNotFoundError as error:
-            yield Skipped(self.where, _needed(error), True)
+            yield Skipped(self.where, f"it needs the package {error.name}: pip install 'graphwright[documents]'", True)
         except (PermissionError, DataError):
             raise
         except Exception as error:  # any error of the format's library: one file must not stop the others
@@ -73,8 +73,8 @@ class FileReader:
         for part in format_of(file).read(file):
             if isinstance(part, Extracted):
                 yield from self._document(name, part)
-            elif isinstance(part, Unread):
-                yield Skipped(f"{self.where}{part.name}", part.reason, True)
+            elif isinstance(part, Skipped):
+                yield Skipped(f"{self.where}{part.path}", part.reason, True)
             elif part.name in names:
                 yield Skipped(f"{self.where}{part.name}", "another file of the same name", True)
             else:
@@ -167,11 +167,6 @@ def _title_of(name: str, title: str) -> str:
     path = PurePosixPath(name.removesuffix(".gz"))
     title = title or (path.name if path.suffix[1:].isdecimal() else path.stem)
     return passage_title(path.parent.name, title) if is_file_title(title) else title
-
-
-def _needed(error: ModuleNotFoundError) -> str:
-    """Return the remedy for a file whose format needs a package that is not installed."""
-    return f"it needs the package {error.name}: pip install 'graphwright[documents]'"
 
 
 def is_encoded(text: str) -> bool:

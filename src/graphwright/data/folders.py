@@ -23,9 +23,6 @@ class ReadOptions:
     pages. `text_columns`: columns of rows whose values are the text; one column gives its value, several give "column:
     value". `id_column`: the column of ids, which are taken as they are. `outside`: follow links of a folder to files
     outside of it; a server does not, as others may write to its folders.
-
-    >>> ReadOptions(include=("*.md",), exclude=("drafts/",))
-    ReadOptions(include=('*.md',), exclude=('drafts/',), ignore=True, text_columns=(), id_column='', outside=True)
     """
 
     include: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,7 +122,6 @@ class OtherIndex:
             self.remarks.append(f"{count:,} {text}")
 
 
-_GRAPHRAG = "Microsoft GraphRAG"
 _OLD = "create_final_entities.parquet"  # version 1 and before
 _REMEDY = "Only the output of GraphRAG 2 and 3 can be read; index with one of these."
 Row = dict[str, Any]
@@ -152,7 +151,7 @@ def read_graphrag(folder: Path) -> OtherIndex:
         for r in _rows(folder, "relationships", columns)
     ]
     return OtherIndex(
-        _GRAPHRAG,
+        "Microsoft GraphRAG",
         [SourceDocument(_text(d["id"]), _text(d["title"]), _text(d["text"])) for d in documents],
         [TextUnit(_text(u["id"]), _text(u["text"]), _document_of(u)) for u in units],
         [
@@ -185,12 +184,11 @@ def _communities(folder: Path, names: dict[str, str]) -> list[Community]:
     if (folder / "communities.parquet").is_file():
         for row in _rows(folder, "communities", ("community", "entity_ids")):
             members[_text(row["community"])] = [names[i] for i in _list(row["entity_ids"]) if i in names]
-    rows = _rows(folder, "community_reports", ("community", "title", "full_content"), ("level",))
-    return [
-        Community(community, _text(r["level"]), _text(r["title"]), _text(r["full_content"]), members.get(community, []))
-        for r in rows
-        for community in [_text(r["community"])]
-    ]
+    communities = []
+    for row in _rows(folder, "community_reports", ("community", "title", "full_content"), ("level",)):
+        identity, level, title, report = (_text(row[n]) for n in ("community", "level", "title", "full_content"))
+        communities.append(Community(identity, level, title, report, members.get(identity, [])))
+    return communities
 
 
 def _document_of(unit: Row) -> str:
@@ -220,12 +218,11 @@ def _list(value: Any) -> list[str]:
     return [] if value is None else [str(item) for item in value] if isinstance(value, list | tuple) else [str(value)]
 
 
-_LIGHTRAG = "LightRAG"
 _CHUNKS, _DOCUMENTS = "kv_store_text_chunks.json", "kv_store_full_docs.json"
 _GRAPH = "graph_chunk_entity_relation.graphml"
 _ENTITIES, _RELATIONS = "vdb_entities.json", "vdb_relationships.json"
 _SEPARATOR = "<SEP>"
-_UNKNOWN = ("", "unknown_source", "no-file-path")
+_UNKNOWN = ("unknown_source", "no-file-path", "unknown", "other")
 
 
 def is_lightrag(folder: Path) -> bool:
@@ -253,9 +250,9 @@ def read_lightrag(folder: Path) -> OtherIndex:
             f"Export it there, for example from Neo4j as JSON, and import that file."
         )
     return OtherIndex(
-        _LIGHTRAG,
-        [SourceDocument(i, _path(row), _value(row, "content")) for i, row in documents.items()],
-        [TextUnit(i, _value(row, "content"), _value(row, "full_doc_id")) for i, row in chunks],
+        "LightRAG",
+        [SourceDocument(i, _known(row.get("file_path")), _text(row.get("content"))) for i, row in documents.items()],
+        [TextUnit(i, _text(row.get("content")), _text(row.get("full_doc_id"))) for i, row in chunks],
         entities,
         relations,
     )
@@ -263,12 +260,7 @@ def read_lightrag(folder: Path) -> OtherIndex:
 
 def _order(row: Row) -> tuple[str, int]:
     order = row.get("chunk_order_index")
-    return _value(row, "full_doc_id"), order if isinstance(order, int) else 0
-
-
-def _path(row: Row) -> str:
-    path = _value(row, "file_path")
-    return "" if path in _UNKNOWN else path
+    return _text(row.get("full_doc_id")), order if isinstance(order, int) else 0
 
 
 def _graph(folder: Path) -> tuple[list[Entity], list[Relationship]]:
@@ -279,7 +271,7 @@ def _graph(folder: Path) -> tuple[list[Entity], list[Relationship]]:
         if tag == "node":
             name = data.get("entity_id") or attributes.get("id", "")
             units = entity_chunks.get(name, units)
-            entities.append(Entity(name, _type(data), _joined(data), units))
+            entities.append(Entity(name, _known(data.get("entity_type")), _joined(data), units))
         else:
             ends = attributes.get("source", ""), attributes.get("target", "")
             units = relation_chunks.get(_SEPARATOR.join(sorted(ends)), units)
@@ -296,11 +288,11 @@ def _all_chunks(folder: Path, kind: str) -> dict[str, list[str]]:
 def _vectors(folder: Path) -> tuple[list[Entity], list[Relationship]]:
     entities = []
     for row in _data(folder / _ENTITIES):
-        name, content = _value(row, "entity_name"), _value(row, "content")
+        name, content = _text(row.get("entity_name")), _text(row.get("content"))
         entities.append(Entity(name, "", content.removeprefix(f"{name}\n"), _units(row)))
     relations = []
     for row in _data(folder / _RELATIONS):
-        ends, content = (_value(row, "src_id"), _value(row, "tgt_id")), _value(row, "content")
+        ends, content = (_text(row.get("src_id")), _text(row.get("tgt_id"))), _text(row.get("content"))
         # "keywords TAB source LF target LF description", as LightRAG embeds it.
         description = content.rpartition("\n")[2] if content.count("\n") >= 2 else content
         relations.append(Relationship(*ends, "", description, _keywords(row), _units(row)))
@@ -308,28 +300,24 @@ def _vectors(folder: Path) -> tuple[list[Entity], list[Relationship]]:
 
 
 def _units(row: Row) -> list[str]:
-    return [unit for unit in _value(row, "source_id").split(_SEPARATOR) if unit]
+    return [unit for unit in _text(row.get("source_id")).split(_SEPARATOR) if unit]
 
 
-def _type(data: Row) -> str:
-    kind = _value(data, "entity_type").strip('"')
-    return "" if kind.lower() in ("unknown", "other") else kind
+def _known(value: Any) -> str:
+    """Return a path or a type, "" for one that LightRAG does not know."""
+    text = _text(value).strip('"')
+    return "" if text.lower() in _UNKNOWN else text
 
 
 def _joined(data: Row) -> str:
     """Return the descriptions, which LightRAG joins by a separator until it summarises them."""
-    parts = (part.strip() for part in _value(data, "description").split(_SEPARATOR))
+    parts = (part.strip() for part in _text(data.get("description")).split(_SEPARATOR))
     return " ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _keywords(data: Row) -> tuple[str, ...]:
-    parts = _value(data, "keywords").replace(_SEPARATOR, ",").split(",")
+    parts = _text(data.get("keywords")).replace(_SEPARATOR, ",").split(",")
     return tuple(dict.fromkeys(filter(None, map(str.strip, parts))))
-
-
-def _value(row: Row, name: str) -> str:
-    value = row.get(name)
-    return "" if value is None else str(value)
 
 
 def _json(path: Path) -> Any:
@@ -349,10 +337,10 @@ def _table(path: Path) -> dict[str, Row]:
     return table
 
 
-def _data(path: Path) -> Iterator[Row]:
-    """Yield the rows of a storage of vectors. Raises DataError for other JSON."""
+def _data(path: Path) -> list[Row]:
+    """Return the rows of a storage of vectors. Raises DataError for other JSON."""
     table = _json(path)
-    rows: Iterable[Any] = table.get("data") if isinstance(table, dict) else None  # type: ignore[assignment]
+    rows = table.get("data") if isinstance(table, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError(f"{path} is no storage of LightRAG: it has no list of objects `data`.")
-    yield from rows
+    return rows

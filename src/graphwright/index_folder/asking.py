@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from graphwright.errors import OptionError
+from graphwright.index_folder.reading import IndexReading
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
 from graphwright.models.budget import Deadline
@@ -24,7 +24,7 @@ from graphwright.search.facts import Facts
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.versions import repeated_passages
-from graphwright.streaming import Event, OnEvent, Work, answer_with_events, cancellable, stream, stream_async
+from graphwright.streaming import Event, OnEvent, answer_with_events, cancellable, stream, stream_async
 
 GivenMethod = str | Operator | Method | Builder
 Questions = Sequence[str | Question]
@@ -32,17 +32,8 @@ _MAX_COPIES = 50  # further passages that are ranked where some are copies
 _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
 
 
-class IndexAsking(ABC):
+class IndexAsking(IndexReading):
     """The half of an index that answers questions over its snapshot."""
-
-    @property
-    @abstractmethod
-    def snapshot(self) -> Snapshot:
-        """The current snapshot."""
-
-    @abstractmethod
-    def filtered(self, filter: Filter | Mapping[str, Any]) -> Snapshot:
-        """Return the snapshot of an index with only the documents that pass a filter."""
 
     @property
     def default_method(self) -> str:
@@ -65,10 +56,9 @@ class IndexAsking(ABC):
         `method`: a name (`graphwright methods` lists them), a Method, an operator that searches, or a function from a
         snapshot to either; by default `multihop`, or `graph` if the index has an imported graph. `top_k`: number of
         passages. `filter`: the documents that are searched, without the others and without an imported graph; a date
-        alone (`as_of`) keeps the statements of the graph that hold then. `run`:
-        streams the answer, counts usage, and can be cancelled.
-        `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`, `encoder`) are given as
-        names, objects or functions.
+        alone (`as_of`) keeps the statements of the graph that hold then. `run`: streams the answer, counts usage, and
+        can be cancelled. `options`: further arguments of the method. Models (`llm`, `cross_encoder`, `reader`,
+        `encoder`) are given as names, objects or functions.
         """
         snapshot, made = self._made(method, top_k=top_k, filter=filter, **options)
         return made.retrieval(start(question, snapshot.graph), run)
@@ -135,13 +125,13 @@ class IndexAsking(ABC):
         >>> [event.kind for event in events if event.kind != "trace"]
         ['evidence', 'token', 'citation', 'usage', 'done']
         """
-        return stream(self._reporting(question, method, options))
+        return stream(lambda on_event, run: self.ask(question, method, run=run, on_event=on_event, **options))
 
     def stream_async(
         self, question: str | Question, method: GivenMethod | None = None, **options: Any
     ) -> AsyncIterator[Event]:
         """Yield the events of `stream` in an event loop, which is not blocked: `async for event in …`."""
-        return stream_async(self._reporting(question, method, options))
+        return stream_async(lambda on_event, run: self.ask(question, method, run=run, on_event=on_event, **options))
 
     async def ask_async(self, question: str | Question, method: GivenMethod | None = None, **options: Any) -> State:
         """Return the state of `ask` without blocking the event loop. If the task is cancelled, so is the answer."""
@@ -171,10 +161,6 @@ class IndexAsking(ABC):
         """Return a method over the current snapshot."""
         return self._made(method, **options)[1]
 
-    def _reporting(self, question: str | Question, method: GivenMethod | None, options: Mapping[str, Any]) -> Work:
-        """Return the call of `ask` that reports its events."""
-        return lambda on_event, run: self.ask(question, method, run=run, on_event=on_event, **options)
-
     def _made(
         self,
         method: GivenMethod | None,
@@ -189,8 +175,8 @@ class IndexAsking(ABC):
                 f"{method!r} searches the indexes that it was built over, so filter={filter!r} would have no effect. "
                 f"Give the method's name, or a function from a snapshot to an operator."
             )
-        if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, Integral) or top_k < 1):
-            raise OptionError(f"top_k is {top_k!r}; it must be a whole number, at least 1.")
+        if top_k is not None:
+            _check_number("top_k", top_k)
         method_options = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
         for name in options.keys() & _SYNONYMS.keys() - set(method_options):
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
@@ -218,8 +204,7 @@ def _many(
 ) -> list[State]:
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise OptionError(f"{questions!r} is not a list of questions. Give a list, or use ask or retrieve for one.")
-    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
-        raise OptionError(f"threads is {threads!r}; it must be a whole number, at least 1.")
+    _check_number("threads", threads)
 
     def state(question: str | Question) -> State:
         cancel = None if deadline is None else Deadline(deadline)
@@ -227,3 +212,8 @@ def _many(
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
         return list(pool.map(state, questions))
+
+
+def _check_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise OptionError(f"{name} is {value!r}; it must be a whole number, at least 1.")

@@ -139,20 +139,17 @@ class Index(IndexWriting, IndexAsking):
     ) -> Index:
         """Create an index of a knowledge graph, or of another system's index, in a new or empty folder.
 
-        `source`: a graph, or files of triples: TSV, CSV, RDF or Parquet, text also packed with gzip (`dump_of`
-        describes a file further), or the files of a property graph (GraphML, GEXF, GML, JSON, Neo4j; see
-        docs/graphs.md). Files of triples may be larger than memory; the graph equals `Graph.from_triples` of their
-        rows. `names`: files with an id and a name in each row, for nodes and relations. `max_malformed`: the number of
-        rows that may be left out, by default 100, and one in ten of a file; with more, no index is created.
-        `embed`: which of names, triples and passages (a node's triples as text) are embedded; by default names, if the
-        graph has at most 50,000 nodes, and triples, if it has at most 50,000.
+        `source`: a graph; files of triples (TSV, CSV, RDF or Parquet, text also packed with gzip; `dump_of` describes
+        one further), which may be larger than memory; files of a property graph (GraphML, GEXF, GML, JSON, Neo4j); or
+        the folder of Microsoft GraphRAG 2 or 3 or of LightRAG, of which documents, entities and relationships are read.
+        docs/graphs.md describes them. `names`: files with an id and a name in each row, for nodes and relations.
+        `max_malformed`: the number of rows that may be left out, by default 100, and one in ten of a file; with more,
+        no index is created. `embed`: which of names, triples and passages (a node's triples as text) are embedded; by
+        default names, if the graph has at most 50,000 nodes, and triples, if it has at most 50,000. `reports`:
+        community reports are documents too. `info()["source"]` has the counts and remarks.
 
         Every method runs on it, and its nodes take the place of passages. Documents that are added to it are linked
-        with it by entity names, and its nodes are then passages too (see docs/graphs.md).
-
-        `source` may also be the output folder of Microsoft GraphRAG 2 or 3, or the working folder of LightRAG: the
-        result is an index of its documents with its entities and relationships, and no language model is asked.
-        `reports`: community reports are documents too. `info()["source"]` has the counts and remarks.
+        with it by entity names, and its nodes are then passages too.
 
         >>> import tempfile; from graphwright import Graph; from graphwright.models.fake import HashEncoder
         >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava")])

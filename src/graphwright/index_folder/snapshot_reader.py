@@ -36,9 +36,7 @@ class SnapshotReader:
         self._layout, self._store, self._encoder, self._follow = layout, store, encoder, follow
         self._opened: tuple[str, Snapshot] | None = None
         self._last: Snapshot | None = None  # returned by `snapshot`
-        self._rest: tuple[tuple[str, list[str]], Snapshot] | None = (
-            None  # the current snapshot without hidden documents
-        )
+        self._rest: tuple[tuple[str, list[str]], Snapshot] | None = None  # without hidden documents
         self._filtered: dict[tuple[Filter, int], Snapshot] = {}  # the most recently used last
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
@@ -58,14 +56,7 @@ class SnapshotReader:
         with self._refreshing:
             if not self._is_outdated():
                 return False
-            while True:
-                name = self._layout.current()
-                try:
-                    opened = open_snapshot(self._layout.path / name, self._encoder)
-                    break
-                except StoreError:
-                    if self._layout.current() == name:
-                        raise
+            name, opened = self._newest()
             prepare(opened)
             hidden = self._hidden(opened)
             with self._lock:  # from here on queries use it, even if a newer snapshot is published
@@ -76,23 +67,27 @@ class SnapshotReader:
     def _is_outdated(self) -> bool:
         return self._opened is None or self._opened[0] != self._layout.current()
 
-    def _current(self) -> Snapshot:
-        """Return the current snapshot, which is opened if it is not; the lock is held."""
+    def _newest(self) -> tuple[str, Snapshot]:
+        """Return the newest snapshot, which is opened if it is not, with its name."""
         while True:
             name = self._layout.current()
+            if self._opened is not None and self._opened[0] == name:
+                return self._opened
             try:
-                if self._opened is None or self._opened[0] != name:
-                    self._opened = name, open_snapshot(self._layout.path / name, self._encoder)
-                hidden = self._hidden(self._opened[1])
+                return name, open_snapshot(self._layout.path / name, self._encoder)
             except StoreError:
-                # A writer may have replaced the snapshot in the meantime.
-                if self._layout.current() == name:
+                if self._layout.current() == name:  # else a writer has replaced it in the meantime
                     raise
-                continue
+
+    def _current(self) -> Snapshot:
+        """Return the newest snapshot without hidden documents; the lock is held."""
+        while True:
+            name, snapshot = self._opened = self._newest()
+            hidden = self._hidden(snapshot)
             if not hidden:
-                return self._opened[1]
+                return snapshot
             if self._layout.current() == name:
-                return self._without(name, self._opened[1], hidden)
+                return self._without(name, snapshot, hidden)
 
     def interrupted(self) -> bool:
         """Return whether a change that removed or replaced documents ended before its snapshot was published."""
@@ -177,13 +172,7 @@ class SnapshotReader:
         self, store: Store, ids: Iterable[str], known: Snapshot, revision: int = 0, imported: Snapshot | None = None
     ) -> Snapshot:
         """Build the index of some documents; texts that have a vector in a snapshot are not encoded."""
-        columns, derived = store.columns(ids), Derived(store.derived())
+        columns, settings, derived = store.columns(ids), store.build_settings, Derived(store.derived())
         return build_from_chunks(
-            columns,
-            store.build_settings,
-            self._encoder,
-            known=known,
-            revision=revision,
-            derived=derived,
-            imported=imported,
+            columns, settings, self._encoder, known=known, revision=revision, derived=derived, imported=imported
         )

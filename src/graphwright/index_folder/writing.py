@@ -44,13 +44,12 @@ class IndexWriting(IndexReading):
 
         A document is a text, a mapping with text and perhaps id, title and metadata, a Document, or a Path of a file or
         folder; several are given as a list. A document without an id gets one from its content. Unchanged documents
-        cost nothing. After an error in a document, none is added.
-        If the extractor is a language model, the offline extractor reads the documents first, so that they can be
-        searched at once; then the model reads them, with failures retried in the next call. After an interruption the
-        next call continues where this one stopped. `usage`: a record that the models' work is added to. `options`: how
-        files and folders are read (`graphwright.data.ReadOptions`). `transform`: a function from all documents read to
-        those that are stored, such as `with_references`. `engine`: where chunks are extracted and texts encoded
-        (`graphwright.engines`), by default in this process; the result is the same.
+        cost nothing. After an error in a document, none is added. Before a language model extracts, the offline
+        extractor does, so that documents can be searched at once; failures are retried in the next call. After an
+        interruption the next call continues where this one stopped. `usage`: a record that the models' work is added
+        to. `options`: how files and folders are read (`graphwright.data.ReadOptions`). `transform`: a function from all
+        documents read to those that are stored, such as `with_references`. `engine`: where chunks are extracted and
+        texts encoded (`graphwright.engines`), by default in this process; the result is the same.
         """
         with self._write(progress, usage, engine) as writer:
             return writer.add(documents, options, transform)

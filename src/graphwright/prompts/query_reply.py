@@ -21,6 +21,15 @@ Relations = Annotated[list[Relation], at_most(3)]
 Comparison = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
 
 
+class _SetStep(BaseModel):
+    do: str
+    of: SetNumber
+
+
+class _PathStep(_SetStep):
+    path: Relations
+
+
 class NamedStep(BaseModel):
     """The things of a name."""
 
@@ -41,125 +50,104 @@ class EverythingStep(BaseModel):
     do: Literal["everything"]
 
 
-class FollowStep(BaseModel):
+class FollowStep(_PathStep):
     """The things that relations lead to, one after the other.
 
     `repeated`: each relation is taken once or more, as to all ancestors. `at`: by statements that hold at this date.
     """
 
     do: Literal["follow"]
-    of: SetNumber
-    path: Relations
     repeated: bool = False
     at: Name = ""
 
 
-class WhereStep(BaseModel):
+class WhereStep(_PathStep):
     """The things with a value at the end of a path that compares so with a text, a number or a date."""
 
     do: Literal["where"]
-    of: SetNumber
-    path: Relations
     compares: Comparison
     value: Name
 
 
-class WhereInStep(BaseModel):
+class WhereInStep(_PathStep):
     """The things with something at the end of a path that is in another set, or ("!=") with nothing that is."""
 
     do: Literal["where in"]
-    of: SetNumber
-    path: Relations
     compares: Literal["=", "!="]
     other: SetNumber
 
 
-class FieldsStep(BaseModel):
+class FieldsStep(_PathStep):
     """The things with a value at the end of a path that compares so with one at the end of another path."""
 
     do: Literal["where both"]
-    of: SetNumber
-    path: Relations
     compares: Literal["=", "!=", ">", ">=", "<", "<="]
     with_path: Relations
 
 
-class HasStep(BaseModel):
+class HasStep(_PathStep):
     """The things with something at the end of a path; `negated`: with nothing there."""
 
     do: Literal["has"]
-    of: SetNumber
-    path: Relations
     negated: bool = False
 
 
-class CountedStep(BaseModel):
+class CountedStep(_PathStep):
     """The things with so many things at the end of a path."""
 
     do: Literal["where count"]
-    of: SetNumber
-    path: Relations
     compares: Literal["=", "!=", ">", ">=", "<", "<="]
     number: Number
 
 
-class PairStep(BaseModel):
+class PairStep(_SetStep):
     """The things in both sets, in one of them, or in the first without the second."""
 
     do: Literal["both", "either", "except"]
-    of: SetNumber
     other: SetNumber
 
 
-class ExtremeStep(BaseModel):
+class ExtremeStep(_PathStep):
     """The `count` things with the largest or smallest value at the end of a path; no path: the last or first rows.
 
     `is_rank`: only those with the `count`-th largest. `by_number`: by the number of values.
     """
 
     do: Literal["largest", "smallest"]
-    of: SetNumber
-    path: Relations
     count: SetNumber = 1
     is_rank: bool = False
     by_number: bool = False
 
 
-class FrequentStep(BaseModel):
+class FrequentStep(_SetStep):
     """Of the things that a relation leads to, those that most or fewest of the set lead to."""
 
     do: Literal["most frequent", "least frequent"]
-    of: SetNumber
     relation: Relation
 
 
-class NeighbourStep(BaseModel):
+class NeighbourStep(_SetStep):
     """The row after each row, or before it."""
 
     do: Literal["next row", "previous row"]
-    of: SetNumber
 
 
-class CountStep(BaseModel):
+class CountStep(_SetStep):
     """The number of things, or whether there are any."""
 
     do: Literal["count", "exists"]
-    of: SetNumber
 
 
-class AggregateStep(BaseModel):
+class AggregateStep(_PathStep):
     """The sum, mean, smallest or largest of the values at the end of a path."""
 
     do: Literal["sum", "mean", "min", "max"]
-    of: SetNumber
-    path: Relations
 
 
-class DifferenceStep(BaseModel):
+class DifferenceStep(_SetStep):
     """The difference of two values."""
 
     do: Literal["difference"]
-    of: SetNumber
     other: SetNumber
 
 

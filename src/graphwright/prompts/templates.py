@@ -67,8 +67,6 @@ def numbered_lines(texts: Iterable[str]) -> str:
 def spaced_tokens(text: str) -> str:
     """Return a text with spaces in those square brackets that would make a chat-template token of what they enclose.
 
-    For brackets of our own around a relation, so that it reaches the model readable.
-
     >>> spaced_tokens("Heat → [directed_by] → Mann"), spaced_tokens("Heat → [ACTED_IN⁻¹] → Kilmer → [ACTED_IN] → Ali")
     ('Heat → [directed_by] → Mann', 'Heat → [ACTED_IN⁻¹] → Kilmer → [ ACTED_IN ] → Ali')
     """
@@ -76,11 +74,7 @@ def spaced_tokens(text: str) -> str:
 
 
 def checksum(*names: str) -> str:
-    """Return twelve hexadecimal digits that change with any word of these prompts.
-
-    >>> len(checksum("extract")), checksum("extract") == checksum("extract", "extract_again")
-    (12, False)
-    """
+    """Return twelve hexadecimal digits that change with any word of these prompts."""
     digest = hashlib.blake2b(digest_size=6)
     for name in names:
         data = _text(name).encode()
@@ -110,10 +104,7 @@ PLAIN = "answer"
 
 @dataclass(frozen=True)
 class ShownPassage:
-    """A passage in a prompt: the number that citations name it by, its node, its title and its text.
-
-    The title and the text may be cut.
-    """
+    """A passage in a prompt: the number that citations name it by, its node, its title and its text, maybe cut."""
 
     number: int
     node: int
@@ -132,10 +123,6 @@ class Context:
 
     `template`: the name of the prompt; `before` and `after`: lines of evidence on both sides of the passages, such as
     triples, paths, chains and reports.
-
-    >>> context = Context("Where is Graz?", passages=(ShownPassage(1, 7, "", "Graz in Austria."),))
-    >>> print(context.prompt[1].splitlines()[-1])
-    {"passage": 1, "title": "", "text": "Graz in Austria."}
     """
 
     question: str

@@ -77,11 +77,6 @@ def test_read_documents_subrip_sentences_over_cues_are_joined(tmp_path: Path) ->
     [
         ("a.sbv", "0:00:01.000,0:00:04.000\nAna: The dam is\n\n0:00:04.000,0:00:06.000\nold.\n\n"
          "0:01:07.000,0:01:09.000\nBo: Is it?\n\n0:01:10.000,0:01:12.000\nBo: No.\n"),
-        ("a.ass", "[Script Info]\nTitle: Dam\n\n[Events]\nFormat: Layer, Start, End, Style, Name, Text\n"
-         "Dialogue: 0,0:00:01.00,0:00:04.00,Default,Ana,{\\i1}The dam{\\i0}\\Nis old.\n"
-         "Dialogue: 0,0:01:07.00,0:01:09.00,Default,Bo,Is it?\nDialogue: 0,0:01:10.00,0:01:12.00,Default,Bo,No.\n"),
-        ("zoom.vtt", "WEBVTT\n\n1\n00:00:01.000 --> 00:00:04.000\nAna: The dam is old.\n\n2\n00:01:07.000 --> "
-         "00:01:09.000\nBo: Is it?\n\n3\n00:01:10.000 --> 00:01:12.000\nBo: No.\n"),
     ],
 )  # fmt: skip
 def test_read_documents_subtitles_of_other_programs_have_speakers(tmp_path: Path, name: str, content: str) -> None:

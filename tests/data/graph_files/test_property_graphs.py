@@ -187,14 +187,6 @@ KNOWS = {"source": "a", "target": "b", "label": "knows", "since": 2004}
         },  # sigma.js
         [{"data": row} for row in (*NODES, KNOWS)],
         {"elements": [{"group": "nodes", "data": row} for row in NODES] + [{"group": "edges", "data": KNOWS}]},
-        {"graphs": [{"nodes": {row["id"]: row for row in NODES}, "edges": [KNOWS]}]},
-        {
-            "nodes": NODES,
-            "adjacency": [
-                [{"id": "b", "label": "knows", "since": 2004}],
-                [{"id": "a", "label": "knows", "since": 2004}],
-            ],
-        },  # networkx
     ],
 )
 def test_read_property_graph_json_of_other_programs_gives_same(tmp_path, value):

@@ -10,7 +10,7 @@ import posixpath
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import RawIOBase
 from itertools import islice
@@ -18,7 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from graphwright.data.decoding import open_bytes
-from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, Unread, UnreadableError
+from graphwright.data.document import Skipped
+from graphwright.data.formats.format import MAX_BYTES, File, Format, Part, UnreadableError
 from graphwright.text.characters import file_name
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -32,6 +33,7 @@ _END, _LOCATOR = b"PK\x05\x06", b"PK\x06\x07"  # of the directory of a zip archi
 _END_SIZE, _LOCATOR_SIZE, _MAX_COMMENT = 22, 20, 65_535
 _MAX_ENTRY = 1_000  # bytes of one entry in the directory of a zip archive, on average
 _TAR_SUFFIXES = (".tar", ".tgz", ".tbz2", ".txz")
+_TOO_MUCH = f"more than {MAX_MEMBERS:,} files or {MAX_UNPACKED >> 20:,} MB unpacked"
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB unpacked"
 _PACKED: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -50,7 +52,11 @@ def checked_zip(file: File) -> Iterator[zipfile.ZipFile]:
         except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise UnreadableError(f"a damaged zip archive ({error}); fetch or pack it again") from error
         with archive:
-            _check(archive.infolist())
+            members = archive.infolist()
+            if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_UNPACKED:
+                raise UnreadableError(f"{_TOO_MUCH}; unpack what is needed of it")
+            if any(member.flag_bits & 1 for member in members):
+                raise UnreadableError("encrypted; save it without a password")
             yield archive
 
 
@@ -59,15 +65,6 @@ def declared_type(archive: zipfile.ZipFile) -> bytes:
     if "mimetype" not in archive.namelist() or archive.getinfo("mimetype").file_size >= _MAX_TYPE:
         return b""
     return archive.read("mimetype").strip()
-
-
-def _check(members: Sequence[zipfile.ZipInfo]) -> None:
-    if len(members) > MAX_MEMBERS or sum(member.file_size for member in members) > MAX_UNPACKED:
-        raise UnreadableError(
-            f"more than {MAX_MEMBERS:,} files or {MAX_UNPACKED >> 20:,} MB unpacked; unpack what is needed of it"
-        )
-    if any(member.flag_bits & 1 for member in members):
-        raise UnreadableError("encrypted; save it without a password")
 
 
 def read_zip(file: File) -> Iterator[Part]:
@@ -79,14 +76,14 @@ def read_zip(file: File) -> Iterator[Part]:
             if member.is_dir() or not name:
                 continue
             if member.file_size > MAX_BYTES:
-                yield Unread(f"/{name}", _TOO_LARGE)
+                yield Skipped(f"/{name}", _TOO_LARGE)
                 continue
             try:
                 content = archive.read(member)
                 above = users.get(str(PurePosixPath(member.filename).parent.parent / "users.json"))
                 names = archive.read(above) if above and above.file_size <= MAX_BYTES else b""
             except Exception as error:  # of zipfile or of a decompressor: zlib.error, lzma.LZMAError
-                yield Unread(f"/{name}", f"damaged in the archive ({error})")
+                yield Skipped(f"/{name}", f"damaged in the archive ({error})")
                 continue
             yield File(f"/{name}", content=content, users=names)
 
@@ -98,12 +95,15 @@ def read_tar(file: File) -> Iterator[Part]:
         while (member := archive.next()) is not None:
             unpacked, count = unpacked + member.size, count + 1
             if unpacked > MAX_UNPACKED or count > MAX_MEMBERS:
-                raise UnreadableError(f"more than {MAX_MEMBERS:,} files or {MAX_UNPACKED >> 20:,} MB unpacked")
+                raise UnreadableError(_TOO_MUCH)
             name = _name(member.name)
             if not member.isfile() or not name:
                 continue
             content = None if member.size > MAX_BYTES else archive.extractfile(member)
-            yield Unread(f"/{name}", _TOO_LARGE) if content is None else File(f"/{name}", content=_whole(content))
+            if content is None:
+                yield Skipped(f"/{name}", _TOO_LARGE)
+            else:
+                yield File(f"/{name}", content=b"".join(_blocks(content)))
 
 
 def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
@@ -122,8 +122,7 @@ def measured(path: Path, max_files: int, max_bytes: int) -> tuple[int, int]:
             sizes = list(islice((member.size for member in members if not member.isdir()), max_files + 1))
     else:
         with open_bytes(path) as file:
-            blocks = iter(lambda: file.read(_MAX_HEADER), b"")
-            sizes = [min(sum(map(len, islice(blocks, max_bytes // _MAX_HEADER + 1))), max_bytes + 1)]
+            sizes = [min(sum(map(len, islice(_blocks(file), max_bytes // _MAX_HEADER + 1))), max_bytes + 1)]
     return len(sizes), sum(sizes)
 
 
@@ -155,8 +154,8 @@ def _check_directory(path: Path, max_files: int) -> None:
         raise UnreadableError(f"more than {max_files:,} files, or larger ones; send it in parts")
 
 
-def _whole(content: IO[bytes]) -> bytes:
-    return b"".join(iter(lambda: content.read(_MAX_HEADER), b""))
+def _blocks(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(_MAX_HEADER), b"")
 
 
 class _BoundedFile(RawIOBase):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
@@ -21,38 +21,26 @@ _MAX_DEPTH = 100
 
 def read(file: File) -> Iterator[Extracted]:
     """Yield the text of a document; its places are the pages of its last layout, if the file records them."""
-    from docx.opc.constants import RELATIONSHIP_TYPE
     from docx.oxml import parse_xml
     from docx.package import Package
 
     with office_package(file) as source:
         package: Any = Package.open(source)
     part = package.main_document_part
-    numbering, styles = (_part(part, kind) for kind in (RELATIONSHIP_TYPE.NUMBERING, RELATIONSHIP_TYPE.STYLES))
-    document = _Document(parse_xml(part.blob), _outline(styles), Numbering(numbering, styles), TextBuilder("page"))
-    document.captions = {
-        style.get(f"{W}styleId", "")
-        for style in (() if styles is None else styles.iter(f"{W}style"))
-        if value_of(style.find(f"{W}name")).lower() == "caption"
-    }
-    for kind in ("footnote", "endnote"):
-        relation = getattr(RELATIONSHIP_TYPE, f"{kind.upper()}S")
-        if notes := [rel for rel in part.rels.values() if rel.reltype == relation and not rel.is_external]:
-            document.add_notes(kind, parse_xml(notes[0].target_part.blob))
+    related = {rel.reltype.rpartition("/")[2]: rel for rel in part.rels.values() if not rel.is_external}
+    numbering, styles, *notes = (
+        parse_xml(related[kind].target_part.blob) if kind in related else None
+        for kind in ("numbering", "styles", "footnotes", "endnotes")
+    )
+    document = _Document(parse_xml(part.blob), styles, Numbering(numbering, styles))
+    for kind, root in zip(("footnote", "endnote"), notes, strict=True):
+        document.add_notes(kind, () if root is None else root.iter(f"{W}{kind}"))
     document.add_body()
     properties = package.core_properties
     metadata = {"author": properties.author} if properties.author else {}
     yield document.builder.extracted(
         checked_title(properties.title or "", document.builder.text) or document.title, metadata=metadata
     )
-
-
-def _part(part: Any, relation: str) -> Any:
-    """Return the root of a part that the main part refers to, None for none."""
-    from docx.oxml import parse_xml
-
-    blob = next((rel.target_part.blob for rel in part.rels.values() if rel.reltype == relation), None)
-    return None if blob is None else parse_xml(blob)
 
 
 def _outline(styles: Any) -> dict[str, int]:
@@ -105,25 +93,28 @@ def _shown(paragraph: Any) -> Iterator[Any]:
 class _Document:
     """Builder of the text of a document's body."""
 
-    def __init__(self, root: Any, levels: dict[str, int], numbering: Numbering, builder: TextBuilder) -> None:
-        self.root, self.levels, self.numbering, self.builder = root, levels, numbering, builder
+    def __init__(self, root: Any, styles: Any, numbering: Numbering) -> None:
+        self.root, self.levels, self.numbering, self.builder = root, _outline(styles), numbering, TextBuilder("page")
         self.notes: dict[tuple[str, str], str] = {}
-        self.captions: set[str] = set()  # styles
+        self.captions = {
+            style.get(f"{W}styleId", "")
+            for style in (() if styles is None else styles.iter(f"{W}style"))
+            if value_of(style.find(f"{W}name")).lower() == "caption"
+        }
         self.title = ""
         self.noted = 0  # notes so far
         self.in_table: list[tuple[str, str]] = []  # references
         # Word records the page breaks of its last layout; other programs do not.
         self.has_pages = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
-    def add_notes(self, kind: str, root: Any) -> None:
-        for note in root.iter(f"{W}{kind}"):
+    def add_notes(self, kind: str, notes: Iterable[Any]) -> None:
+        for note in notes:
             if note.get(f"{W}type") in (None, "normal"):
                 text = " ".join(" ".join(self._text(p, [])[0].split()) for p in _paragraphs(note))
                 self.notes[kind, note.get(f"{W}id", "")] = text.strip()
 
     def add_body(self) -> None:
-        if self.has_pages:
-            self.builder.place()
+        self._turn_pages(1)
         body = self.root.find(f"{W}body")
         if body is None:
             raise UnreadableError("damaged: it has no body")
@@ -143,14 +134,14 @@ class _Document:
     def _paragraph(self, node: Any) -> None:
         references: list[tuple[str, str]] = []
         text, breaks, leading = self._text(node, references)
-        if self.has_pages and leading:
-            for _ in range(leading):
-                self.builder.place()
+        self._turn_pages(leading)
         self._add(node, text)
         self._write_notes(references)
-        if self.has_pages:
-            for _ in range(breaks - leading):
-                self.builder.place()
+        self._turn_pages(breaks - leading)
+
+    def _turn_pages(self, count: int) -> None:
+        for _ in range(count if self.has_pages else 0):
+            self.builder.place()
 
     def _write_notes(self, references: list[tuple[str, str]]) -> None:
         """Add the notes that a paragraph or a table refers to."""
@@ -187,9 +178,7 @@ class _Document:
         self.builder.table(Table(spread(map(self._cells, rows)), header))
         self._write_notes(self.in_table)
         self.in_table = []
-        if self.has_pages:
-            for _ in range(breaks):
-                self.builder.place()
+        self._turn_pages(breaks)
 
     def _cells(self, row: Any) -> list[Cell]:
         """Return the cells of a row of a table; a table in a cell is text of that cell."""

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 
 from graphwright.data.decoding import decode, open_bytes
-from graphwright.data.document import Heading
+from graphwright.data.document import Heading, Skipped
 from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Row, Table
@@ -119,16 +119,9 @@ class Extracted:
     records: tuple[Record, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A part of a file that could not be read, with the reason; `name` follows the file's name: `/report.pdf`."""
-
-    name: str
-    reason: str
-
-
-Part = Extracted | File | Unread
-"""An item that a format yields. A File is read by its own format; its id is the outer id, a slash and its name."""
+Part = Extracted | File | Skipped
+"""An item that a format yields. A File is read by its own format; its name, and the path of a part that cannot be read,
+follow the name of the outer file: `/report.pdf`."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +174,11 @@ class TextBuilder:
     def size(self) -> int:
         """The characters so far."""
         return self._size
+
+    @property
+    def is_below_blank(self) -> bool:
+        """Whether the next text begins the text, or stands below an empty line."""
+        return not self._size or self._due > 1
 
     def line(self, text: str) -> int:
         """Add a line, unless it is blank; return where it begins."""

@@ -69,11 +69,10 @@ def page_text(content: bytes) -> Extracted:
 def html_text(page: str) -> Extracted:
     r"""Return the main content of a page, with its title, links and headings.
 
-    The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body.
-    Block elements become paragraphs, separated by an empty line; list items, with their marks, and table rows become
-    lines, those of data with the names of their columns. Scripts, styles, menus, buttons and hidden elements are left
-    out; entities are decoded. The title is `<title>`, else the first `<h1>`, else empty. Link targets are as written,
-    from the content.
+    The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body,
+    without scripts, styles, menus, buttons and hidden elements. Block elements become paragraphs; list items, with
+    their marks, and table rows become lines, those of data with the names of their columns. The title is `<title>`,
+    else the first `<h1>`, else empty. Link targets are as written.
 
     >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
     >>> page.title, page.text, page.links

@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import Any
 
 from graphwright.data.decoding import decode as decoded
-from graphwright.data.formats.format import MAX_BYTES, File, Format, KnownMails, Part, Unread, UnreadableError
+from graphwright.data.document import Skipped
+from graphwright.data.formats.format import MAX_BYTES, File, Format, KnownMails, Part, UnreadableError
 from graphwright.data.formats.html import html_text
 from graphwright.data.formats.parsing.mail_text import MailWriter, marked_quotations, opening
 from graphwright.data.formats.parsing.mail_text import parts as quoted_parts
@@ -71,12 +72,12 @@ def read_mailbox(file: File) -> Iterator[Part]:
     known = file.mails if file.mails.ids or file.mails.openings else known_mails([file])
     for number, message in enumerate(_messages(file), start=1):
         if len(message) > MAX_BYTES:
-            yield Unread(f"#{number}", f"a message of more than {MAX_BYTES >> 20} MB")
+            yield Skipped(f"#{number}", f"a message of more than {MAX_BYTES >> 20} MB")
             continue
         try:
             yield from _message(message, f"#{number}", _place(file, f"#{number}"), known)
         except _MALFORMED as error:
-            yield Unread(f"#{number}", f"a message that cannot be read: {error}")
+            yield Skipped(f"#{number}", f"a message that cannot be read: {error}")
 
 
 def _messages(file: File) -> Iterator[bytes]:

@@ -9,18 +9,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from itertools import accumulate
+from dataclasses import replace
 
-from graphwright.data.document import Heading
-from graphwright.data.formats.format import Extracted, File, Format
+from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
 from graphwright.data.formats.parsing.rst_tables import drawn_table
 from graphwright.data.formats.structured import toml_value, yaml_value
-from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.grid import Cell, spread
 from graphwright.data.records.objects import Cell as ObjectCell
 from graphwright.data.records.objects import object_parts
 from graphwright.data.records.record import DOCUMENT, Field, Record
-from graphwright.data.records.table import Note, Table
+from graphwright.data.records.table import Table
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
@@ -74,10 +72,9 @@ FORMATS = (Format("Markdown", (".md", ".markdown"), read),)
 def markdown_text(source: str) -> Extracted:
     r"""Return the text of a Markdown file, with its title, links, headings, and its front matter as metadata.
 
-    Link targets, emphasis marks, tags, comments, rules and fences are removed from the text; the words of links and
-    code, list marks and code blocks stay; a heading becomes a paragraph of its own, a row of a table a sentence with
-    the names of its columns. The title is that of the front matter, else the first heading, else empty. Targets are as
-    written; those of images and in code are left out.
+    Link targets, emphasis marks, tags, comments, rules and fences are removed from the text; the words of links, list
+    marks and code stay; a row of a table is a sentence with the names of its columns. The title is that of the front
+    matter, else the first heading, else empty. Targets are as written, without those of images and in code.
 
     >>> river = markdown_text("# On *Rivers*\nThe [Ob](https://example.org/ob) is **long**.\n")
     >>> river.title, river.text, river.links
@@ -89,19 +86,12 @@ def markdown_text(source: str) -> Extracted:
         settings[setting.name] = ", ".join(filter(None, (settings.get(setting.name), setting.text)))
     if "<!--" in body and "-->" in body:
         body = _COMMENT.sub("", body)
-    page = _Text()
-    page.read(body.split("\n"))
-    text = "\n".join(page.lines)
-    title = settings.pop("title", "") or next((heading.title for heading in page.headings if heading.title), "")
-    before = len(text) - len(text.lstrip("\n"))
-    starts = list(accumulate((len(line) + 1 for line in page.lines), initial=-before))
-    headings = tuple(heading._replace(start=starts[heading.start]) for heading in page.headings if heading.title)
-    text = text.strip("\n")
-    for line, caption in page.captions.items():
-        page.types.declared[starts[line]] = starts[line] + len(page.lines[line]), caption
-    rows = page.types.typed(text, [record.moved(starts[line]) for line, record in page.rows])
-    records = (*((Record(DOCUMENT, tuple(fields), 0, 0),) if fields else ()), *rows)
-    return Extracted(text, title, headings=headings, metadata=settings, links=page.targets, records=records)
+    reader = _Reader()
+    reader.read(body.split("\n"))
+    headings = reader.builder.headings
+    title = settings.pop("title", "") or (headings[0].title if headings else "")
+    page = reader.builder.extracted(title, metadata=settings, links=reader.targets)
+    return replace(page, records=(Record(DOCUMENT, tuple(fields), 0, 0), *page.records)) if fields else page
 
 
 def _front_matter(source: str) -> tuple[list[Field], str]:
@@ -120,26 +110,24 @@ def _front_matter(source: str) -> tuple[list[Field], str]:
     return [], source
 
 
-class _Text:
-    """The lines of the text of a file; its headings and the records of rows, by line; the targets of its links."""
+class _Reader:
+    """Builder of the text of a file from its lines, with the targets of its links."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.headings: list[Heading] = []
-        self.rows: list[tuple[int, Record]] = []
-        self.types = TableTypes()
-        self.captions: dict[int, str] = {}  # by line
+        self.builder = TextBuilder()
         self.targets: list[str] = []
 
     def read(self, lines: list[str]) -> None:
         """Add the lines of a file."""
         fence, table_end = "", 0
+        code: list[str] = []
         for number, line in enumerate(lines):
             mark = _FENCE.match(line)
             if mark and (not fence or mark[1].startswith(fence)):
-                fence = "" if fence else mark[1]
+                self.builder.line("\n".join(code))
+                fence, code = "" if fence else mark[1], []
             elif fence:
-                self.lines.append(line)
+                code.append(line)
             else:
                 if "](" in line or "]:" in line:
                     self.targets.extend(_targets(line))
@@ -151,39 +139,31 @@ class _Text:
                     table_end = drawn[1]
                 elif number >= table_end:
                     self._add(line, lines[number + 1] if number + 1 < len(lines) else "")
+        self.builder.line("\n".join(code))
 
     def _add(self, line: str, after: str) -> None:
-        """Add a line outside of code and tables; a heading gets empty lines around it."""
-        before = self.lines[-1] if self.lines else ""
-        if not line.strip():
-            self.lines += [""] * bool(before)
-            return
+        """Add a line outside of code and tables."""
         line = _QUOTE.sub("", line, count=1) if line.lstrip().startswith(">") else line
         line = _NOTE_TEXT.sub(r"[\1] ", line, count=1) if "[^" in line else line
         heading = _HEADING.match(line)
-        if heading or (_UNDERLINE.match(after) and not before):
+        if not line.strip():
+            self.builder.blank()
+        elif heading or (_UNDERLINE.match(after) and self.builder.is_below_blank):
             title = _ATTRIBUTES.sub("", line[heading.end() if heading else 0 :].rstrip())
-            title = _inline(title.rstrip(" \t#")).strip()
             level = heading[0].count("#") if heading else 1 if "=" in after else 2
-            self.lines += [""] * bool(before)
-            self.headings.append(Heading(len(self.lines), level, title))
-            self.lines += title, ""
+            self.builder.heading(_inline(title.rstrip(" \t#")), level)
         elif not (_NO_TEXT.match(line) or ("|" in line and _TABLE_RULE.match(line))):
+            text = _inline(line.removesuffix("\\"))
+            start = self.builder.line(text)
             if caption := _CAPTION.match(line):
-                self.captions[len(self.lines)] = _inline(caption[1] or caption[2])
-            self.lines.append(_inline(line.removesuffix("\\").rstrip(" ")))
+                self.builder.types.declared[start] = self.builder.size, _inline(caption[1] or caption[2])
+            elif not text.strip():
+                self.builder.blank()
 
     def _add_table(self, table: Table) -> None:
-        heading = next((heading.title for heading in reversed(self.headings) if heading.title), "")
-        self.types.begin()
+        self.builder.types.begin()
         for item in table.items():
-            if isinstance(item, Note):
-                self.lines.append(item.text)
-            else:
-                text, record = item.sentence()
-                self.types.add(len(self.rows), item.head, "", heading)
-                self.rows.append((len(self.lines), record))
-                self.lines.append(text)
+            self.builder.row(item)
 
 
 def _targets(line: str) -> Iterator[str]:

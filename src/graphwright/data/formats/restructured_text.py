@@ -88,7 +88,7 @@ class _Reader:
         title = _inline(match[2], self.links)
         self.builder.block(title)
         end = number
-        while end < len(self.lines) and _indent(self.lines[end], indent + 1) > indent:
+        while end < len(self.lines) and not self.lines[end][: indent + 1].strip():
             end += 1
         lines = self.lines[number:end]
         if match[1] == "table":
@@ -136,11 +136,6 @@ def _heading(lines: list[str], at: int) -> tuple[str, str, int] | None:
         previous = lines[at - 1].strip() if at else ""
         return None if previous and not _ADORNMENT.match(previous) else (below[0], line, at + 2)
     return None
-
-
-def _indent(line: str, blank: int) -> int:
-    """Return the indentation of a line; `blank` for an empty one."""
-    return len(line) - len(line.lstrip()) if line.strip() else blank
 
 
 def _inline(text: str, links: list[str]) -> str:

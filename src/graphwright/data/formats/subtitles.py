@@ -1,4 +1,4 @@
-"""Subtitles (SubRip, WebVTT, SubViewer, SubStation Alpha): cues joined to sentences, with their times."""
+"""Subtitles (SubRip, WebVTT, SubViewer): cues joined to sentences, with their times."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(file: File) -> Iterator[Extracted]:
     Numbers of cues, times and marks of style are not text. Raises UnreadableError for a file without any cue.
     """
     text = file.text()
-    cues = list(_events(text) if "[Events]" in text else _cues(text))
+    cues = list(_cues(text))
     if not cues:
         raise UnreadableError("no subtitles: no line with two times and an arrow")
     names = _names(cues)
@@ -62,20 +62,6 @@ def _cues(text: str) -> Iterator[_Cue]:
             lines = []
 
 
-def _events(text: str) -> Iterator[_Cue]:
-    """Yield the cues of SubStation Alpha, whose values are separated by commas, as a line of formats names them."""
-    names: list[str] = []
-    for line in text[text.index("[Events]") :].split("\n"):
-        kind, _, rest = line.partition(":")
-        if kind == "Format":
-            names = [name.strip() for name in rest.split(",")]
-        elif kind == "Dialogue" and names:
-            event = dict(zip(names, map(str.strip, rest.split(",", len(names) - 1)), strict=False))
-            if times := _TIMES.fullmatch(f"{event.get('Start', '')} --> {event.get('End', '')}"):
-                spoken = re.sub(r"\\[Nn]", "\n", event.get("Text", ""))
-                yield _Cue(*_span(times), event.get("Name", ""), spoken)
-
-
 def _span(times: re.Match[str]) -> tuple[float, float]:
     groups = [int(group or 0) for group in times.groups()]
     begin, end = (
@@ -96,7 +82,7 @@ def _names(cues: list[_Cue]) -> set[str]:
 def _voices(cue: _Cue, names: set[str]) -> Iterator[_Cue]:
     """Yield the parts of a cue by speaker: of WebVTT's <v Name>, or one of the names before a colon."""
     pieces = _VOICE.split(cue.text)
-    for speaker, text in zip([cue.speaker, *pieces[1::2]], pieces[::2], strict=True):
+    for speaker, text in zip(["", *pieces[1::2]], pieces[::2], strict=True):
         name = " ".join(html.unescape(speaker).split())
         lines = [_TAG.sub("", line) for line in text.split("\n")]
         for line in lines if not name else [" ".join(lines)]:
@@ -152,5 +138,5 @@ def _clock(seconds: float) -> str:
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-_SUFFIXES = (".srt", ".vtt", ".sbv", ".ass", ".ssa")
+_SUFFIXES = (".srt", ".vtt", ".sbv")
 FORMATS = (Format("subtitles", _SUFFIXES, read),)

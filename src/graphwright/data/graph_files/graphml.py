@@ -65,10 +65,8 @@ def graphml_elements(path: Path) -> Iterator[tuple[str, dict[str, str], dict[str
                 if element.get("for", "all") in (kind, "all"):
                     defaults[kind][names[key]] = default
             continue
-        attributes = dict(element.attrib)
         group = next((outer.get("id") for outer in reversed(around) if local(outer) == "node"), None)
-        if tag == "node" and group is not None:
-            attributes["group"] = group
+        attributes = element.attrib | ({} if group is None or tag != "node" else {"group": group})
         yield tag, attributes, defaults.get(tag, {}) | dict(_data(element, names))
 
 

@@ -6,7 +6,7 @@ A table of triples with further columns is read here too: these are properties o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -94,11 +94,7 @@ class Header:
 
 
 def _triple_columns(names: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns of a table of triples that has usual names and further columns, else none.
-
-    >>> [column.role or column.name for column in _triple_columns(["from", "to", "type", "minutes"])]
-    ['START_ID', 'END_ID', 'TYPE', 'minutes']
-    """
+    """Return the columns of a table of triples that has usual names and further columns, else none."""
     lowered = [name.strip().lower() for name in names]
     known = [next((n for n in usual if n in lowered), "") for usual in COLUMN_NAMES]
     if not known[0] or not known[2] or not set(lowered) - set(known):
@@ -152,7 +148,7 @@ def _add_row(graph: PropertyGraph, header: Header, row: Sequence[str], place: st
     if cells.get("START_ID"):
         graph.edges.append(edge_of(cells["START_ID"], cells.get("END_ID", ""), attributes, cells.get("TYPE", "")))
     elif cells.get("ID"):
-        graph.nodes.append(node_of(cells["ID"], attributes, list(_labels(cells.get("LABEL", "")))))
+        graph.nodes.append(node_of(cells["ID"], attributes, filter(None, re.split("[;:]", cells.get("LABEL", "")))))
     else:
         raise DataError(f"{place} has neither the id of a node nor the ends of a relationship.")
 
@@ -160,7 +156,3 @@ def _add_row(graph: PropertyGraph, header: Header, row: Sequence[str], place: st
 def _key(column: Column, cell: str) -> str:
     """Return a cell; an id with its space, in which alone it is unique."""
     return f"{column.space}:{cell}" if column.space and cell else cell
-
-
-def _labels(cell: str) -> Iterator[str]:
-    return filter(None, re.split("[;:]", cell))

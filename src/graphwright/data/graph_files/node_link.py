@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ _CYTOSCAPE = frozenset({"SUID", "shared_name", "shared name", "shared_interactio
 def read_node_link(path: Path, graph: PropertyGraph) -> None:
     """Add the nodes and edges of a JSON file to a graph.
 
-    Formats: nodes and links, as networkx, d3, vis.js, sigma.js and `graphwright export` write them, adjacency of
-    networkx, the JSON Graph Format, Cytoscape's elements, and APOC's export (`apoc.export.json`), as lines, an array or
-    an object. Raises DataError with the line for anything else.
+    Formats: nodes and links, as networkx, d3, vis.js, sigma.js and `graphwright export` write them, Cytoscape's
+    elements, and APOC's export (`apoc.export.json`), as lines, an array or an object. Raises DataError with the line
+    for anything else.
     """
     first = next((line for line in lines(path) if line.strip()), "")
     try:
@@ -53,17 +54,11 @@ def _add_value(graph: PropertyGraph, path: Path, value: Any) -> None:
     for wrapper in ("graph", "elements"):
         if isinstance(value, dict) and ("nodes" in _object(value, wrapper) or isinstance(value.get(wrapper), list)):
             value = value[wrapper] or value
-    if isinstance(value, dict) and isinstance(value.get("graphs"), list):  # the JSON Graph Format
-        for part in value["graphs"]:
-            _add_value(graph, path, part)
-        return
-    if isinstance(value, list) and not any(
-        isinstance(row, dict) and isinstance(row.get("data"), dict) for row in value
-    ):
+    if isinstance(value, list) and not any(isinstance(row, dict) and _object(row, "data") for row in value):
         for number, row in enumerate(value, 1):
             _add_row(graph, f"{path}, item {number}", row)
         return
-    nodes, edges = _elements(value) if isinstance(value, list) else _parts(value)
+    nodes, edges = _parts(value)
     if not isinstance(nodes, list) or not isinstance(edges, list):
         raise DataError(
             f"{path} holds no graph: expected an object with `nodes` and `edges` or `links`, or lines of APOC's export."
@@ -75,34 +70,14 @@ def _add_value(graph: PropertyGraph, path: Path, value: Any) -> None:
         _add_edge(graph, f"{path}, edge {number}", row)
 
 
-def _elements(rows: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the nodes and the edges of a list of Cytoscape's elements."""
-    are_edges = [isinstance(row, dict) and _ends(_unpacked(row)) is not None for row in rows]
-    sides = ([row for row, is_edge in zip(rows, are_edges, strict=True) if is_edge == side] for side in (False, True))
-    return next(sides), next(sides)
-
-
 def _parts(value: Any) -> tuple[Any, Any]:
-    """Return the nodes and the edges of an object, None where it has none."""
+    """Return the nodes and the edges of an object or a list of Cytoscape's elements, None where it has none."""
+    if isinstance(value, list):
+        is_edge = [_ends(_unpacked(row)) is not None for row in value]
+        return [row for row, edge in zip(value, is_edge, strict=True) if not edge], [*compress(value, is_edge)]
     nodes = value.get("nodes") if isinstance(value, dict) else None
     edges = next((value[k] for k in _EDGES if k in value), None) if nodes else None
-    if isinstance(nodes, dict):  # the JSON Graph Format 2
-        nodes = [{"id": key, **node} for key, node in nodes.items() if isinstance(node, dict)]
-    if nodes and isinstance(value.get("adjacency"), list):
-        edges = list(_adjacent(nodes, value["adjacency"], is_directed=bool(value.get("directed"))))
     return nodes, edges
-
-
-def _adjacent(nodes: list[Any], lists: list[Any], is_directed: bool) -> Iterator[Any]:
-    """Yield the edges of a graph whose nodes have a list of their neighbours each, one of a pair without direction."""
-    seen = set[tuple[str, str]]()
-    for node, neighbours in zip(nodes, lists, strict=False):
-        head = _key(node)
-        for row in neighbours if isinstance(neighbours, list) else ():
-            tail = _key(row)
-            if is_directed or (str(tail), str(head)) not in seen:
-                seen.add((str(head), str(tail)))
-                yield {**row, "source": head, "target": tail} if isinstance(row, dict) else row
 
 
 def _key(row: Any) -> Any:

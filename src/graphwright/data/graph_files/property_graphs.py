@@ -1,9 +1,7 @@
 """Property graphs: nodes and edges with attributes, each format in a module of its own. They are read in memory.
 
-A node is named by its attribute `name`, `title`, `label` or `entity_id`, else by its id; its text is "name (types):
-description", as far as it has any; its other attributes are facts. An edge's relation is its type, or its attribute
-`relation`, `predicate`, `interaction`, `label`, `edge label`, `type` or `name`, else "linked to"; its text is its
-`text`, `description` or `summary`; its other attributes are fields of the statement that it makes.
+A node's text is "name (types): description", as far as it has any; its other attributes are facts. An edge without a
+relation is "linked to"; its other attributes are fields of the statement that it makes.
 """
 
 from __future__ import annotations

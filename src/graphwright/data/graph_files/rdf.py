@@ -63,15 +63,10 @@ _MIDNIGHT = r"T00:00:00(\.0+)?(Z|[+-]00:00)?$"
 class NTriples(Dump):
     """RDF as N-Triples. A node is named by rdfs:label or the like, else by the last part of its IRI.
 
-    Of several labels the name is one in English or without a language, else one that is so in many languages (mul),
-    else one in a variety of English; the others, and aliases (skos:altLabel), are further names of the node. A property
-    of Wikibase names the predicates that stand for it. A page of DBpedia that redirects to another is a further name of
-    that one.
-
-    A literal is a node named by its text; its language and type are left out, as are the time of a date at midnight and
-    the sign of a positive number. The rows of statements about statements, lists and class expressions have the role
-    PART (see graphwright.data.graph_files.rdf_parts); one with a quoted triple has its line as the head. The query
-    calls functions (see `add_functions`).
+    docs/graphs.md describes the names. A literal is a node named by its text; its language and type are left out, as
+    are the time of a date at midnight and the sign of a positive number. The rows of statements about statements, lists
+    and class expressions have the role PART (see graphwright.data.graph_files.rdf_parts); one with a quoted triple has
+    its line as the head. The query calls functions (see `add_functions`).
     """
 
     def rows(self, rejects: int = 0) -> str:
@@ -181,14 +176,7 @@ def _checked(depth: int) -> int:
 
 @dataclass
 class ShallowXML:
-    """A file of XML that can be read; reading raises DataError where it is nested too deeply.
-
-    >>> import io
-    >>> ShallowXML(io.BytesIO(b"<a><b/></a><!--<a>-->")).read(), ShallowXML(io.BytesIO(b"<a>" * 501)).read()
-    Traceback (most recent call last):
-    ...
-    graphwright.errors.DataError: it is nested more than 500 levels deep
-    """
+    """A file of XML that can be read; reading raises DataError where it is nested too deeply."""
 
     source: BinaryIO
     _depth: int = 0

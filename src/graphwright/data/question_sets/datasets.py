@@ -67,6 +67,10 @@ def _is_question(record: Record) -> bool:
     return any(isinstance(record.get(name), str) for name in ("question", "query"))
 
 
+def _has_graph(record: Record) -> bool:
+    return _is_question(record) and record.get("graph") is not None
+
+
 def _questions_alone(source: Source, records: Records, name: str) -> Dataset:
     """Read questions without a corpus, for an existing index.
 
@@ -91,10 +95,7 @@ def _questions_alone(source: Source, records: Records, name: str) -> Dataset:
 
 FOLDER_FORMATS = (
     FolderFormat(
-        "our own format, BEIR",
-        "corpus.jsonl with questions.jsonl, or with queries.jsonl and qrels",
-        corpus_file,
-        corpus_questions,
+        "our own format, BEIR", "corpus.jsonl with questions.jsonl or queries.jsonl", corpus_file, corpus_questions
     ),
     FolderFormat("HippoRAG", "<set>_corpus.json with <set>.json", hipporag_corpus, hipporag),
     FolderFormat("MetaQA, PathQuestion", "kb.tsv or kb.txt with files of questions", graph_file, graph_and_questions),
@@ -102,24 +103,14 @@ FOLDER_FORMATS = (
 """Formats of several files, in the order in which they are tried."""
 
 FILE_FORMATS = (
-    FileFormat(
-        "RoG",
-        "WebQSP, CWQ, GrailQA: questions with graph",
-        lambda r: _is_question(r) and r.get("graph") is not None,
-        questions_with_graphs,
-    ),
+    FileFormat("RoG", "WebQSP, CWQ, GrailQA: questions with graph", _has_graph, questions_with_graphs),
     FileFormat("MuSiQue", "questions with paragraphs", lambda r: has_contexts(r) and "context" not in r, multihop),
-    FileFormat(
-        "2WikiMultiHopQA",
-        "questions with context and evidences",
-        lambda r: has_contexts(r) and "evidences" in r,
-        multihop,
-    ),
+    FileFormat("2WikiMultiHopQA", "questions with evidences", lambda r: has_contexts(r) and "evidences" in r, multihop),
     FileFormat("HotpotQA", "questions with context and supporting_facts", has_contexts, multihop),
     FileFormat(
         "UltraDomain", "input with context", lambda r: isinstance(r.get("context"), str) and "input" in r, ultradomain
     ),
-    FileFormat("SQuALITY", "document with questions", lambda r: "document" in r and "questions" in r, squality),
+    FileFormat("SQuALITY", "document with questions", lambda r: {"document", "questions"} <= r.keys(), squality),
     FileFormat("questions alone", "id and question, for an existing index", _is_question, _questions_alone),
 )
 """Formats of one file, in the order in which they are tried."""

@@ -152,11 +152,7 @@ def _summed(rows: list[list[Cell]], elements: list[LexborNode]) -> Iterator[Cell
 
 
 def is_hidden(attributes: Mapping[str, str | None]) -> bool:
-    """Return whether the attributes of an element hide it.
-
-    >>> is_hidden({"style": "color: red; display:none"}), is_hidden({"hidden": None}), is_hidden({"style": "top: 0"})
-    (True, True, False)
-    """
+    """Return whether the attributes of an element hide it."""
     return "hidden" in attributes or _IS_HIDDEN.search(attributes.get("style") or "") is not None
 
 

@@ -228,10 +228,11 @@ def _joined(lines: Iterable[Line], wider: Iterable[tuple[Line, bool]] = ()) -> L
             stacks[-1].append(cell)
         else:
             stacks.append([cell])
-    row = tuple(
-        Cell(" ".join(c.text for c in cells if c in stack), stack[0].left, max(c.right for c in stack), stack[0].above)
-        for stack in stacks
-    )
+    row = []
+    for stack in stacks:
+        own_texts = [cell.text for cell in cells if cell in stack and not cell.above]
+        texts = own_texts or [cell.text for cell in cells if cell in stack]
+        row.append(Cell(" ".join(texts), stack[0].left, max(cell.right for cell in stack), not own_texts))
     text = " ".join(cell.text for cell in row if not cell.above)
     height, bold = max(line.height for line in own), all(line.bold for line in own)
-    return Line(text, around(own), height, row, bold, parts=parts)
+    return Line(text, around(own), height, tuple(row), bold, parts=parts)
