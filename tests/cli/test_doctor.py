@@ -7,7 +7,6 @@ import shutil
 import socket
 import sqlite3
 import sys
-from collections import namedtuple
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -182,22 +181,6 @@ def test_doctor_finds_failing_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor_finds_wrong_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MiniLM, "encode", lambda self, texts: np.ones((len(texts), 384), np.float32))
     assert doctor.check_encoder().status is Status.FAILED
-
-
-@pytest.mark.parametrize("free, status", [(2e9, Status.OK), (5e8, Status.NOTE), (5e7, Status.FAILED)])
-def test_doctor_measures_space_at_index(
-    free: float, status: Status, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[Path] = []
-
-    def usage(place: Path) -> Any:
-        asked.append(place)
-        return namedtuple("usage", "total used free")(0, 0, free)
-
-    monkeypatch.setattr(shutil, "disk_usage", usage)
-    check = doctor.check_disk(tmp_path / "not" / "yet")
-    assert check.status is status and bool(check.remedy) == (status is not Status.OK)
-    assert asked == [tmp_path]
 
 
 @pytest.fixture

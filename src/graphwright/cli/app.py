@@ -33,7 +33,6 @@ from graphwright.cli.options import (
     method_names,
     one_folder,
 )
-from graphwright.cli.questions import QuestionCommand
 from graphwright.cli.serve import keys, mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, say
 from graphwright.cli.transfer import import_, pull, push
@@ -50,12 +49,7 @@ _INTERRUPTED = 130  # exit code after Ctrl-C
 _CHANGING = ("index", "import", "sync", "reextract")
 _STDOUT = Path("-")
 
-app = typer.Typer(
-    name="graphwright",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(name="graphwright", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def _version(requested: bool) -> None:
@@ -80,7 +74,7 @@ for _name, _command in {"index": index, "import": import_, "sync": sync, "reextr
     app.command(_name)(_command)
 
 
-@app.command(cls=QuestionCommand)
+@app.command()
 @expanded
 def ask(
     question: Annotated[str, typer.Argument(help="Question.")],
@@ -94,7 +88,7 @@ def ask(
     asking.ask(index, question, query, model)
 
 
-@app.command(cls=QuestionCommand)
+@app.command()
 @expanded
 def retrieve(
     question: Annotated[str, typer.Argument(help="Question.")], index: IndexFolder, query: QueryOptions
@@ -149,11 +143,7 @@ def methods(
 
 @app.command()
 @expanded
-def info(
-    folder: IndexArgument = None,
-    index: IndexOption = None,
-    as_json: AsJson = False,
-) -> None:
+def info(folder: IndexArgument = None, index: IndexOption = None, as_json: AsJson = False) -> None:
     """Print the contents, settings and size of an index."""
     from graphwright.cli.listing import show_info
 
@@ -259,8 +249,7 @@ def export(
     form: Annotated[
         str | None,
         typer.Option(
-            "--format",
-            help="graphml, json (node-link), jsonl (Neo4j), csv, nt or ttl (default: by the file's name).",
+            "--format", help="graphml, json (node-link), jsonl (Neo4j), csv, nt or ttl (default: by the file's name)."
         ),
     ] = None,
     question: Annotated[
@@ -326,9 +315,7 @@ def doctor(
 
 @app.command()
 @expanded
-def demo(
-    folder: Annotated[Path | None, "Folder to keep the index in (default: temporary)."] = None,
-) -> None:
+def demo(folder: Annotated[Path | None, "Folder to keep the index in (default: temporary)."] = None) -> None:
     """Index a small corpus and ask it two questions."""
     from graphwright.cli.asking import run_demo
 

@@ -28,7 +28,6 @@ from graphwright.cli.terminal import (
 )
 from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
-from graphwright.graph import Passage
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
 from graphwright.methods.registry import METHODS
@@ -84,16 +83,17 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
             raise
     _show(state, index, query, _ANSWER_PASSAGES)
     if settings is not None:
-        for text in _faults(state)[:1]:
-            note(f"note: the language model {settings.model!r} could not be reached, or its reply was cut off: {text}")
+        for text in _notes(state, CUT_SHORT)[:1]:
+            fault = text.removeprefix(f"{CUT_SHORT}: ")
+            note(f"note: the language model {settings.model!r} could not be reached, or its reply was cut off: {fault}")
     if settings is not None or console().is_terminal:
         note(cost_line(state, query.named or index.default_method, "" if settings is None else settings.model))
 
 
-def _faults(state: State) -> list[str]:
-    """Return the reasons why replies of a language model were cut off."""
+def _notes(state: State, beginning: str) -> list[str]:
+    """Return the different notes of a trace that begin so."""
     notes = (text for step in state.trace for text in step.notes)
-    return [text.removeprefix(f"{CUT_SHORT}: ") for text in notes if text.startswith(CUT_SHORT)]
+    return list(dict.fromkeys(text for text in notes if text.startswith(beginning)))
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def cost_line(state: State, method: str, model: str = "") -> str:
     usage = state.usage
     head = f"{method}, {sum(step.seconds for step in state.trace):.1f} s"
     if not usage.llm_calls:
-        return f"{head}, no reply of {model}" if _faults(state) else f"{head}, no language model"
+        return f"{head}, no reply of {model}" if _notes(state, CUT_SHORT) else f"{head}, no language model"
     cost = f", cost {usage.cost:.4g}" if usage.cost else ""
     tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
     return f"{head}, {counted(usage.llm_calls, 'call')}, {tokens}{cost}"
@@ -146,8 +146,7 @@ def _question(text: str, query: QueryOptions, index: Index) -> Question:
 
 
 def _show(state: State, index: Index, query: QueryOptions, passages: int) -> None:
-    missing = [text for step in state.trace for text in step.notes if text.startswith(NO_VECTORS)]
-    for text in dict.fromkeys(missing):
+    for text in _notes(state, NO_VECTORS):
         note(f"note: {text}.")
     if query.as_json:
         print_json(state.to_dict(method=query.named or index.default_method, top_k=query.top_k))
@@ -170,13 +169,10 @@ def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
         _show_passages(output, state, top_k)
     elif state.answer is None:
         for passage in state.passages.top(top_k) if state.passages else ():
-            say("\t".join(" ".join(part.split()) for part in _fields(passage)))
+            fields = f"{passage.score:.4g}", passage.id, passage.title, passage.text
+            say("\t".join(" ".join(field.split()) for field in fields))
     if explain:
         print_explanation(state, output)
-
-
-def _fields(passage: Passage) -> tuple[str, ...]:
-    return f"{passage.score:.4g}", passage.id, passage.title, passage.text
 
 
 def _show_answer(output: Console, state: State, answer: Answer) -> None:
@@ -246,9 +242,7 @@ def run_demo(folder: Path | None) -> None:
     with ExitStack() as stack:
         corpus = stack.enter_context(as_file(files("graphwright.cli") / "demo_corpus"))
         place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index" if folder is None else folder
-        index = stack.enter_context(
-            Index.open(place) if (place / "index.sqlite").exists() else Index.create(place),
-        )
+        index = stack.enter_context(Index(place))
         with progress() as show:
             index.add(corpus / "corpus.jsonl", progress=show)
         info = index.info()
