@@ -286,7 +286,7 @@ def export(
 
 def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
     """Return the searched graph and the best items of evidence, or the best passages if there is no evidence."""
-    from graphwright.cli.method import to_ask
+    from graphwright.cli.asking import to_ask
     from graphwright.graph import Evidence
 
     state = index.retrieve(question, to_ask(method, None, {})[0])

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
 from graphwright.cli.explanation import explain as print_explanation
-from graphwright.cli.method import to_ask
+from graphwright.cli.options import read_method
 from graphwright.cli.terminal import (
     console,
     note,
@@ -30,6 +30,7 @@ from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
+from graphwright.methods.method import read_method_file
 from graphwright.methods.registry import METHODS
 from graphwright.operators import Answer, Question, Run, State, also_in
 from graphwright.operators.run import CUT_SHORT, NO_VECTORS
@@ -38,11 +39,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from graphwright.cli.options import AskModelOptions, QueryOptions
+    from graphwright.methods.method import Builder
 
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
 _DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions with short, correct answers
+
+
+_COMMON_OPTIONS = ("filter", "deadline", "llm")  # options of `Index.ask` for every method
 
 
 def open_index(folder: Path) -> Index:
@@ -107,6 +112,36 @@ def _draft() -> Iterator[Callable[[str], None]]:
             live.refresh()
 
         yield write
+
+
+def to_ask(text: str | None, file: Path | None, options: dict[str, Any]) -> tuple[str | Builder | None, dict[str, Any]]:
+    """Return a method and its options for `Index.ask`, given --method, --method-file and the other options.
+
+    Raises OptionError for an option that is given twice, or is not for the method of a file.
+    """
+    if file is not None:
+        return _of_file(text, file, options)
+    entry = read_method(text)
+    if entry is None:
+        return None, options
+    twice = sorted(options.keys() & entry.options.keys())
+    if twice:
+        option = twice[0].replace("_", "-")
+        raise OptionError(f"{twice[0]} is given in --method {text} and by --{option}; leave one of them out.")
+    entry.check_model(options.get("llm"))
+    if entry.is_offline:
+        options = {name: value for name, value in options.items() if name != "llm"}
+    return entry.method, {**entry.options, **options}
+
+
+def _of_file(text: str | None, file: Path, options: dict[str, Any]) -> tuple[Builder, dict[str, Any]]:
+    if text is not None:
+        raise OptionError(f"--method {text} and --method-file {file} are both given; leave one of them out.")
+    if flags := [f"--{name.replace('_', '-')}" for name in options if name not in _COMMON_OPTIONS]:
+        raise OptionError(
+            f"{', '.join(flags)}: is for a method with a name; write it into {file}, as % 10 for 10 items."
+        )
+    return read_method_file(file), options
 
 
 def cost_line(state: State, method: str, model: str = "") -> str:

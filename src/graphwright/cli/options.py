@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from graphwright.cli.method import read_method
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.data import ReadOptions
     from graphwright.engines import Engine
+    from graphwright.evaluate import ComparedMethod
     from graphwright.models import LLM, LLMSettings
     from graphwright.search import Filter
     from graphwright.search.filter import Range
@@ -355,6 +355,13 @@ class EngineOptions:
 
         with closing(engine_of(self.engine, self.address, self.workers)) as engine:
             yield engine
+
+
+def read_method(text: str | None) -> ComparedMethod | None:
+    """Return the method of --method; None if it is not given. Raises OptionError as `entry_of`."""
+    from graphwright.evaluate.entries import entry_of
+
+    return None if text is None else entry_of(text)
 
 
 @dataclass(frozen=True)
