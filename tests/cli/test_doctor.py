@@ -62,7 +62,7 @@ def test_doctor_approves_working_installation(folder: Path) -> None:
     checks = {check["name"]: check for check in report["checks"]}
     assert report["ok"] is True
     assert list(checks) == [
-        *("python", "packages", "kernels", "encoder", "disk"),
+        *("python", "packages", "kernels", "encoder"),
         *("opens", "snapshot", "writable", "model"),
     ]
     assert all(check["status"] == "ok" and check["detail"] for name, check in checks.items() if name != "model")
