@@ -188,6 +188,30 @@ def test_progress_rate_is_the_latest_of_each_work(
         _wait(capsys, "read files: 700 of 1,000, 1/s, 0:05:00 left of this step")
 
 
+def test_progress_of_several_steps_has_the_time_left_of_all(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("rich.console.monotonic", lambda: now[0])
+    with progress.progress(interval=0.02, whole=True) as show:
+        for seconds, done in ((0, 0), (10, 100), (20, 200)):
+            now[0] = seconds
+            show("read files (kB)", done, 1000)
+        _wait(capsys, "read files (kB): 200 of 1,000, 10/s, 0:02:20 left,")
+        show("encode triples", 0, 500)
+        for seconds, done in ((30, 0), (35, 500), (40, 1000)):
+            now[0] = seconds
+            show("encode names", done, 2000)
+        _wait(capsys, "encode names: 1,000 of 2,000, 100/s, 0:01:10 left,")
+        show("write the index", 0, 0)
+        _wait(capsys, "write the index, 0:")
+    with progress.progress(interval=0.02) as show:
+        for seconds, done in ((50, 0), (55, 50), (60, 100)):
+            now[0] = seconds
+            show("read files (kB)", done, 1000)
+        _wait(capsys, "0:01:30 left of this step")
+
+
 def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:
     deadline, text = time.monotonic() + 20, ""
     while expected not in text and time.monotonic() < deadline:

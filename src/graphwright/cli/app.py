@@ -33,6 +33,7 @@ from graphwright.cli.options import (
     method_names,
     one_folder,
 )
+from graphwright.cli.questions import QuestionCommand
 from graphwright.cli.serve import keys, mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, say
 from graphwright.cli.transfer import import_, pull, push
@@ -74,7 +75,7 @@ for _name, _command in {"index": index, "import": import_, "sync": sync, "reextr
     app.command(_name)(_command)
 
 
-@app.command()
+@app.command(cls=QuestionCommand)
 @expanded
 def ask(
     question: Annotated[str, typer.Argument(help="Question.")],
@@ -88,7 +89,7 @@ def ask(
     asking.ask(index, question, query, model)
 
 
-@app.command()
+@app.command(cls=QuestionCommand)
 @expanded
 def retrieve(
     question: Annotated[str, typer.Argument(help="Question.")], index: IndexFolder, query: QueryOptions

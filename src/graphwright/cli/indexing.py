@@ -352,7 +352,7 @@ def _change(
 
     note_compilation()
     usage, start = Usage(), time.perf_counter()
-    with progress(usage) as show:
+    with progress(usage, whole=not model) as show:
         transform = {} if refer is None else {"transform": partial(refer, usage=usage, progress=show)}
         changes = work(progress=show, usage=usage, **transform)
     seconds, info = time.perf_counter() - start, index.info()

@@ -173,13 +173,20 @@ def plain_table(title: str = "", *, expand: bool = False) -> Table:
 Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines
 _WINDOW = 30.0  # seconds that the rate is taken of
+_READ = "read files (kB)"
+_COSTS = {"encode passages": 40.0, "encode names": 1.0, "encode triples": 12.0}  # of a text, to one another
+_AFTER_READING = 0.6  # time of all further steps, as a share of that of reading
 
 
-def progress_text(work: str, done: int, total: int, speed: float | None = None) -> str:
+def progress_text(work: str, done: int, total: int, speed: float | None = None, later: float | None = None) -> str:
     """Return the progress of some work as text; with its speed, done per second, also the remaining time.
+
+    `later`: what all steps after this one take, in amounts of this work, if known.
 
     >>> progress_text("encode passages", 1200, 4800, 20)
     'encode passages: 1,200 of 4,800, 20/s, 0:03:00 left of this step'
+    >>> progress_text(_READ, 1200, 4800, 20, 1200)
+    'read files (kB): 1,200 of 4,800, 20/s, 0:04:00 left'
     >>> progress_text("read documents", 500, 500, 0.5)
     'read documents: 500, 0.5/s'
     >>> progress_text("write the index", 0, 0)
@@ -191,7 +198,8 @@ def progress_text(work: str, done: int, total: int, speed: float | None = None) 
     if not speed:
         return text
     text += f", {speed:,.0f}/s" if speed >= 9.5 else f", {speed:.1g}/s"
-    return f"{text}, {_clock((total - done) / speed)} left of this step" if total > done else text
+    left = f"{_clock((total - done + (later or 0)) / speed)} left{'' if later is not None else ' of this step'}"
+    return f"{text}, {left}" if total > done else text
 
 
 def _clock(seconds: float) -> str:
@@ -200,10 +208,11 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
-def progress(usage: Usage | None = None, interval: float = _SECONDS) -> Iterator[Show]:
+def progress(usage: Usage | None = None, interval: float = _SECONDS, whole: bool = False) -> Iterator[Show]:
     """Yield a callback (work, done, total) that shows progress on stderr, with the tokens and cost of `usage`.
 
-    `interval`: seconds between two lines where stderr is no terminal.
+    `interval`: seconds between two lines where stderr is no terminal. `whole`: whether nothing but the encoding of
+    texts follows the reading of files, so that the time that all of it takes is known.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn
 
@@ -228,7 +237,10 @@ def progress(usage: Usage | None = None, interval: float = _SECONDS) -> Iterator
         if done < task.completed:  # it began again, such as with the next documents
             bars.reset(task.id)
         bars.update(task.id, completed=done, total=total if total > done else None, cost=cost())
-        latest = progress_text(work, done, total, task.speed)
+        further = [t for t in bars.tasks if t.total and t.description in _COSTS and t is not task]
+        later = sum(_COSTS[t.description] * (t.remaining or 0.0) for t in further) / _COSTS.get(work, 1)
+        later = total * _AFTER_READING if work == _READ else later
+        latest = progress_text(work, done, total, task.speed, later if whole and work in (_READ, *_COSTS) else None)
         bars.update(task.id, rate=latest.partition(", ")[2])
 
     with _lines(lambda: filter(None, (latest, cost())), interval) if silent else bars:
