@@ -42,7 +42,6 @@ _FRAMEWORKS = {
     "langchain": "langchain_core",
     "llamaindex": "llama_index",
     "haystack": "haystack",
-    "pyterrier": "pyterrier",
     "networkx": "networkx",
     "igraph": "igraph",
     "pyg": "torch_geometric",

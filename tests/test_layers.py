@@ -72,7 +72,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "build.imports.assembly:graph_of "
             "data.graph_files.property_graphs:node_of data.graph_files.property_graphs:edge_of"
         ),
-        "results are exported in parts, and typed": ("graph.export:Part operators.search.search:Result"),
+        "results are exported in parts": "graph.export:Part",
     },
     "serve": {
         "requests and settings use types that only signatures name": (
@@ -83,15 +83,13 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "kernels.csr:Csr kernels.csr:undirected kernels.paths:paths_between operators.search.nearest:nodes_near "
             "search.name_index:name_index_of"
         ),
-        "uploads are bounded and split": (
-            "data.document:split data.formats.archives:measured data.formats.format:UnreadableError"
-        ),
+        "uploads are bounded": "data.formats.archives:measured data.formats.format:UnreadableError",
         "the settings of models are those of the command line": (
             "models.registry:EMBEDDED models.openai.model:OPENAI_URL models.settings:SETTINGS "
             "models.openai.model:checked_address models.settings:read_settings"
         ),
         "limits, locks and caches are those of the index": (
-            "operators.state:MAX_QUESTION prompts.templates:data_line remote.bucket:is_url "
+            "operators.state:MAX_QUESTION prompts.templates:data_line "
             "search.snapshot:SnapshotCache store.locks:is_written"
         ),
     },

@@ -1,6 +1,6 @@
 """Measure what an adapter's call to a framework costs over `Index.retrieve`.
 
-    python benchmarks/serving/adapters.py [--only langchain llamaindex haystack pyterrier]
+    python benchmarks/serving/adapters.py [--only langchain llamaindex haystack]
 
 An index of 200 made-up passages is asked by `bm25`, the fastest method, for 15 passages: by `Index.retrieve` and by the
 retriever of each framework, in random order, after a first call that is not counted. Given are the medians of the
@@ -52,15 +52,8 @@ def haystack(index: Index) -> Any:
     return GraphwrightRetriever(index, METHOD, TOP_K).run
 
 
-def pyterrier(index: Index) -> Any:
-    """Return a call of PyTerrier's transformer for one query."""
-    from graphwright.adapters.pyterrier import GraphwrightTransformer
-
-    return GraphwrightTransformer(index, METHOD, top_k=TOP_K, documents=False).search
-
-
 ADAPTERS: dict[str, Callable[[Index], Any]] = {
-    adapter.__name__: adapter for adapter in (langchain, llamaindex, haystack, pyterrier)
+    adapter.__name__: adapter for adapter in (langchain, llamaindex, haystack)
 }
 
 

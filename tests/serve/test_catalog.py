@@ -17,7 +17,7 @@ from graphwright.models.fake import HashEncoder
 from graphwright.remote import push
 from graphwright.search.snapshot import Snapshot
 from graphwright.serve.app import create_app
-from graphwright.serve.catalog import Catalog, local_folders
+from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.settings import ServeSettings
 from graphwright.store.layout import IndexLayout
@@ -90,14 +90,14 @@ def test_replica_is_served_while_storage_is_down(tmp_path: Path, url: str, caplo
     with opened(tmp_path, url) as catalog:
         assert len(catalog["cities"].list_documents()) == len(DOCUMENTS)
     assert "cities serves its last pulled state" in caplog.text
-    with pytest.raises(StoreError, match="there is no folder"):
-        local_folders([f"new={url}"], tmp_path / "data")
+    with pytest.raises(StoreError, match="there is no folder"), opened(tmp_path, f"new={url}"):
+        pass
 
 
 def test_url_without_usable_name_is_refused(tmp_path: Path) -> None:
-    for place in ("s3://bucket/a b", "a/b=s3://bucket/path", "..=s3://bucket/path"):
-        with pytest.raises(OptionError, match="NAME=URL"):
-            local_folders([place], tmp_path)
+    for place in ("s3://bucket/a:b", "a/b=s3://bucket/path", "..=s3://bucket/path"):
+        with pytest.raises(OptionError, match="NAME=URL"), opened(tmp_path, place):
+            pass
 
 
 pytest.importorskip("fastapi", reason='needs the extra "serve"')

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.llm_server import LLMServer, error
-from tests.serve.conftest import Running, serving, wait_until
+from tests.serve.conftest import Running, serving
 
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.logs import AuditLog, JSONFormatter, configure_logging
-from graphwright.serve.settings import unreachable
 
 QUESTION = "On which river does Graz lie?"
 ANSWER = {"reasoning": "", "found": True, "text": "On the Mur.", "answers": ["Mur"], "citations": [{"passage": 1, "quote": "Graz lies on the Mur"}]}  # fmt: skip # noqa: E501
@@ -85,16 +83,6 @@ def test_failed_call_is_counted_and_logged(cities: Path, tmp_path: Path, caplog:
     lines = [record for record in caplog.records if "scripted failed" in record.getMessage()]
     assert [line.request_id for line in lines] == ["request-0", "request-1", "request-2"]  # type: ignore[attr-defined]
     assert all("no such model" in line.getMessage() and QUESTION not in line.getMessage() for line in lines)
-
-
-def test_unreachable_model_is_warning_at_start(cities: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/v1"
-    with serving(cities, data=tmp_path / "none", llm=LLMSettings("absent", url)):
-        wait_until(lambda: f"absent cannot be reached: {url} does not answer" in caplog.text)
-    caplog.clear()
-    with LLMServer([]) as model:
-        assert unreachable(LLMSettings("scripted", model.url)) == ""
 
 
 def test_streamed_answer_is_counted_once(priced: Running) -> None:

@@ -18,13 +18,11 @@ except ImportError as error:
 class _Component:
     """Base of both components: opens the index on first use, and converts the component to and from a dict."""
 
-    _index: Index | None
-    _given: Index | str
-    _options: dict[str, Any]
-
-    def _take(self, index: Index | str, options: Mapping[str, Any]) -> None:
-        # The decorator creates a new class, so super() in a component's __init__ would fail.
-        self._index, self._given, self._options = None if isinstance(index, str) else index, index, dict(options)
+    def __init__(
+        self, index: Index | str, method: str | None = None, top_k: int = 15, filter: dict[str, Any] | None = None
+    ) -> None:
+        self._index, self._given = None if isinstance(index, str) else index, index
+        self._options: dict[str, Any] = {"method": method, "top_k": top_k, "filter": filter}
 
     def warm_up(self) -> None:
         """Open the index."""
@@ -60,15 +58,6 @@ class GraphwrightRetriever(_Component):
     of documents; `filter`: the documents that are searched, as `{"folder": "reports"}` (see Filter).
     """
 
-    def __init__(
-        self,
-        index: Index | str,
-        method: str | None = None,
-        top_k: int = 15,
-        filter: dict[str, Any] | None = None,
-    ) -> None:
-        self._take(index, {"method": method, "top_k": top_k, "filter": filter})
-
     @component.output_types(documents=list[Document])
     def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """Return the documents for a question."""
@@ -87,24 +76,13 @@ class GraphwrightAnswerer(_Component):
     GraphwrightRetriever.
     """
 
-    def __init__(
-        self,
-        index: Index | str,
-        method: str | None = None,
-        top_k: int = 15,
-        filter: dict[str, Any] | None = None,
-    ) -> None:
-        self._take(index, {"method": method, "top_k": top_k, "filter": filter})
-
     @component.output_types(answers=list[GeneratedAnswer])
     def run(self, query: str) -> dict[str, list[GeneratedAnswer]]:
         """Return one answer."""
         index = self._opened()
         state = index.ask(query, **self._options)
         output, metadata = state.to_dict(), metadata_of(index, state)
-        documents = {
-            passage.id: _document(passage, metadata) for _, passage in cited_passages(state) if passage is not None
-        }
+        documents = {passage.id: _document(passage, metadata) for _, passage in cited_passages(state)}
         meta = {name: output[name] for name in ("found", "verified", "short", "citations")}
         answer = GeneratedAnswer(data=output["answer"], query=query, documents=list(documents.values()), meta=meta)
         return {"answers": [answer]}

@@ -95,6 +95,6 @@ def _response(index: Index, state: State) -> Response:
     answer, metadata = state.answer, metadata_of(index, state)
     if answer is None:
         return Response(response=None, source_nodes=[_node(passage, metadata) for passage in passages_of(state)])
-    sources = [_node(passage, metadata, citation) for citation, passage in cited_passages(state) if passage is not None]
+    sources = [_node(passage, metadata, citation) for citation, passage in cited_passages(state)]
     facts = {"found": answer.found, "verified": answer.verified, "short": list(answer.short)}
     return Response(response=answer.text, source_nodes=sources, metadata=facts)

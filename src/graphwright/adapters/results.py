@@ -11,11 +11,7 @@ from graphwright.graph import Passage
 
 
 def missing_extra(extra: str, error: ImportError) -> ImportError:
-    """Return the error for a framework that is not installed.
-
-    >>> str(missing_extra("langchain", ImportError("No module named 'langchain_core'")))
-    'No module named \\'langchain_core\\'. Install it: pip install "graphwright[langchain]"'
-    """
+    """Return the error for a framework that is not installed."""
     return ImportError(f'{error}. Install it: pip install "graphwright[{extra}]"', name=error.name)
 
 
@@ -60,11 +56,11 @@ def _location(graph: Graph, passage: Passage) -> str:
     return "" if places is None else places.of(passage.start, passage.end)
 
 
-def cited_passages(state: State) -> list[tuple[Citation, Passage | None]]:
-    """Return each citation with its passage, None if the passage is not among those retrieved."""
+def cited_passages(state: State) -> list[tuple[Citation, Passage]]:
+    """Return each citation of a passage that was retrieved, with the passage."""
     by_id = {passage.id: passage for passage in passages_of(state)}
-    answer = state.answer
-    return [(citation, by_id.get(citation.chunk)) for citation in (() if answer is None else answer.citations)]
+    citations = () if state.answer is None else state.answer.citations
+    return [(citation, by_id[citation.chunk]) for citation in citations if citation.chunk in by_id]
 
 
 def answer_with_sources(state: State) -> str:

@@ -50,12 +50,7 @@ _INTERRUPTED = 130  # exit code after Ctrl-C
 _CHANGING = ("index", "import", "sync", "reextract")
 _STDOUT = Path("-")
 
-app = typer.Typer(
-    name="graphwright",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(name="graphwright", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def _version(requested: bool) -> None:
@@ -149,11 +144,7 @@ def methods(
 
 @app.command()
 @expanded
-def info(
-    folder: IndexArgument = None,
-    index: IndexOption = None,
-    as_json: AsJson = False,
-) -> None:
+def info(folder: IndexArgument = None, index: IndexOption = None, as_json: AsJson = False) -> None:
     """Print the contents, settings and size of an index."""
     from graphwright.cli.listing import show_info
 
@@ -259,8 +250,7 @@ def export(
     form: Annotated[
         str | None,
         typer.Option(
-            "--format",
-            help="graphml, json (node-link), jsonl (Neo4j), csv, nt or ttl (default: by the file's name).",
+            "--format", help="graphml, json (node-link), jsonl (Neo4j), csv, nt or ttl (default: by the file's name)."
         ),
     ] = None,
     question: Annotated[
@@ -297,7 +287,7 @@ def export(
 
 def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
     """Return the searched graph and the best items of evidence, or the best passages if there is no evidence."""
-    from graphwright.cli.method import to_ask
+    from graphwright.cli.asking import to_ask
     from graphwright.graph import Evidence
 
     state = index.retrieve(question, to_ask(method, None, {})[0])
@@ -326,9 +316,7 @@ def doctor(
 
 @app.command()
 @expanded
-def demo(
-    folder: Annotated[Path | None, "Folder to keep the index in (default: temporary)."] = None,
-) -> None:
+def demo(folder: Annotated[Path | None, "Folder to keep the index in (default: temporary)."] = None) -> None:
     """Index a small corpus and ask it two questions."""
     from graphwright.cli.asking import run_demo
 

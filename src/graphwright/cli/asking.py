@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
 from graphwright.cli.explanation import explain as print_explanation
-from graphwright.cli.method import to_ask
+from graphwright.cli.options import read_method
 from graphwright.cli.terminal import (
     console,
     note,
@@ -28,9 +28,9 @@ from graphwright.cli.terminal import (
 )
 from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
-from graphwright.graph import Passage
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
+from graphwright.methods.method import read_method_file
 from graphwright.methods.registry import METHODS
 from graphwright.operators import Answer, Question, Run, State, also_in
 from graphwright.operators.run import CUT_SHORT, NO_VECTORS
@@ -39,11 +39,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from graphwright.cli.options import AskModelOptions, QueryOptions
+    from graphwright.methods.method import Builder
 
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
 _DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions with short, correct answers
+
+
+_COMMON_OPTIONS = ("filter", "deadline", "llm")  # options of `Index.ask` for every method
 
 
 def open_index(folder: Path) -> Index:
@@ -84,16 +88,17 @@ def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions
             raise
     _show(state, index, query, _ANSWER_PASSAGES)
     if settings is not None:
-        for text in _faults(state)[:1]:
-            note(f"note: the language model {settings.model!r} could not be reached, or its reply was cut off: {text}")
+        for text in _notes(state, CUT_SHORT)[:1]:
+            fault = text.removeprefix(f"{CUT_SHORT}: ")
+            note(f"note: the language model {settings.model!r} could not be reached, or its reply was cut off: {fault}")
     if settings is not None or console().is_terminal:
         note(cost_line(state, query.named or index.default_method, "" if settings is None else settings.model))
 
 
-def _faults(state: State) -> list[str]:
-    """Return the reasons why replies of a language model were cut off."""
+def _notes(state: State, beginning: str) -> list[str]:
+    """Return the different notes of a trace that begin so."""
     notes = (text for step in state.trace for text in step.notes)
-    return [text.removeprefix(f"{CUT_SHORT}: ") for text in notes if text.startswith(CUT_SHORT)]
+    return list(dict.fromkeys(text for text in notes if text.startswith(beginning)))
 
 
 @contextmanager
@@ -109,6 +114,36 @@ def _draft() -> Iterator[Callable[[str], None]]:
         yield write
 
 
+def to_ask(text: str | None, file: Path | None, options: dict[str, Any]) -> tuple[str | Builder | None, dict[str, Any]]:
+    """Return a method and its options for `Index.ask`, given --method, --method-file and the other options.
+
+    Raises OptionError for an option that is given twice, or is not for the method of a file.
+    """
+    if file is not None:
+        return _of_file(text, file, options)
+    entry = read_method(text)
+    if entry is None:
+        return None, options
+    twice = sorted(options.keys() & entry.options.keys())
+    if twice:
+        option = twice[0].replace("_", "-")
+        raise OptionError(f"{twice[0]} is given in --method {text} and by --{option}; leave one of them out.")
+    entry.check_model(options.get("llm"))
+    if entry.is_offline:
+        options = {name: value for name, value in options.items() if name != "llm"}
+    return entry.method, {**entry.options, **options}
+
+
+def _of_file(text: str | None, file: Path, options: dict[str, Any]) -> tuple[Builder, dict[str, Any]]:
+    if text is not None:
+        raise OptionError(f"--method {text} and --method-file {file} are both given; leave one of them out.")
+    if flags := [f"--{name.replace('_', '-')}" for name in options if name not in _COMMON_OPTIONS]:
+        raise OptionError(
+            f"{', '.join(flags)}: is for a method with a name; write it into {file}, as % 10 for 10 items."
+        )
+    return read_method_file(file), options
+
+
 def cost_line(state: State, method: str, model: str = "") -> str:
     """Return the method, seconds, calls, tokens and cost of an answer, on one line.
 
@@ -121,7 +156,7 @@ def cost_line(state: State, method: str, model: str = "") -> str:
     usage = state.usage
     head = f"{method}, {sum(step.seconds for step in state.trace):.1f} s"
     if not usage.llm_calls:
-        return f"{head}, no reply of {model}" if _faults(state) else f"{head}, no language model"
+        return f"{head}, no reply of {model}" if _notes(state, CUT_SHORT) else f"{head}, no language model"
     cost = f", cost {usage.cost:.4g}" if usage.cost else ""
     tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
     return f"{head}, {counted(usage.llm_calls, 'call')}, {tokens}{cost}"
@@ -146,8 +181,7 @@ def _question(text: str, query: QueryOptions, index: Index) -> Question:
 
 
 def _show(state: State, index: Index, query: QueryOptions, passages: int) -> None:
-    missing = [text for step in state.trace for text in step.notes if text.startswith(NO_VECTORS)]
-    for text in dict.fromkeys(missing):
+    for text in _notes(state, NO_VECTORS):
         note(f"note: {text}.")
     if query.as_json:
         print_json(state.to_dict(method=query.named or index.default_method, top_k=query.top_k))
@@ -170,13 +204,10 @@ def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
         _show_passages(output, state, top_k)
     elif state.answer is None:
         for passage in state.passages.top(top_k) if state.passages else ():
-            say("\t".join(" ".join(part.split()) for part in _fields(passage)))
+            fields = f"{passage.score:.4g}", passage.id, passage.title, passage.text
+            say("\t".join(" ".join(field.split()) for field in fields))
     if explain:
         print_explanation(state, output)
-
-
-def _fields(passage: Passage) -> tuple[str, ...]:
-    return f"{passage.score:.4g}", passage.id, passage.title, passage.text
 
 
 def _show_answer(output: Console, state: State, answer: Answer) -> None:
@@ -246,9 +277,7 @@ def run_demo(folder: Path | None) -> None:
     with ExitStack() as stack:
         corpus = stack.enter_context(as_file(files("graphwright.cli") / "demo_corpus"))
         place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index" if folder is None else folder
-        index = stack.enter_context(
-            Index.open(place) if (place / "index.sqlite").exists() else Index.create(place),
-        )
+        index = stack.enter_context(Index(place))
         with progress() as show:
             index.add(corpus / "corpus.jsonl", progress=show)
         info = index.info()

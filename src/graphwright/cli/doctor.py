@@ -9,7 +9,6 @@ import importlib
 import importlib.metadata
 import os
 import platform
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +32,6 @@ _PACKAGES = ("numpy", "numba", "onnxruntime", "tokenizers", "httpx", "pydantic")
 _KEY = "OPENAI_API_KEY"
 _TIMEOUT = 60.0  # seconds for a reply: a server may have to load the model first
 _REINDEX = "Index the documents again."
-_GB = 1e9
 
 
 class Status(StrEnum):
@@ -62,7 +60,7 @@ def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_
     ModelOptions(llm=llm, base_url=base_url).settings(None)  # wrong options are reported before anything runs
     of_index = iter(()) if index is None else check_index(index)
     output, results = console(quiet=as_json), list[Check]()
-    for check in chain(check_machine(index or Path.cwd()), of_index, check_llm(index, llm, base_url)):
+    for check in chain(check_machine(), of_index, check_llm(index, llm, base_url)):
         colour = _COLOURS[check.status]
         line = Text.assemble((f"{check.status:<8}", f"bold {colour}"), f"{check.name:<10}", check.detail)
         output.print(line.append(f"\n{'':<18}{check.remedy}" if check.remedy else "", colour))
@@ -76,13 +74,12 @@ def run_doctor(index: Path | None, llm: str | None, base_url: str | None, *, as_
         raise SystemExit(1)
 
 
-def check_machine(folder: Path) -> Iterator[Check]:
-    """Check Python, the packages, the kernels, the encoder, and the disk of `folder`."""
+def check_machine() -> Iterator[Check]:
+    """Check Python, the packages, the kernels and the encoder."""
     yield Check("python", Status.OK, f"{platform.python_version()} on {platform.platform(terse=True)}")
     yield _checked("packages", check_packages, "Reinstall graphwright.")
     yield _checked("kernels", check_kernels, "Set NUMBA_CACHE_DIR to a writable folder, or reinstall numba.")
     yield _checked("encoder", check_encoder, "Run: pip install --force-reinstall graphwright onnxruntime tokenizers")
-    yield _checked("disk", lambda: check_disk(folder), "Check the folder and its permissions.")
 
 
 def check_packages() -> Check:
@@ -138,15 +135,6 @@ def check_encoder() -> Check:
     return Check(
         "encoder", Status.OK, f"{model.id}, loaded in {loaded - start:.1f} s, {milliseconds:.1f} ms a sentence"
     )
-
-
-def check_disk(folder: Path) -> Check:
-    """Check the free space; a new snapshot is written beside the current one."""
-    place = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.is_dir())
-    free = shutil.disk_usage(place).free
-    status = Status.OK if free >= _GB else Status.NOTE if free > _GB / 10 else Status.FAILED
-    remedy = "" if status is Status.OK else "Free some space: indexing needs as much as the index has, and 1 GB."
-    return Check("disk", status, f"{free / _GB:,.1f} GB free at {place}", remedy)
 
 
 def check_index(folder: Path) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import AsJson, Confidence, IndexFolder, ModelOptions, expanded, names_in
-from graphwright.cli.terminal import Show, note, print_json, progress, say
+from graphwright.cli.terminal import Show, console, note, note_compilation, plain_table, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
@@ -49,11 +49,7 @@ class ExperimentOptions:
         from graphwright.evaluate.entries import split_list
         from graphwright.methods.method import read_method_file
 
-        parse: dict[str, Callable[[Any], Any]] = {
-            "methods": split_list,
-            "embed": names_in,
-            "metrics": names_in,
-        }
+        parse: dict[str, Callable[[Any], Any]] = {"methods": split_list, "embed": names_in, "metrics": names_in}
         arguments = {name: value for name, value in vars(self).items() if value is not None and name != "method_file"}
         options = {name: parse[name](value) if name in parse else value for name, value in arguments.items()}
         if self.method_file:
@@ -82,7 +78,6 @@ def evaluate(
 
     Measures quality, time and cost of each method, and writes a report.
     """
-    from graphwright.cli.terminal import note, note_compilation, print_json, progress
     from graphwright.evaluate.run import run
 
     experiment = options.experiment(plan)
@@ -110,8 +105,6 @@ def evaluate(
 
 
 def _show_notes(data: dict[str, Any]) -> None:
-    from graphwright.cli.terminal import note
-
     for name in ("unjudged questions left out", "rows that could not be read"):
         if data[name]:
             note(f"{name}: {data[name]:,}")
@@ -121,7 +114,6 @@ def _show_notes(data: dict[str, Any]) -> None:
 
 def _show_table(summary: dict[str, Any]) -> None:
     """Print a table to a terminal, Markdown elsewhere."""
-    from graphwright.cli.terminal import console, plain_table, say
     from graphwright.evaluate.tables import markdown, terminal
 
     output = console()
@@ -137,11 +129,7 @@ def _show_table(summary: dict[str, Any]) -> None:
     output.print(heading, table, sep="\n")
 
 
-train = typer.Typer(
-    help="Train a retriever for --method reg.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+train = typer.Typer(help="Train a retriever for --method reg.", no_args_is_help=True, rich_markup_mode=None)
 
 Seed = Annotated[int, "Random seed."]
 
@@ -300,11 +288,11 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
         print_json({**summary, **{name: str(v) if isinstance(v, Path) else v for name, v in trained.items()}})
         return
     for name, value in summary.items():
-        say(f"{_COUNTS[name]}: {value:,.2f}" if isinstance(value, float) else f"{_COUNTS[name]}: {value:,}")
+        say(f"{name}: {value:,.2f}" if isinstance(value, float) else f"{name}: {value:,}")
     for name, value in trained.pop("about", {}).items():
         if isinstance(value, list):
             epoch = len(value) - value[::-1].index(max(value))
-            say(f"{_MEASURES[name]} after epoch {epoch} of {len(value)}, which is kept: {100 * max(value):.1f} %")
+            say(f"{name} after epoch {epoch} of {len(value)}, which is kept: {100 * max(value):.1f} %")
             if len(labels.rows) < _MIN_QUESTIONS:
                 note(
                     f"note: a twentieth of {counted(len(labels.rows), 'question')} is held out, too few to judge by; "
@@ -315,16 +303,3 @@ def _report(labels: Labels, as_json: bool, **trained: Any) -> None:
 
 
 _MIN_QUESTIONS = 400  # of which a twentieth is enough to measure a retriever
-_COUNTS = {
-    "questions": "questions",
-    "paths, mean": "paths to an answer, mean of a question",
-    "paths, max": "paths to an answer, most",
-    "candidates, mean": "candidates (paths with the same relations are one), mean",
-    "candidates, max": "candidates, most",
-    "chosen, mean": "chosen to learn from, mean",
-    "without any": "questions without a chosen path",
-}
-_MEASURES = {
-    "first path kept": "held-out questions whose first path is a chosen one",
-    "recall@2R": "held-out questions: chosen items among twice as many of the best",
-}

@@ -22,13 +22,7 @@ _COUNTS = ("added", "replaced", "unchanged", "moved", "removed", "retained", "sk
 
 
 def show_changes(
-    changes: Changes,
-    info: Mapping[str, Any],
-    seconds: float,
-    copies: Mapping[str, str],
-    *,
-    model: bool,
-    as_json: bool,
+    changes: Changes, info: Mapping[str, Any], seconds: float, copies: Mapping[str, str], *, model: bool, as_json: bool
 ) -> None:
     """Print the changes of a command.
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from graphwright.cli.method import read_method
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
     from graphwright.data import ReadOptions
     from graphwright.engines import Engine
+    from graphwright.evaluate import ComparedMethod
     from graphwright.models import LLM, LLMSettings
     from graphwright.search import Filter
     from graphwright.search.filter import Range
@@ -357,6 +357,13 @@ class EngineOptions:
             yield engine
 
 
+def read_method(text: str | None) -> ComparedMethod | None:
+    """Return the method of --method; None if it is not given. Raises OptionError as `entry_of`."""
+    from graphwright.evaluate.entries import entry_of
+
+    return None if text is None else entry_of(text)
+
+
 @dataclass(frozen=True)
 class FilterOptions:
     """The documents to search."""
@@ -393,10 +400,6 @@ class QueryOptions(FilterOptions):
     ] = None
     top_k: Annotated[int | None, typer.Option("--top-k", "-k", min=1, help="Number of passages.")] = None
     retriever: Annotated[Path | None, "Trained retriever for --method reg; see 'graphwright train'."] = None
-    encoder: Annotated[
-        str | None, "Encoder that scores triples and paths in methods that take one, as lego-12: sbert:FOLDER."
-    ] = None
-    cross_encoder: Annotated[str | None, "Cross-encoder of methods that take one: minilm, or sbert:FOLDER."] = None
     confidence: Confidence = None
     as_json: AsJson = False
     explain: Annotated[bool, "Show the result, time and tokens of each step."] = False
@@ -408,29 +411,12 @@ class QueryOptions(FilterOptions):
 
     def index_options(self) -> dict[str, Any]:
         """Return the options that are given, as arguments of `Index.ask` and `Index.retrieve`."""
-        if self.retriever is not None and self._named != "reg":
-            raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
-        options: dict[str, Any] = {
-            "top_k": self.top_k,
-            "filter": self.filter(),
-            "retriever": self.retriever,
-            "encoder": self.encoder,
-        }
-        options |= {self._second_model(): self.cross_encoder, "confidence": self.confidence}
-        return {name: value for name, value in options.items() if value is not None}
-
-    @property
-    def _named(self) -> str:
-        """The name of the method, without its options."""
         entry = read_method(self.method)
-        return "" if entry is None else str(entry.method)
-
-    def _second_model(self) -> str:
-        """Return the argument for a cross-encoder, which is `judge` in the methods of LEGO-GraphRAG."""
-        from graphwright.methods.registry import METHODS
-
-        method = METHODS.get(self._named)
-        return "judge" if method is not None and "judge" in method.options else "cross_encoder"
+        if self.retriever is not None and (entry is None or entry.method != "reg"):
+            raise OptionError(f"--retriever is for --method reg; the method is {self.method or 'not given'}.")
+        filter = self.filter()
+        options = {"top_k": self.top_k, "filter": filter, "retriever": self.retriever, "confidence": self.confidence}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 _CONDITION = re.compile(r"([^<>=]+?)\s*(>=|<=|=|>|<)\s*(.*)", re.DOTALL)

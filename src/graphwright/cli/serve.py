@@ -8,8 +8,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of the server.")
-Data = Annotated[Path | None, "Folder of keys and jobs, as for 'serve' (default: the platform's data folder)."]
+Data = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT")
 _HEADER = "Authorization: Bearer KEY"
@@ -98,16 +97,11 @@ def revoke(
             note(f"Key {key.id} ({key.name}) is revoked.")
 
 
-@contextmanager
-def _opened(data: Path | None) -> Iterator[Keys]:
+def _opened(data: Path | None) -> closing[Keys]:
     from graphwright.serve.keys import Keys
     from graphwright.serve.settings import default_data_folder
 
-    opened = Keys(data or default_data_folder())
-    try:
-        yield opened
-    finally:
-        opened.close()
+    return closing(Keys(data or default_data_folder()))
 
 
 def _audit(opened: Keys, action: str, key: Key) -> None:
@@ -170,7 +164,6 @@ _Folders = Annotated[
     ),
 ]
 _SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
-_DataFolder = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
 _AnsweringModel = Annotated[str | None, "Language model that answers (default: answers are quotations)."]
 
 
@@ -180,7 +173,7 @@ def serve(
     host: Annotated[str | None, "Address to bind (default: 127.0.0.1, this machine only)."] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
     settings: _SettingsFile = None,
-    data: _DataFolder = None,
+    data: Data = None,
     root_path: Annotated[str | None, "Path below which a reverse proxy shows the server, such as /wiki."] = None,
     llm: _AnsweringModel = None,
     base_url: BaseUrl = None,
@@ -254,11 +247,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _shown(host: str) -> str:
-    """Return a host in the form of a URL.
-
-    >>> _shown("::1"), _shown("0.0.0.0")
-    ('[::1]', '0.0.0.0')
-    """
+    """Return a host in the form of a URL."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -275,7 +264,7 @@ def _raise_descriptor_limit() -> None:
 def mcp(
     folders: _Folders = None,
     settings: _SettingsFile = None,
-    data: _DataFolder = None,
+    data: Data = None,
     llm: _AnsweringModel = None,
     base_url: BaseUrl = None,
     allow_write: Annotated[bool, "Let the assistant add and remove documents."] = False,

@@ -92,16 +92,19 @@ def print_json(value: Any) -> None:
 
 
 def _print(text: str, end: str) -> None:
-    try:
+    with _writing():
         print(text, end=end)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _lost(error) from error
-
-
-def _lost(error: OSError) -> DataError:
-    return DataError(f"The output cannot be written: {error.strerror}. Free some space, or write it elsewhere.")
+        fault = f"The output cannot be written: {error.strerror}. Free some space, or write it elsewhere."
+        raise DataError(fault) from error
 
 
 def check_output() -> None:
@@ -118,12 +121,8 @@ def check_output() -> None:
 
 def flush_output() -> None:
     """Flush stdout. Raises DataError if it cannot be written, BrokenPipeError for a closed pipe."""
-    try:
+    with _writing():
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise _lost(error) from error
 
 
 def discard_unwritable() -> None:

@@ -28,8 +28,7 @@ def import_(
     triples: TripleFileOptions,
     names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
     max_malformed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file)."),
+        int | None, typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file).")
     ] = None,
     embed: Annotated[
         str | None, "Texts with vectors: names, triples (default: either up to 50,000), passages, none."

@@ -16,12 +16,7 @@ from urllib.parse import unquote, urlsplit
 from graphwright.errors import OptionError, StoreError
 from graphwright.store.locks import hold
 
-SCHEMES = {
-    "s3": "s3://BUCKET/PATH",
-    "gs": "gs://BUCKET/PATH",
-    "az": "az://CONTAINER/PATH",
-    "file": "file:///FOLDER",
-}
+SCHEMES = {"s3": "s3://BUCKET/PATH", "gs": "gs://BUCKET/PATH", "az": "az://CONTAINER/PATH", "file": "file:///FOLDER"}
 _EXTRA = 'Object storage needs obstore. Install it: pip install "graphwright[remote]"'
 _CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION or AWS_ENDPOINT_URL",
@@ -49,15 +44,6 @@ class Listed(NamedTuple):
 
     path: str
     modified: datetime
-
-
-def is_url(text: str) -> bool:
-    """Return whether a text is a URL, not a path.
-
-    >>> is_url("s3://bucket/wiki"), is_url("data/wiki")
-    (True, False)
-    """
-    return "://" in text
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
@@ -143,30 +144,22 @@ def read_current(bucket: Bucket) -> tuple[Manifest, Version] | None:
     try:
         manifest, _ = bucket.read(path)
     except KeyError as error:
-        if read_current_pointer(bucket) not in (None, content):
-            return read_current(bucket)  # replaced and pruned meanwhile
+        with suppress(KeyError):
+            if bucket.read(CURRENT)[0] != content:
+                return read_current(bucket)  # replaced and pruned meanwhile
         raise StoreError(f"{bucket.url} lacks {path}. {_PUSH_AGAIN}") from error
-    if hashlib.sha256(manifest).hexdigest() != checksum:
+    if digest(manifest) != checksum:
         raise StoreError(f"{bucket.url}/{path} is damaged: its SHA-256 is not that of CURRENT. {_PUSH_AGAIN}")
     return Manifest.decoded(manifest, bucket.url), version
 
 
-def read_current_pointer(bucket: Bucket) -> bytes | None:
-    """Return the content of CURRENT, None if there is none."""
-    try:
-        return bucket.read(CURRENT)[0]
-    except KeyError:
-        return None
-
-
 def pointer_to(manifest: Manifest) -> bytes:
     """Return the content of CURRENT that makes a manifest current."""
-    checksum = hashlib.sha256(manifest.encoded()).hexdigest()
-    return json.dumps({"layout": LAYOUT, "push": manifest.push, "sha256": checksum}).encode()
+    return json.dumps({"layout": LAYOUT, "push": manifest.push, "sha256": digest(manifest.encoded())}).encode()
 
 
 def digest(content: bytes) -> str:
-    """Return the SHA-256 of a piece."""
+    """Return the SHA-256 of a piece or a manifest."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -32,7 +32,6 @@ from graphwright.store import IndexLayout, Progress, Store, create_folder, write
 from graphwright.store.locks import hold
 
 THREADS = 8
-_ATTEMPTS = 3  # if the pushed state is pruned during a pull
 _STORE = "index.sqlite"
 
 
@@ -57,19 +56,19 @@ def pull(url: str, folder: str | Path, *, force: bool = False, progress: Progres
     if the storage cannot be used.
     """
     path, bucket = Path(folder).resolve(), Bucket.open(url)
-    for attempt in range(_ATTEMPTS):
-        manifest = _current(bucket)
+    manifest = _current(bucket)
+    while True:
         try:
             if IndexLayout(path).store.exists():
                 return _update(bucket, manifest, IndexLayout(path), force, progress)
             return _create(bucket, manifest, path, progress)
         except KeyError as error:
-            if attempt == _ATTEMPTS - 1 or _current(bucket).push == manifest.push:
+            before, manifest = manifest, _current(bucket)
+            if manifest.push == before.push:  # else the pushed state was pruned during the pull
                 raise StoreError(
                     f"{url} lacks {error.args[0]}, which its manifest names. Push the index again from a folder that "
                     f"has it, with --full --force."
                 ) from error
-    raise AssertionError("unreachable")
 
 
 def _current(bucket: Bucket) -> Manifest:

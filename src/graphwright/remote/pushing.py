@@ -54,7 +54,6 @@ class Pushed:
 class _Local:
     """The state of an index folder to push: its files by name, its revision and its encoder."""
 
-    folder: Path
     files: Mapping[str, Path]
     revision: int
     encoder: str
@@ -96,7 +95,8 @@ def push(
         elif not force:
             _check_descends(bucket.url, before, record)
         name = _name(record, before)
-        write_record(path, _begun(bucket.url, record, Unfinished("push", name, local.revision)))
+        begun = record or Record(bucket.url, None, local.revision)
+        write_record(path, replace(begun, unfinished=Unfinished("push", name, local.revision)))
         result, manifest = _send(bucket, local, entries, name, before, full, progress)
         _publish(bucket, manifest, None if current is None else current[1])
         write_record(path, Record(bucket.url, name, local.revision))
@@ -127,7 +127,7 @@ def _frozen_state(folder: Path) -> Iterator[_Local]:
         for part, place in (("snapshot", folder / current), ("imported", layout.imported)):
             paths = sorted(path for path in place.rglob("*") if path.is_file() and path.name != _LOCK_FILE)
             files |= {f"{part}/{path.relative_to(place).as_posix()}": path for path in paths}
-        yield _Local(folder, files, revision, store.setting("encoder") or "")
+        yield _Local(files, revision, store.setting("encoder") or "")
 
 
 def _check_unused(bucket: Bucket) -> None:
@@ -174,12 +174,6 @@ def _name(record: Record | None, before: Manifest | None) -> str:
         if last.push not in finished and now - begun < _RESUME_WITHIN:
             return last.push
     return f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(8)}"
-
-
-def _begun(url: str, record: Record | None, unfinished: Unfinished) -> Record:
-    """Return the record of a folder, marked with the push or pull that begins."""
-    before = Record(url, None, unfinished.revision) if record is None else record
-    return replace(before, unfinished=unfinished)
 
 
 def _send(

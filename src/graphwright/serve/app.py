@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from graphwright import __version__
 from graphwright.errors import OptionError
 from graphwright.serve.authentication import Authentication, RateLimits, check_exposure
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.keys import Key, Keys
+from graphwright.serve.keys import Keys
 from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
 from graphwright.serve.requests import Addressing, BodyLimits, HostGuard
@@ -27,14 +27,13 @@ from graphwright.serve.routes import documents, jobs, page, retrieval
 from graphwright.serve.schemas.answers import PROBLEMS
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
-from graphwright.serve.telemetry import Observation, Telemetry, gauges
+from graphwright.serve.telemetry import Gauges, Observation
 
 
 class DrainingServer(uvicorn.Server):
     """uvicorn's server, which calls `drain` that many seconds after its shutdown began, if requests still run."""
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], None], seconds: float) -> None:
-        """Take uvicorn's configuration, the function that ends running requests, and the seconds until it is called."""
         super().__init__(config)
         self._drain, self._seconds = drain, seconds
 
@@ -80,15 +79,15 @@ _ROUTERS = (
 def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastAPI:
     """Return the application that serves these indexes. Raises OptionError for settings that cannot be used."""
     settings = settings or ServeSettings()
-    keys = _keys(settings)
-    telemetry = Telemetry(settings.data)
-    server = Server(
-        **vars(Library.of(catalog, settings, telemetry.fail_call)),
-        keys=keys,
-        limits=RateLimits(settings.requests_per_minute, settings.failures_per_minute),
-        telemetry=telemetry,
-    )
-    telemetry.metrics.add_gauges(lambda: gauges(server))
+    keys = Keys(settings.data)
+    try:
+        check_exposure(settings, keys)
+    except OptionError:
+        keys.close()
+        raise
+    limits = RateLimits(settings.requests_per_minute, settings.failures_per_minute)
+    server = Server(**vars(Library.of(catalog, settings)), keys=keys, limits=limits)
+    server.telemetry.metrics.registry.register(Gauges(server))
     app = FastAPI(
         title="graphwright",
         version=__version__,
@@ -112,8 +111,11 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
     app.router.routes += [Route(path, app.state.mcp, include_in_schema=False) for path in ("/mcp", "/mcp/")]
     app.add_middleware(Addressing, root_path=settings.root_path)  # outermost: the others need the final path
     app.openapi()  # builds the schema now: FastAPI changes the warning filters for it, which is not thread-safe
-    for key, name in unknown_names(keys, catalog):
-        _log.warning("the key %s (%s) is for an index %r, which this server does not serve", key.id, key.name, name)
+    for key in keys.all():
+        for name in key.indexes or ():
+            if name not in catalog and key.state(time.time()) == "active":
+                fault = "the key %s (%s) is for an index %r, which this server does not serve"
+                _log.warning(fault, key.id, key.name, name)
     return app
 
 
@@ -129,24 +131,6 @@ def _guards(server: Server) -> list[Middleware]:
     ]
 
 
-def unknown_names(keys: Keys, names: Collection[str]) -> Iterator[tuple[Key, str]]:
-    """Yield each active key with each of its index names that is not served."""
-    for key in keys.all():
-        if key.state(time.time()) == "active":
-            yield from ((key, name) for name in key.indexes or () if name not in names)
-
-
-def _keys(settings: ServeSettings) -> Keys:
-    """Open the keys. Raises OptionError if other machines can reach the server and there are no keys."""
-    keys = Keys(settings.data)
-    try:
-        check_exposure(settings, keys)
-    except OptionError:
-        keys.close()
-        raise
-    return keys
-
-
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server: Server = app.state.server
@@ -157,14 +141,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
     server.jobs.start()
     warming = asyncio.create_task(warm())
-    checking = asyncio.create_task(asyncio.to_thread(server.models.warn_of_unreachable))
     try:
         with server.catalog.refreshing(server.settings.poll_seconds):
             async with app.state.mcp.running():
                 yield
     finally:
         warming.cancel()
-        checking.cancel()
         server.workers.close()
         server.jobs.close()
         server.catalog.close()

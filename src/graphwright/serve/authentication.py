@@ -22,7 +22,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from graphwright.errors import OptionError
-from graphwright.serve.keys import LOCAL, Grant, Keys
+from graphwright.serve.keys import LOCAL, Key, Keys
 from graphwright.serve.problems import ServeError, send_problem
 from graphwright.serve.settings import ServeSettings, default_data_folder
 
@@ -58,14 +58,11 @@ class RateLimits:
         self._requests = None if requests_per_minute is None else RateLimitItemPerMinute(requests_per_minute)
         self._failures = RateLimitItemPerMinute(failures_per_minute)
 
-    def count(self, grant: Grant) -> None:
+    def count(self, grant: Key) -> None:
         """Count a request with a key. Raises RateLimitError above the limit."""
-        if (
-            self._requests is not None
-            and grant.key_id is not None
-            and not self._limiter.hit(self._requests, "key", grant.key_id)
-        ):
-            raise self._error(self._requests, "requests with this key", "key", grant.key_id)
+        limit = self._requests
+        if limit is not None and grant.id and not self._limiter.hit(limit, "key", grant.id):
+            raise self._error(limit, "requests with this key", "key", grant.id)
 
     def refuse(self, scope: Scope, error: ServeError) -> ServeError:
         """Count a request without a valid key; return `error`, or a RateLimitError above the limit."""
@@ -132,7 +129,6 @@ class Authentication:
     limits: RateLimits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with its grant, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -149,7 +145,7 @@ class Authentication:
         scope.setdefault("state", {})["grant"] = grant
         await self.app(scope, receive, send)
 
-    def _grant(self, scope: Scope) -> Grant | None:
+    def _grant(self, scope: Scope) -> Key | None:
         """Return the grant; None without a valid key. Raises ForbiddenError for a cookie that another site sends."""
         if not self.keys.exist():
             return LOCAL
@@ -213,15 +209,15 @@ def compared(headers: Headers) -> str:
     return f" Origin is {origin[:100]!r}, Host is {host[:100]!r}: does the proxy send Host unchanged, with its port?"
 
 
-def granted(request: Request) -> Grant:
+def granted(request: Request) -> Key:
     """Return the grant of a request. Raises UnauthorizedError for a request to a public path without a key."""
-    grant: Grant | None = getattr(request.state, "grant", None)
+    grant: Key | None = getattr(request.state, "grant", None)
     if grant is None:
         raise UnauthorizedError(_MISSING)
     return grant
 
 
-async def grant_of(request: Request) -> Grant:
+async def grant_of(request: Request) -> Key:
     """Return the grant of a request, as a dependency."""
     return granted(request)
 
@@ -237,7 +233,7 @@ class Require:
     scope: str
     every_index: bool = False
 
-    async def __call__(self, request: Request) -> Grant:
+    async def __call__(self, request: Request) -> Key:
         """Return the grant. Raises UnauthorizedError, ForbiddenError or NotFoundError."""
         request.state.required = self.scope
         grant = granted(request)
@@ -258,5 +254,5 @@ def require(scope: str, *, every_index: bool = False) -> Any:
     return Depends(Require(scope, every_index))
 
 
-GrantOf = Annotated[Grant, Depends(grant_of)]
+GrantOf = Annotated[Key, Depends(grant_of)]
 """The grant of a request, as a parameter of a route."""

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from graphwright import Graph, Index, start
+from graphwright.data import is_url
 from graphwright.engines import repeated
 from graphwright.errors import GraphwrightError, OptionError, StoreError
 from graphwright.extract import Extractor
@@ -21,7 +22,6 @@ from graphwright.methods.registry import make_method
 from graphwright.models import NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
 from graphwright.remote import pull
-from graphwright.remote.bucket import is_url
 from graphwright.search import Snapshot
 from graphwright.store import IndexLayout, Store
 
@@ -36,49 +36,19 @@ class Replica:
     url: str
     folder: Path
 
-    @property
-    def place(self) -> str:
-        """The folder in the form NAME=DIR, for the catalog."""
-        return f"{self.name}={self.folder}"
-
     def follow(self) -> None:
         """Pull the latest push. Raises GraphwrightError."""
         if pull(self.url, self.folder).changed:
             _log.info("%s was pulled from %s", self.name, self.url)
 
-
-def local_folders(places: Iterable[str | Path], data: Path) -> tuple[list[str | Path], list[Replica]]:
-    """Pull the URLs among `places` into folders below `data`; return all folders, and the replicas.
-
-    A place is DIR, URL, NAME=DIR or NAME=URL. If a URL cannot be pulled, the last pulled state is served, with a
-    warning. Raises GraphwrightError if there is none.
-    """
-    folders, replicas = list[str | Path](), list[Replica]()
-    for place in places:
-        if not is_url(str(place)):
-            folders.append(place)
-            continue
-        replica = _replica(str(place), data)
+    def start(self) -> None:
+        """Pull the latest push; without it keep the last pulled state. Raises GraphwrightError if there is neither."""
         try:
-            replica.follow()
+            self.follow()
         except GraphwrightError as error:
-            if not IndexLayout(replica.folder).store.exists():
+            if not IndexLayout(self.folder).store.exists():
                 raise
-            _log.warning("%s serves its last pulled state: %s", replica.name, error)
-        folders.append(replica.place)
-        replicas.append(replica)
-    return folders, replicas
-
-
-def _replica(place: str, data: Path) -> Replica:
-    """Return the replica of a place given as URL or NAME=URL."""
-    before, equals, after = place.partition("=")
-    named = bool(equals) and "://" not in before
-    url = (after if named else place).rstrip("/")
-    name = before if named else url.rpartition("/")[2]
-    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        raise OptionError(f"{name!r} is not usable as the name of {url}. Give NAME=URL, with letters and digits.")
-    return Replica(name, url, data / "replicas" / name)
+            _log.warning("%s serves its last pulled state: %s", self.name, error)
 
 
 def _tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
@@ -127,29 +97,32 @@ class Catalog(Mapping[str, Index]):
     @classmethod
     def open(
         cls,
-        folders: Iterable[str | Path],
+        places: Iterable[str | Path],
         *,
         encoder: NamedEncoder | None = None,
         remote_encoders: Iterable[str] = (),
         data: Path | None = None,
     ) -> Catalog:
-        """Open index folders, each given as NAME=DIR, or as DIR, which gives its folder name to the index.
+        """Open indexes, each given as DIR, URL, NAME=DIR or NAME=URL; by default the last part is the name.
 
-        An index may also be a URL of object storage: it is pulled into a folder below `data`, and later pushes are
-        pulled too. `encoder`: for all indexes, by default the one that each was created with. `remote_encoders`: names
-        of allowed encoders on other servers. Raises OptionError for two folders with the same name, StoreError for a
-        folder that is no index, or has an encoder on a server that is not allowed.
+        A URL of object storage is pulled into a folder below `data`, and later pushes are pulled too. `encoder`: for
+        all indexes, by default the one that each was created with. `remote_encoders`: names of allowed encoders on
+        other servers. Raises OptionError for two indexes with the same name, StoreError for a folder that is no index,
+        or has an encoder on a server that is not allowed; GraphwrightError for a URL that was never pulled and cannot
+        be.
         """
-        paths: dict[str, Path] = {}
-        replicas: list[Replica] = []
-        if data is not None:
-            folders, replicas = local_folders(folders, data)
-        for folder in folders:
-            name, path = _named(folder)
+        paths, replicas = dict[str, Path](), list[Replica]()
+        for place in map(str, places):
+            name, source = _named(place)
+            replica = Replica(name, source, data / "replicas" / name) if data is not None and is_url(source) else None
+            path = Path(source) if replica is None else replica.folder
             if name in paths:
                 raise OptionError(
                     f"{path} and {paths[name]} are both named {name!r}. Give one of them another name: NAME={path}"
                 )
+            if replica is not None:
+                replica.start()
+                replicas.append(replica)
             paths[name] = path
         encoders: dict[str, NamedEncoder] = {}
         allowed = frozenset(remote_encoders)
@@ -212,19 +185,24 @@ class Catalog(Mapping[str, Index]):
             index.close()
 
 
-def _named(folder: str | Path) -> tuple[str, Path]:
-    """Return the name and the path of a folder given as DIR or NAME=DIR.
+def _named(place: str) -> tuple[str, str]:
+    """Return the name and the folder or URL of a place.
 
-    >>> _named("wiki=data/index"), _named("data/wiki/")
-    (('wiki', PosixPath('data/index')), ('wiki', PosixPath('data/wiki')))
+    >>> _named("wiki=data/index"), _named("data/wiki/"), _named("s3://bucket/wiki/")
+    (('wiki', 'data/index'), ('wiki', 'data/wiki/'), ('wiki', 's3://bucket/wiki'))
     """
-    given, equals, rest = str(folder).partition("=")
-    named = bool(equals) and not Path(folder).exists()
-    path = Path(rest if named else folder)
-    name = given if named else path.resolve().name
-    if not name or "/" in name or "\\" in name or ":" in name or not name.isprintable():
-        raise OptionError(f"{str(folder)!r} gives no usable name; give NAME=DIR, without / \\ and : in the name.")
-    return name, path
+    before, equals, after = place.partition("=")
+    named = bool(equals) and not is_url(before) and not Path(place).exists()
+    source = after if named else place
+    if is_url(source):
+        source = source.rstrip("/")
+        name = source.rpartition("/")[2]
+    else:
+        name = Path(source).resolve().name
+    name = before if named else name
+    if name in ("", ".", "..") or set(name) & set("/\\:") or not name.isprintable():
+        raise OptionError(f"{place!r} gives no usable name; give NAME=DIR or NAME=URL, without / \\ and : in the name.")
+    return name, source
 
 
 def _encoder(path: Path, encoders: dict[str, NamedEncoder], allowed: frozenset[str]) -> NamedEncoder | None:

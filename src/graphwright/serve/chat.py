@@ -178,10 +178,6 @@ class ChatBody(_OpenAIBody):
     n: Annotated[int | None, Field(ge=1, le=1, description="Number of answers: 1.")] = None
     graphwright: OwnOptions = OwnOptions()
 
-    def texts(self) -> list[Message]:
-        """Return the messages with their texts."""
-        return [Message(message.role, message.text()) for message in self.messages]
-
 
 class ModelReply(Reply):
     """A model: an index with its default method or a named one."""
@@ -304,11 +300,7 @@ def sources(citations: list[dict[str, Any]]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escape a text for Markdown.
-
-    >>> _plain("<b>[x](y)")
-    '\\\\<b\\\\>\\\\[x\\\\](y)'
-    """
+    """Escape a text for Markdown."""
     return _MARKUP.sub(r"\\\1", text)
 
 
@@ -333,12 +325,7 @@ class ChatWriter:
             "annotations": url_citations(text, citations),
         }
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        return {
-            **self._head("chat.completion"),
-            "choices": [choice],
-            "usage": _usage(output),
-            **_extra_fields(output),
-        }
+        return {**self._head("chat.completion"), "choices": [choice], "usage": _usage(output), **_extra_fields(output)}
 
     async def chunks(self, events: AsyncIterator[tuple[str, Mapping[str, Any]]]) -> AsyncIterator[bytes]:
         """Yield the encoded chunks for the events of an answer; its text streams as it is written."""

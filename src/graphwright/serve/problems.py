@@ -70,7 +70,7 @@ class MediaTypeError(ServeError):
 
 
 class OverloadedError(ServeError):
-    """Too many requests wait; `retry_after`: seconds until a thread is probably free."""
+    """Too many requests wait; `retry_after`: seconds until the client should try again."""
 
     status, kind = 429, "overloaded"
 
@@ -125,11 +125,7 @@ class ProblemResponse(JSONResponse):
 
 
 def problem_of(error: Exception) -> dict[str, Any]:
-    """Return the problem that describes an error; for an unexpected error, without its message.
-
-    >>> problem_of(OptionError("top_k is 0; it must be at least 1."))["type"]
-    'urn:graphwright:problem:option'
-    """
+    """Return the problem that describes an error; for an unexpected error, without its message."""
     if isinstance(error, ServeError):
         return _problem(error.status, error.kind, str(error))
     for kind, status, name in _STATUS:

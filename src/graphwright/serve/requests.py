@@ -60,11 +60,7 @@ def _routed(scope: dict[str, Any] | Any) -> str:
 
 
 def document_id(encoded: str) -> str:
-    """Decode the percent-encoded id of a document.
-
-    >>> document_id("a%2Fb%23c.md")
-    'a/b#c.md'
-    """
+    """Decode the percent-encoded id of a document."""
     return unquote(encoded, errors="surrogatepass")
 
 
@@ -89,7 +85,6 @@ class HostGuard:
     hosts: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it with 421 or 403."""
         if scope["type"] == "http" and (error := self._refusal(scope)) is not None:
             await send_problem(scope, receive, send, error)
             return
@@ -146,7 +141,6 @@ class BodyLimits:
     max_upload: int
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on with a limited body."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

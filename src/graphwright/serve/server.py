@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
 from graphwright import Event, Index, State
-from graphwright.errors import ModelError, OptionError
+from graphwright.errors import OptionError
 from graphwright.generate import Reply
 from graphwright.methods.registry import method_named
 from graphwright.models import LLM, Cancellation
@@ -17,7 +17,7 @@ from graphwright.operators import Run
 from graphwright.serve.authentication import RateLimits, granted
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
-from graphwright.serve.keys import Grant, Keys
+from graphwright.serve.keys import Key, Keys
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.serve.telemetry import Telemetry
@@ -35,22 +35,21 @@ class Library:
     models: AnswerModels
     workers: Workers
     jobs: Jobs
+    telemetry: Telemetry
 
     @classmethod
-    def of(
-        cls, catalog: Catalog, settings: ServeSettings, report: Callable[[str, str, ModelError], None] | None = None
-    ) -> Library:
-        """Return the library of open indexes. `report`: see AnswerModels."""
-        folders = {name: index.path for name, index in catalog.items()}
-        models = AnswerModels(settings.llm, settings.model_servers, folders, report)
+    def of(cls, catalog: Catalog, settings: ServeSettings) -> Library:
+        """Return the library of open indexes."""
+        folders, telemetry = {name: index.path for name, index in catalog.items()}, Telemetry(settings.data)
+        models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call)
         workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
-        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models))
+        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models), telemetry)
 
-    def visible(self, grant: Grant) -> list[str]:
+    def visible(self, grant: Key) -> list[str]:
         """Return the names of the indexes that a grant sees."""
         return [name for name in self.catalog if grant.sees(name)]
 
-    def index(self, name: str, grant: Grant) -> Index:
+    def index(self, name: str, grant: Key) -> Index:
         """Return an index. Raises NotFoundError if it does not exist, or the grant does not see it."""
         if name not in self.catalog or not grant.sees(name):
             raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
@@ -76,10 +75,6 @@ class Library:
             "snapshot": int(snapshot.about.get("revision", 0)),
         }
 
-    def reporter(self, name: str) -> Callable[[Mapping[str, Any]], None]:
-        """Return the function to call with each reply about an index; here it does nothing."""
-        return lambda reply: None
-
 
 @dataclass(frozen=True)
 class Server(Library):
@@ -87,17 +82,11 @@ class Server(Library):
 
     keys: Keys
     limits: RateLimits
-    telemetry: Telemetry
 
     @property
     def closed(self) -> bool:
         """Whether requests need a key."""
         return self.keys.exist()
-
-    def reporter(self, name: str) -> Callable[[Mapping[str, Any]], None]:
-        """Return the function that records a reply about an index in metrics."""
-        model = self.models.name(name)
-        return lambda reply: self.telemetry.metrics.count_reply(name, reply, model)
 
 
 async def server_of(request: Request) -> Server:
@@ -137,78 +126,75 @@ CallOf = Annotated[Call, Depends(call_of)]
 class Query:
     """A question to an index. `llm`: None for an offline answer; `deadline`: seconds until it continues without it."""
 
+    index: Index
     question: str
-    method: str | None = None
-    top_k: int | None = None
-    filter: Mapping[str, Any] | None = None
-    llm: LLM | None = None
-    deadline: float | None = None
-    report: Callable[[Mapping[str, Any]], None] = lambda reply: None
+    method: str
+    top_k: int | None
+    filter: Mapping[str, Any] | None
+    llm: LLM | None
+    deadline: float | None
+    report: Callable[[Mapping[str, Any]], None]
 
-    def retrieve(self, index: Index, cancel: Cancellation | None = None) -> dict[str, Any]:
+    def retrieve(self, cancel: Cancellation) -> dict[str, Any]:
         """Return passages and evidence. Raises OptionError for a method that only asks a language model."""
-        name, options = replace(self, llm=None)._method(index)
-        if method_named(name).required:
-            raise OptionError(f"{name} asks a language model only, and retrieves nothing. Ask it, or name another one.")
-        return self._reported(index.retrieve(self.question, name, run=_run(cancel), **options), name)
+        if method_named(self.method).required:
+            raise OptionError(
+                f"{self.method} asks a language model only, and retrieves nothing. Ask it, or name another one."
+            )
+        return self._reported(self.index.retrieve(self.question, self.method, run=_run(cancel), **self._options()))
 
-    def ask(
-        self, index: Index, cancel: Cancellation | None = None, on_event: Callable[[Event], None] | None = None
-    ) -> dict[str, Any]:
+    def ask(self, cancel: Cancellation, on_event: Callable[[Event], None] | None = None) -> dict[str, Any]:
         """Return the answer with its citations; `on_event` is called with each event."""
-        name, options = self._method(index)
+        options = self._options(llm=self.llm, deadline=self.deadline) if self.waits_for_llm else self._options()
         run = _run(cancel) if on_event is None else Run(cancel=cancel)
-        return self._reported(index.ask(self.question, name, run=run, on_event=on_event, **options), name)
+        return self._reported(self.index.ask(self.question, self.method, run=run, on_event=on_event, **options))
 
-    def reply(
-        self,
-        index: Index,
-        text: str,
-        cancel: Cancellation | None = None,
-        on_event: Callable[[Event], None] | None = None,
-    ) -> dict[str, Any]:
+    def reply(self, text: str, cancel: Cancellation, on_event: Callable[[Event], None] | None) -> dict[str, Any]:
         """Return a text that is no answer, in the form of one; nothing is searched."""
-        run = _run(cancel) if on_event is None else Run(cancel=cancel)
-        state = index.ask(self.question, Reply(text), run=run, on_event=on_event)
-        return self._reported(state, self._method(index)[0])
+        state = self.index.ask(self.question, Reply(text), run=Run(cancel=cancel), on_event=on_event)
+        return self._reported(state)
 
-    def _reported(self, state: State, method: str) -> dict[str, Any]:
-        reply = state.to_dict(method=method, top_k=self.top_k)
+    @property
+    def waits_for_llm(self) -> bool:
+        """Whether an answer to this query asks a language model."""
+        return self.llm is not None and "llm" in method_named(self.method).options
+
+    def _options(self, **more: Any) -> dict[str, Any]:
+        options = {"top_k": self.top_k, "filter": self.filter, **more}
+        return {name: value for name, value in options.items() if value is not None}
+
+    def _reported(self, state: State) -> dict[str, Any]:
+        reply = state.to_dict(method=self.method, top_k=self.top_k)
         self.report(reply)
         return reply
-
-    def waits_for_llm(self, index: Index) -> bool:
-        """Return whether an answer to this query asks a language model."""
-        return "llm" in self._method(index)[1]
-
-    def _method(self, index: Index) -> tuple[str, dict[str, Any]]:
-        """Return the method's name and its options. Raises OptionError for an unknown one."""
-        name = self.method or index.default_method
-        options: dict[str, Any] = {"top_k": self.top_k, "filter": self.filter}
-        if self.llm is not None and "llm" in method_named(name).options:
-            options |= {"llm": self.llm, "deadline": self.deadline}
-        return name, {option: value for option, value in options.items() if value is not None}
 
 
 def query_to(
     library: Library,
     index: str,
     question: str,
-    method: str | None = None,
-    top_k: int | None = None,
-    filter: Mapping[str, Any] | None = None,
+    method: str | None,
+    top_k: int | None,
+    filter: Mapping[str, Any] | None,
     *,
     offline: bool = False,
 ) -> Query:
-    """Return a query, with the language model unless `offline`. Raises OptionError for too long a question."""
-    limit = library.settings.max_question
+    """Return a query, with the language model unless `offline`.
+
+    Raises OptionError for too long a question and an unknown method.
+    """
+    limit, opened = library.settings.max_question, library.catalog[index]
     if len(question) > limit:
         raise OptionError(f"The question has {len(question):,} characters; this server takes {limit:,}.")
-    llm = None if offline else library.models.answering(index)
-    report = library.reporter(index)
-    return Query(question, method, top_k, filter, llm, library.settings.deadline, report)
+    name = method_named(method or opened.default_method).name
+    llm, model = None if offline else library.models.answering(index), library.models.name(index)
+
+    def report(reply: Mapping[str, Any]) -> None:
+        library.telemetry.metrics.count_reply(index, reply, model)
+
+    return Query(opened, question, name, top_k, filter, llm, library.settings.deadline, report)
 
 
-def _run(cancel: Cancellation | None) -> Run:
+def _run(cancel: Cancellation) -> Run:
     """Return a run that ends after the step in which it is cancelled."""
-    return Run() if cancel is None else Run(cancel=cancel, on_step=lambda _: cancel.check())
+    return Run(cancel=cancel, on_step=lambda _: cancel.check())

@@ -33,7 +33,6 @@ from graphwright.models.settings import SETTINGS, read_settings
 
 _log = logging.getLogger("graphwright.serve")
 _NO_KEY = "none"  # servers ignore it; without a key the client would send OPENAI_API_KEY
-_CONNECT_TIMEOUT = 5.0  # seconds of the check whether a server responds
 _QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 _VARIABLE = Constraint(
     "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
@@ -99,16 +98,6 @@ class AnswerModels:
         if llm is None or name is None:
             return None
         return WatchedLLM(llm, lambda error: self._report(index, name, error))
-
-    def warn_of_unreachable(self) -> None:
-        """Log a warning for each model whose server does not respond."""
-        for chosen in self._models:
-            if reason := unreachable(chosen):
-                _log.warning(
-                    "the language model %s cannot be reached: %s. Questions fail with 502 until it responds; with "
-                    '"offline": true they need no model.',
-                    *(chosen.model, reason),
-                )
 
     def name(self, index: str) -> str | None:
         """Return the name of an index's language model on its server."""
@@ -197,18 +186,6 @@ def reason_of(error: ModelError) -> str:
     return _QUOTED.sub("", str(error)) if isinstance(error, LLMResponseError | ReplyCutError) else str(error)
 
 
-def unreachable(settings: LLMSettings) -> str:
-    """Return the reason why a language model's server cannot be reached; "" if it responds. No key is sent."""
-    import httpx
-
-    url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-    try:
-        httpx.get(f"{url.rstrip('/')}/models", timeout=_CONNECT_TIMEOUT)
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        return f"{url} does not answer ({error or type(error).__name__})"
-    return ""
-
-
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
 _ROOT_PATH = Constraint("a path such as /wiki, or empty", lambda value: bool(_PATH.fullmatch(str(value))))
 _PUBLIC_URL = Constraint(
@@ -263,7 +240,6 @@ class ServeSettings(Checked):
     llm: LLMSettings | None = None
     max_unpacked: Annotated[int, AtLeast(1024)] = 1024 * _MB
     max_files: Annotated[int, AtLeast(1)] = 10_000
-    max_chunks: Annotated[int | None, AtLeast(1)] = None
     extract: bool = False
     max_job_tokens: Annotated[int | None, AtLeast(0)] = None
     max_job_cost: Annotated[float | None, AtLeast(0)] = None

@@ -6,7 +6,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphwright.errors import ModelError, StoreError
 from graphwright.serve.authentication import SAFE_METHODS, client_address, route_path
-from graphwright.serve.keys import Grant
+from graphwright.serve.keys import Key
 from graphwright.serve.logs import REQUEST_ID, AuditLog
 from graphwright.serve.problems import send_problem
 from graphwright.serve.settings import reason_of
@@ -44,11 +44,11 @@ _log = logging.getLogger("graphwright.serve")
 
 
 class Telemetry:
-    """Metrics, and the audit log if there is a data folder."""
+    """Metrics, and the audit log in the data folder."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.metrics = Metrics()
-        self._audit = None if folder is None else AuditLog(folder)
+        self._audit = AuditLog(folder)
 
     def end_request(self, scope: Scope, id: str, status: int, seconds: float) -> None:
         """Record a request in metrics, log and, if it is a change, audit log.
@@ -58,13 +58,13 @@ class Telemetry:
         """
         state, method, path = scope["state"], scope["method"], route_path(scope)
         route: str | None = getattr(scope.get("route"), "path", None)
-        grant: Grant | None = state.get("grant")
+        grant: Key | None = state.get("grant")
         self.metrics.count_request(method, route, status, seconds)
-        key = None if grant is None else grant.key_id
+        key = None if grant is None else grant.id or None
         who = {"request_id": id, "key": key, "client": client_address(scope)}
         _access.info("%s %s", method, path, extra={**who, "status": status, "seconds": round(seconds, 4)})
         is_change = method not in SAFE_METHODS and state.get("required", "read") != "read"
-        if is_change and self._audit is not None:
+        if is_change:
             holder = {} if grant is None else {"name": grant.name, "scope": grant.scope}
             target = {"index": scope.get("path_params", {}).get("ix"), "path": path, "status": status}
             self._audit.write({"action": f"{method} {route or path}", **holder, **target, **who})
@@ -77,19 +77,6 @@ class Telemetry:
             *(model, reason_of(error)),
             extra={"index": index, "request_id": REQUEST_ID.get()},
         )
-
-
-def gauges(server: Server) -> Iterator[tuple[str, str, Mapping[str, str], float]]:
-    """Yield the gauges: pending requests, jobs, and the age of each snapshot."""
-    yield "graphwright_queue", "Requests that are computed or wait.", {}, float(server.workers.pending)
-    with suppress(StoreError):  # the file of jobs is busy
-        for (name, state), number in server.jobs.counts().items():
-            yield "graphwright_jobs", "Jobs of the last week.", {"index": name, "state": state}, float(number)
-    for name, index in server.catalog.items():
-        layout = IndexLayout(index.path)
-        with suppress(OSError, StoreError):  # while a writer replaces it
-            age = max(0.0, time.time() - (layout.path / layout.current()).stat().st_mtime)
-            yield "graphwright_snapshot_age_seconds", "Seconds since the snapshot was made.", {"index": name}, age
 
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -107,8 +94,6 @@ _HISTOGRAMS = {
     "request": ("Seconds of requests.", "method", "route"),
     "step": ("Seconds of the steps of methods.", "operator"),
 }
-Gauges = Callable[[], Iterable[tuple[str, str, Mapping[str, str], float]]]
-"""A function that yields the current gauges as (name, description, labels, value)."""
 
 
 class Metrics:
@@ -126,10 +111,6 @@ class Metrics:
         }
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-
-    def add_gauges(self, gauges: Gauges) -> None:
-        """Add gauges, which are computed at each scrape."""
-        self.registry.register(_Gauges(gauges))
 
     def count_request(self, method: str, route: str | None, status: int, seconds: float) -> None:
         """Count a request. `route`: the matched pattern, or None."""
@@ -160,18 +141,29 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class _Gauges(Collector):
-    """Collector that computes gauges at each scrape."""
+class Gauges(Collector):
+    """Gauges of a server, computed at each scrape: pending requests, jobs, and the age of each snapshot."""
 
-    def __init__(self, gauges: Gauges) -> None:
-        self._gauges = gauges
+    def __init__(self, server: Server) -> None:
+        self._server = server
 
     def collect(self) -> Iterable[Metric]:
-        families: dict[str, GaugeMetricFamily] = {}
-        for name, description, labels, value in self._gauges():
-            family = families.setdefault(name, GaugeMetricFamily(name, description, labels=list(labels)))
-            family.add_metric(list(labels.values()), value)
-        return families.values()
+        """Yield the gauges."""
+        pending = self._server.workers.pending
+        yield GaugeMetricFamily("graphwright_queue", "Requests that are computed or wait.", pending)
+        jobs = GaugeMetricFamily("graphwright_jobs", "Jobs of the last week.", labels=["index", "state"])
+        with suppress(StoreError):  # the file of jobs is busy
+            for labels, number in self._server.jobs.counts().items():
+                jobs.add_metric(labels, number)
+        yield jobs
+        about = "Seconds since the snapshot was made."
+        ages = GaugeMetricFamily("graphwright_snapshot_age_seconds", about, labels=["index"])
+        for name, index in self._server.catalog.items():
+            layout = IndexLayout(index.path)
+            with suppress(OSError, StoreError):  # while a writer replaces it
+                made = (layout.path / layout.current()).stat().st_mtime
+                ages.add_metric([name], max(0.0, time.time() - made))
+        yield ages
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing, so that registering does not compute the gauges."""
@@ -179,11 +171,7 @@ class _Gauges(Collector):
 
 
 def operator_name(step: Mapping[str, Any]) -> str:
-    """Return the name of a step's operator without its arguments.
-
-    >>> operator_name({"operator": "VectorSearch(passages) % 10"})
-    'VectorSearch'
-    """
+    """Return the name of a step's operator without its arguments."""
     name = str(step["operator"]).partition("(")[0].strip()
     return name if name.isidentifier() else "other"
 
@@ -216,7 +204,6 @@ class Observation:
     telemetry: Telemetry
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Observe one request. Pass lifespan events on; ignore other connections."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -18,7 +16,7 @@ from graphwright.models import Cancellation
 from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError, ShuttingDownError
 
 _T = TypeVar("_T")
-_SMOOTHING = 0.1  # weight of the last request in the mean duration
+_RETRY_AFTER = 2  # seconds that a client is told to wait where the queue is full
 
 
 class _Pool:
@@ -28,34 +26,25 @@ class _Pool:
         self.threads, self.queue = threads, queue
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"graphwright-{name}")
         self._lock = threading.Lock()
-        self._seconds = 0.1  # mean duration of a request
         self.pending = 0
 
     def submit(self, work: Callable[[], _T]) -> Future[_T]:
         """Start the work, now or when a thread is free. Raises OverloadedError if the queue is full."""
         with self._lock:
             if self.pending >= self.threads + self.queue:
-                seconds = max(1, math.ceil(self._seconds * self.pending / self.threads))
                 raise OverloadedError(
-                    f"{self.pending} requests are being answered or wait, which is the limit. Try again in {seconds} "
-                    f"seconds.",
-                    retry_after=min(seconds, 600),
+                    f"{self.pending} requests are being answered or wait, which is the limit. Try again in "
+                    f"{_RETRY_AFTER} seconds.",
+                    _RETRY_AFTER,
                 )
             self.pending += 1
         try:
-            future = self._pool.submit(copy_context().run, self._timed, work)  # with the request's id
+            future = self._pool.submit(copy_context().run, work)  # with the request's id
         except RuntimeError as error:  # the server is shutting down
             self._end()
             raise ShuttingDownError from error
         future.add_done_callback(self._end)
         return future
-
-    def _timed(self, work: Callable[[], _T]) -> _T:
-        begun = time.perf_counter()
-        try:
-            return work()
-        finally:
-            self._seconds += _SMOOTHING * (time.perf_counter() - begun - self._seconds)
 
     def _end(self, _: object = None) -> None:
         with self._lock:

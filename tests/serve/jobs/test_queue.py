@@ -215,7 +215,7 @@ def test_ended_job_is_forgotten_after_week(folder: Path) -> None:
         old, new = served.ended(served.add("A text.")), served.ended(served.add("Another text."))
         for job, days in ((old, 8), (new, 6)):
             at = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S.000Z}"
-            served.jobs._table._execute("UPDATE jobs SET finished = ? WHERE id = ?", (at, job.id))
+            served.jobs._table.execute("UPDATE jobs SET finished = ? WHERE id = ?", at, job.id)
         served.ended(served.add("A third text."))
         wait_until(lambda: served.jobs._table.get(old.id) is None)
         assert served.jobs.get(new.id).state == "done"
@@ -240,16 +240,6 @@ def test_unexpected_error_of_job_is_not_shown(folder: Path, monkeypatch: pytest.
     with serving(folder) as served:
         job = served.ended(served.add("graz lies on the Mur."))
         assert (job.state, job.message) == ("failed", "The job failed. The server's log has the details.")
-
-
-def test_job_over_passage_limit_adds_nothing(folder: Path) -> None:
-    long = "long " + "Graz lies on the Mur. " * 200
-    with serving(folder, max_chunks=3) as served:
-        refused = served.ended(served.add("linz lies on the Danube.", long))
-        assert refused.state == "failed" and "more than 3 passages" in refused.message and "long" in refused.message
-        assert served.ids() == []
-        assert served.ended(served.add("a one.", "b two.", "c three.")).state == "done"
-        assert served.ids() == ["a", "b", "c"]
 
 
 def test_queued_job_is_cancelled_at_once(folder: Path) -> None:
@@ -301,9 +291,7 @@ def test_shutdown_requeues_running_job(folder: Path) -> None:
 
 def orphaned(served: Served, job: Job) -> None:
     """Make a job look as if its process had been killed while it ran."""
-    served.jobs._table._execute(
-        "UPDATE jobs SET state = 'running', runner = 'dead', attempts = 1 WHERE id = ?", (job.id,)
-    )
+    served.jobs._table.execute("UPDATE jobs SET state = 'running', runner = 'dead', attempts = 1 WHERE id = ?", job.id)
 
 
 def killed(folder: Path, *, cancel: bool = False) -> Job:

@@ -15,12 +15,12 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.run import Attempts, End, JobRun
-from graphwright.serve.jobs.table import ENDED, STATES, Job, JobTable, new_id
+from graphwright.serve.jobs.table import ENDED, Job, JobTable, State, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import AnswerModels, ServeSettings
@@ -55,7 +55,7 @@ class Jobs:
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)
         self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
         self._locks = ExitStack()  # the lock that marks this process as running
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index
         self._runs: dict[str, JobRun] = {}  # by id of the job
         self._listeners: dict[str, list[Callable[[], None]]] = {}  # by id of the job
@@ -129,7 +129,11 @@ class Jobs:
     def counts(self) -> dict[tuple[str, str], int]:
         """Return the number of jobs by index and state, zeros included."""
         counts = self._table.counts()
-        return {(name, state): counts.get((self._path(name), state), 0) for name in self._catalog for state in STATES}
+        return {
+            (name, state): counts.get((self._path(name), state), 0)
+            for name in self._catalog
+            for state in get_args(State)
+        }
 
     def index_of(self, job: Job) -> str:
         """Return the name of the index that a job changes."""
@@ -180,7 +184,7 @@ class Jobs:
         if "_table" in vars(self):
             self._table.close()
         self._locks.close()
-        shutil.rmtree(self._settings.data / "runners" / self._runner, ignore_errors=True)
+        shutil.rmtree(self._runners / self._runner, ignore_errors=True)
 
     @cached_property
     def _names(self) -> dict[str, str]:
@@ -221,20 +225,17 @@ class Jobs:
                 with self._lock:
                     del self._threads[name]
                 return
-            for attempted, end in self._attempts.perform(name, run, lambda: self._next(name)):
+            for attempted, end in self._attempts.perform(name, run, lambda: self._claim(name)):
                 self._record(attempted, end)
 
-    def _next(self, name: str) -> JobRun | None:
-        with self._lock:
-            return self._claim(name)
-
     def _claim(self, name: str) -> JobRun | None:
-        """Begin the next job of an index, None if none waits. The caller must hold the lock."""
-        job = None if self._closing else self._table.claim(self._path(name), self._runner)
-        if job is None:
-            return None
-        run = self._runs[job.id] = JobRun(job, lambda: self._notify(job.id))
-        return run
+        """Begin the next job of an index, None if none waits."""
+        with self._lock:
+            job = None if self._closing else self._table.claim(self._path(name), self._runner)
+            if job is None:
+                return None
+            run = self._runs[job.id] = JobRun(job, lambda: self._notify(job.id))
+            return run
 
     def _record(self, run: JobRun, end: End) -> None:
         """Record the result of an attempt."""

@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from graphwright import Document, Index
+from graphwright import Index
 from graphwright.data import ReadOptions, Skipped
-from graphwright.data.document import split
 from graphwright.errors import DataError, GraphwrightError, ModelError, StoreError
 from graphwright.extract import Extractor, GenerativeExtractor
 from graphwright.models import LLM, BudgetedLLM, CachedLLM, Cancellation, Completion, Usage
@@ -139,22 +138,19 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
         yield
 
 
-def perform(run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None = None) -> dict[str, Any]:
+def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any]:
     """Perform a job on an index; return the changes as JSON. Without an `upload`, failed chunks are extracted again."""
     skipped: list[Skipped] = []
-    return facts(_change(run, index, upload, max_chunks, skipped), skipped)
+    return facts(_change(run, index, upload, skipped), skipped)
 
 
-def _change(
-    run: JobRun, index: Index, upload: Upload | None, max_chunks: int | None, skipped: list[Skipped]
-) -> Changes:
+def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skipped]) -> Changes:
     task, report, usage = run.job.task, run.report, run.usage
     if run.job.kind == "sync":
         return index.sync(Path(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
     if run.job.kind == "add":
         documents = () if upload is None else upload.documents(skipped.append, run.check)
-        transform = None if max_chunks is None else partial(_limited, most=max_chunks)
-        return index.add(documents, report, usage=usage, transform=transform)
+        return index.add(documents, report, usage=usage)
     ids = list(task["ids"])
     try:
         return index.remove(ids, report, usage=usage)
@@ -164,19 +160,6 @@ def _change(
         changes = index.add((), report, usage=usage)  # removed before the interruption, but not published
         changes.removed = ids
         return changes
-
-
-def _limited(documents: Iterable[Document], most: int) -> Iterator[Document]:
-    """Yield documents. Raises DataError, so that none is added, if they have more than `most` chunks in all."""
-    chunks = 0
-    for document in documents:
-        chunks += len(split(document))
-        if chunks > most:
-            raise DataError(
-                f"The documents have more than {most:,} passages, the limit of this server for one job (max_chunks); "
-                f"with {document.id} they have {chunks:,}. Nothing was added. Send fewer at a time, or raise the limit."
-            )
-        yield document
 
 
 def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:
@@ -251,11 +234,12 @@ class Attempts:
     ) -> None:
         """Perform waiting jobs one after another, then publish their changes; append to `runs` and `ends`."""
         extractor = self._extractor(name, runs[0])
-        with self._writer(name, extractor) as index, batch(index, runs):
+        with self._catalog.open_writer(name, extractor) as index, batch(index, runs):
             until = time.monotonic() + _BATCH_SECONDS
             while len(ends) < len(runs):
                 run = runs[-1]
-                end = self._end(name, run, lambda run=run: self._perform(run, index))  # type: ignore[misc]
+                upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
+                end = self._end(name, run, partial(perform, run, index, upload))
                 if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
                     end = replace(end, message=end.message + _STORED)
                 ends.append(end)
@@ -263,10 +247,6 @@ class Attempts:
                     following = claim()
                     runs += [] if following is None else [following]
         self._catalog.refresh(name)  # now, so that a client that waits for the job can search its documents
-
-    def _perform(self, run: JobRun, index: Index) -> Mapping[str, Any]:
-        upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
-        return perform(run, index, upload, self._settings.max_chunks)
 
     def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | None]) -> End:
         """Call a function and return its result; an exception becomes a failed one."""
@@ -283,15 +263,12 @@ class Attempts:
 
     def _publish(self, name: str) -> str:
         """Publish documents that a failed or cancelled job has stored; return a note if there were any."""
-        with suppress(GraphwrightError, OSError, sqlite3.Error), self._writer(name, None) as index:
+        with suppress(GraphwrightError, OSError, sqlite3.Error), self._catalog.open_writer(name) as index:
             if not index.is_current:
                 index.add(())
                 self._catalog.refresh(name)
                 return _STORED
         return ""
-
-    def _writer(self, name: str, extractor: Extractor | None) -> Index:
-        return self._catalog.open_writer(name, extractor)
 
     def _reads_with_model(self, name: str) -> bool:
         """Return whether a language model extracts from the documents of an index."""

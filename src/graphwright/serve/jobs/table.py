@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
-import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from graphwright.errors import StoreError
-from graphwright.files import make_private
+from graphwright.serve.database import Database
 
-KINDS = ("add", "remove", "sync")
-STATES = ("queued", "running", "done", "failed", "cancelled")
+Kind = Literal["add", "remove", "sync"]
+State = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED = ("done", "failed", "cancelled")
 """Final states; only a retry changes them."""
 _SCHEMA = 1
@@ -92,41 +89,22 @@ class Job:
         }
 
 
-class JobTable:
-    """Jobs in an SQLite file that several servers may share. Each method is one transaction; thread-safe."""
+class JobTable(Database):
+    """Jobs in an SQLite file that several servers may share."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file, readable only by its owner. Raises StoreError if it cannot be opened."""
-        self.path = path
-        self._lock = threading.Lock()
-        try:
-            make_private(path)
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=10.0, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
-            if version not in (0, _SCHEMA):
-                self._db.close()
-                raise StoreError(
-                    f"{path} has schema {version}; this version reads schema {_SCHEMA}. Use the version that wrote it, "
-                    f"or another folder: --data DIR."
-                )
-            self._db.executescript(f"{_TABLE} PRAGMA user_version = {_SCHEMA};")
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(
-                f"{path} cannot be opened ({error}). Check its permissions and the space on its disk, or give another "
-                f"folder: --data DIR."
-            ) from error
+        super().__init__(path, _TABLE, _SCHEMA)
 
     def insert(self, path: str, kind: str, task: Mapping[str, Any], id: str | None = None) -> Job:
         """Add a queued job and return it."""
         job = Job(id or new_id(), path, kind, dict(task), created=now())
         values = (job.id, path, kind, json.dumps(job.task), "queued", job.created, None, None, "", None, 0, None, 0)
-        self._execute(f"INSERT INTO jobs ({_FIELDS}) VALUES ({', '.join('?' * len(values))})", values)
+        self.execute(f"INSERT INTO jobs ({_FIELDS}) VALUES ({', '.join('?' * len(values))})", *values)
         return job
 
     def get(self, id: str) -> Job | None:
         """Return the job with this id, or None."""
-        rows = self._execute(f"SELECT {_FIELDS} FROM jobs WHERE id = ?", (id,))
+        rows = self.execute(f"SELECT {_FIELDS} FROM jobs WHERE id = ?", id)
         return _job(rows[0]) if rows else None
 
     def find(
@@ -136,14 +114,12 @@ class JobTable:
         query, values = "FROM jobs WHERE path IN (SELECT value FROM json_each(?))", [json.dumps(list(paths))]
         if state is not None:
             query, values = f"{query} AND state = ?", [*values, state]
-        rows = self._execute(
-            f"SELECT {_FIELDS} {query} ORDER BY number DESC LIMIT ? OFFSET ?", (*values, limit, offset)
-        )
-        return [_job(row) for row in rows], int(self._execute(f"SELECT count(*) {query}", values)[0][0])
+        rows = self.execute(f"SELECT {_FIELDS} {query} ORDER BY number DESC LIMIT ? OFFSET ?", *values, limit, offset)
+        return [_job(row) for row in rows], int(self.execute(f"SELECT count(*) {query}", *values)[0][0])
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return the number of jobs by index folder and state."""
-        rows = self._execute("SELECT path, state, count(*) FROM jobs GROUP BY path, state")
+        rows = self.execute("SELECT path, state, count(*) FROM jobs GROUP BY path, state")
         return {(str(path), str(state)): int(number) for path, state, number in rows}
 
     def claim(self, path: str, runner: str) -> Job | None:
@@ -157,7 +133,7 @@ class JobTable:
             "message": "",
             "changes": None,
         }
-        rows = self._update(began, oldest, path, more=", attempts = attempts + 1, changes = NULL")
+        rows = self._update(began, oldest, path, more=", attempts = attempts + 1")
         return _job(rows[0]) if rows else None
 
     def finish(self, id: str, state: str, message: str, changes: Mapping[str, Any] | None) -> None:
@@ -181,7 +157,7 @@ class JobTable:
 
     def runners(self) -> set[str]:
         """Return the processes with running jobs, even those that have ended."""
-        return {str(row[0]) for row in self._execute("SELECT DISTINCT runner FROM jobs WHERE state = 'running'")}
+        return {str(row[0]) for row in self.execute("SELECT DISTINCT runner FROM jobs WHERE state = 'running'")}
 
     def release(self, runner: str) -> None:
         """Queue the running jobs of a process that has ended; cancel those marked for cancellation."""
@@ -193,30 +169,17 @@ class JobTable:
     def delete_old(self, before: str) -> None:
         """Delete the jobs that ended before a time."""
         marks = ", ".join("?" * len(ENDED))
-        self._execute(f"DELETE FROM jobs WHERE finished < ? AND state IN ({marks})", (before, *ENDED))
+        self.execute(f"DELETE FROM jobs WHERE finished < ? AND state IN ({marks})", before, *ENDED)
 
     def ids(self) -> set[str]:
         """Return the ids of all jobs."""
-        return {str(row[0]) for row in self._execute("SELECT id FROM jobs")}
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._db.close()
+        return {str(row[0]) for row in self.execute("SELECT id FROM jobs")}
 
     def _update(self, values: Mapping[str, Any], where: str, *given: str, more: str = "") -> list[tuple[Any, ...]]:
         """Set columns of the jobs that meet a condition, and return them. `more`: columns set by an expression."""
         columns = ", ".join(f"{name} = ?" for name in values) + more
         query = f"UPDATE jobs SET {columns} WHERE {where} RETURNING {_FIELDS}"
-        return self._execute(query, (*values.values(), *given))
-
-    def _execute(self, query: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement as a transaction, and return its rows."""
-        with self._lock:
-            try:
-                return self._db.execute(query, tuple(values)).fetchall()
-            except sqlite3.Error as error:
-                raise StoreError(f"{self.path} cannot be read or written ({error}). Is its disk full?") from error
+        return self.execute(query, *values.values(), *given)
 
 
 def new_id() -> str:

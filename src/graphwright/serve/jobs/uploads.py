@@ -26,7 +26,6 @@ from graphwright.serve.problems import ServeError, TooLargeError
 _LIST = "upload.json"
 _ROWS = "documents.jsonl"
 _MAX_NAME = 500  # characters
-_MAX_PART = 150  # characters of one folder or file name
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories, with marks that reverse the direction
@@ -77,16 +76,8 @@ def clean_name(name: str) -> str:
     parts = [" ".join(part.split()) for part in visible.replace("\\", "/").split("/")]
     if _DRIVE.fullmatch(parts[0]):
         parts = parts[1:]
-    usable = [_shortened(part) for part in parts if part.strip(". ")]
+    usable = [part for part in parts if part.strip(". ")]
     return "/".join(usable)[-_MAX_NAME:].strip("/") or "file"
-
-
-def _shortened(part: str) -> str:
-    """Return the part of a name with at most 150 characters and its suffix."""
-    if len(part) <= _MAX_PART:
-        return part
-    suffix = _SUFFIX.search(part[-9:].lower())
-    return part[: _MAX_PART - 9] + (part[-9:][suffix.start() :] if suffix and suffix.end() == 9 else "")
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from starlette.requests import Request
 from graphwright.errors import GraphwrightError
 from graphwright.operators import also_in
 from graphwright.serve.authentication import granted
-from graphwright.serve.keys import LOCAL, Grant
+from graphwright.serve.keys import LOCAL, Key
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.schemas.answers import PassageReply
+from graphwright.serve.schemas.answers import PassageReply, TextReply
 from graphwright.serve.server import Library
 from graphwright.serve.views import document_text
 
@@ -37,7 +37,7 @@ def current_request() -> Request | None:
     return _request.get()
 
 
-def caller() -> Grant:
+def caller() -> Key:
     """Return the rights of the client; over stdio, all rights."""
     request = _request.get()
     return LOCAL if request is None else granted(request)
@@ -55,11 +55,7 @@ def index_name(library: Library, name: str | None) -> str:
 
 
 def address(index: str, kind: str, id: str | None = None) -> str:
-    """Return the address of a resource.
-
-    >>> address("wiki", "documents", "a/b#c.md")
-    'graphwright://indexes/wiki/documents/a%2Fb%23c.md'
-    """
+    """Return the address of a resource."""
     return "/".join([ROOT, *(quote(part, safe="") for part in (index, kind, *([] if id is None else [id])))])
 
 
@@ -78,17 +74,14 @@ def storable(text: str) -> str:
 
 
 _SHOWN = 50  # things in the text of a query's result
+Address = Annotated[str, Field(description="The document as a resource.")]
 
 
-class Citation(BaseModel):
+class Citation(TextReply):
     """A verified source; offsets count Unicode code points of the document's text."""
 
     number: Annotated[int, Field(description="Its marker in the answer.")]
-    document: str
-    start: int
-    end: int
-    text: str
-    address: Annotated[str, Field(description="The document as a resource.")]
+    address: Address
     also_in: Annotated[list[str], Field(description="Documents with a copy of the passage.")]
     path: Annotated[
         list[str],
@@ -112,7 +105,7 @@ class AnswerResult(BaseModel):
 class FoundPassage(PassageReply):
     """A retrieved passage."""
 
-    address: Annotated[str, Field(description="The document as a resource.")]
+    address: Address
 
 
 class RetrievalResult(BaseModel):
@@ -124,15 +117,11 @@ class RetrievalResult(BaseModel):
     passages: list[FoundPassage]
 
 
-class PassageResult(BaseModel):
+class PassageResult(TextReply):
     """Characters of a document."""
 
-    document: str
-    address: str
+    address: Address
     characters: Annotated[int, Field(description="Length of the whole document.")]
-    start: int
-    end: int
-    text: str
 
 
 Reply = Mapping[str, Any]
@@ -282,11 +271,7 @@ def status_text(indexes: Iterable[Reply]) -> str:
 
 
 def job_text(job: Reply) -> str:
-    """Return the state of a job.
-
-    >>> job_text({"id": "a1", "state": "done", "message": "1 added."})
-    'Done: 1 added.'
-    """
+    """Return the state of a job."""
     if job["state"] in ("queued", "running"):
         return f"The job {job['id']} is {job['state']}; it goes on by itself."
     return f"{job['state'].capitalize()}: {job['message']}"

@@ -26,7 +26,7 @@ from graphwright.errors import GraphwrightError
 from graphwright.graph.columns import Listed
 from graphwright.serve import views
 from graphwright.serve.authentication import granted
-from graphwright.serve.keys import Grant
+from graphwright.serve.keys import Key
 from graphwright.serve.mcp.results import ROOT, address, caller, errors_as, index_name, keep_request, storable
 from graphwright.serve.mcp.tools import tools_of
 from graphwright.serve.problems import send_problem
@@ -73,7 +73,6 @@ class ResourceList:
     page: int
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Answer `resources/list`, and pass on everything else."""
         if ctx.method != "resources/list" or ctx.request_id is None:
             return await call_next(ctx)
         cursor = str((ctx.params or {}).get("cursor") or "")
@@ -82,7 +81,7 @@ class ResourceList:
         following = str(first + self.page) if len(resources) > self.page else None
         return ListResourcesResult(resources=resources[: self.page], next_cursor=following)
 
-    def _listed(self, grant: Grant, first: int) -> list[Resource]:
+    def _listed(self, grant: Key, first: int) -> list[Resource]:
         """Return the resources from number `first` on, one more than a page."""
         entries = (
             (name, document)
@@ -152,7 +151,6 @@ class McpEndpoint:
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request whose key may read."""
         try:
             grant = granted(Request(scope))
         except GraphwrightError as error:

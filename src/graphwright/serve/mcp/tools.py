@@ -18,7 +18,6 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ConfigDict, Field
 
-from graphwright import Index
 from graphwright.models import Cancellation
 from graphwright.serve import views
 from graphwright.serve.jobs.table import Job, new_id
@@ -68,8 +67,8 @@ class Tools:
         Says so where the documents do not answer it. Keep the markers [1] and name the sources when you pass the answer
         on.
         """
-        name, opened, query = self._query(question, method, top_k, as_of, index)
-        reply = await self._run(lambda cancel: query.ask(opened, cancel), llm=query.llm is not None)
+        name, query = self._query(question, method, top_k, as_of, index)
+        reply = await self._run(query.ask, llm=query.llm is not None)
         data = results.answer_result(name, reply)
         return _result(data, results.answer_text(data))
 
@@ -85,8 +84,8 @@ class Tools:
 
         Quote them with document and characters.
         """
-        name, opened, query = self._query(question, method, top_k, as_of, index)
-        data = results.retrieval_result(name, await self._run(lambda cancel: query.retrieve(opened, cancel)))
+        name, query = self._query(question, method, top_k, as_of, index)
+        data = results.retrieval_result(name, await self._run(query.retrieve))
         return _result(data, results.retrieval_text(data))
 
     async def query(
@@ -205,11 +204,10 @@ class Tools:
 
     def _query(
         self, question: str, method: str | None, top_k: int | None, as_of: str | None, index: str | None
-    ) -> tuple[str, Index, Query]:
-        """Return the name of the requested index, the index, and a query to it."""
+    ) -> tuple[str, Query]:
+        """Return the name of the requested index, and a query to it."""
         name, filter = self._index(index), None if as_of is None else {"as_of": as_of}
-        query = query_to(self.library, name, question, method, top_k, filter)
-        return name, self.library.catalog[name], query
+        return name, query_to(self.library, name, question, method, top_k, filter)
 
     def _index(self, index: str | None, *, writes: bool = False) -> str:
         """Return the name of the requested index, and store it in the HTTP request for the audit log."""

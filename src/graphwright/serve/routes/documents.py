@@ -21,18 +21,9 @@ from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.jobs.uploads import Limits, Sent, Upload
 from graphwright.serve.problems import MediaTypeError, NotFoundError
 from graphwright.serve.requests import document_id
-from graphwright.serve.schemas.documents import (
-    DocumentReply,
-    DocumentsBody,
-    DocumentsReply,
-    EntitiesReply,
-    EntityReply,
-    EstimateReply,
-    PathsReply,
-    QueuedReply,
-    SyncBody,
-    TextReply,
-)
+from graphwright.serve.schemas import documents as replies
+from graphwright.serve.schemas.answers import TextReply
+from graphwright.serve.schemas.documents import DocumentsBody, SyncBody
 from graphwright.serve.server import Call, CallOf, Server
 from graphwright.serve.views import document_text
 from graphwright.serve.views import text as text_of
@@ -82,7 +73,7 @@ MaxCost = Annotated[
 ]
 
 
-@router.get("", response_model=DocumentsReply, dependencies=_READ)
+@router.get("", response_model=replies.DocumentsReply, dependencies=_READ)
 async def documents(
     call: CallOf,
     q: Annotated[str, Query(max_length=1_000, description="Text that the id or the title contains.")] = "",
@@ -93,13 +84,13 @@ async def documents(
     return await call.run(lambda _: views.documents(call.index, q, offset, limit))
 
 
-@router.get("/{document}", response_model=DocumentReply, dependencies=_READ)
+@router.get("/{document}", response_model=replies.DocumentReply, dependencies=_READ)
 async def document(document: DocumentPath, call: CallOf) -> Any:
     """Return a document's title, metadata and passages, with the entities that each names."""
     return await call.run(lambda _: views.document(call.index, document_id(document)))
 
 
-@router.post("", status_code=202, response_model=QueuedReply, openapi_extra=_BODY, dependencies=_WRITE)
+@router.post("", status_code=202, response_model=replies.QueuedReply, openapi_extra=_BODY, dependencies=_WRITE)
 async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
     """Add documents; replace those with a known id.
 
@@ -121,7 +112,7 @@ async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = No
     return _queued(await call.server.workers.run(queue), call.ix)
 
 
-@router.delete("/{document}", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+@router.delete("/{document}", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
 async def remove(document: DocumentPath, call: CallOf) -> Any:
     """Remove a document. The graph becomes the one that would have been built without it."""
     id = document_id(document)
@@ -134,7 +125,7 @@ async def remove(document: DocumentPath, call: CallOf) -> Any:
     return _queued(await call.run(queue), call.ix)
 
 
-@router.post("/sync", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+@router.post("/sync", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
 async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
     """Sync the index with a folder that the server's settings list for it."""
     folders = call.server.settings.folders.get(call.ix, {})
@@ -148,7 +139,7 @@ async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_c
     return _queued(await call.run(lambda _: call.server.jobs.submit(call.ix, "sync", task)), call.ix)
 
 
-@router.post("/estimate", response_model=EstimateReply, openapi_extra=_BODY, dependencies=_WRITE)
+@router.post("/estimate", response_model=replies.EstimateReply, openapi_extra=_BODY, dependencies=_WRITE)
 async def estimated(call: CallOf) -> Any:
     """Estimate the calls and the cost of the language model for adding these documents; changes nothing."""
     call.server.jobs.check_writable(call.ix)
@@ -239,7 +230,7 @@ End = Annotated[str, Query(min_length=1, max_length=1_000, description="A node's
 Place = Annotated[int | None, Query(ge=0, le=_MAX_CHARACTERS, description="A character of the document.")]
 
 
-@graph_router.get("/entities", response_model=EntitiesReply)
+@graph_router.get("/entities", response_model=replies.EntitiesReply)
 async def entities(
     call: CallOf,
     q: Annotated[str, Query(max_length=1_000, description="A name, or the beginning of one.")] = "",
@@ -249,7 +240,7 @@ async def entities(
     return await call.run(lambda _: {"entities": views.entities(call.index.snapshot, q, limit)})
 
 
-@graph_router.get("/entities/{node}", response_model=EntityReply)
+@graph_router.get("/entities/{node}", response_model=replies.EntityReply)
 async def entity(
     node: Node,
     call: CallOf,
@@ -265,7 +256,7 @@ async def entity(
     return await call.run(work)
 
 
-@graph_router.get("/paths", response_model=PathsReply)
+@graph_router.get("/paths", response_model=replies.PathsReply)
 async def paths(
     call: CallOf,
     source: Annotated[End, Query(alias="from")],

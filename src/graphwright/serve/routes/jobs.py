@@ -12,11 +12,11 @@ from fastapi import APIRouter, Path, Query
 from graphwright.serve.authentication import GrantOf, require
 from graphwright.serve.events import EventStream, event
 from graphwright.serve.jobs.queue import JobFailedError, unknown_job
-from graphwright.serve.jobs.table import Job
-from graphwright.serve.keys import Grant
+from graphwright.serve.jobs.table import Job, State
+from graphwright.serve.keys import Key
 from graphwright.serve.problems import ShuttingDownError, problem_of
 from graphwright.serve.schemas.answers import event_stream
-from graphwright.serve.schemas.documents import JobReply, JobsReply, State
+from graphwright.serve.schemas.documents import JobReply, JobsReply
 from graphwright.serve.server import Server, ServerOf
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
@@ -72,7 +72,7 @@ async def retry(id: JobId, server: ServerOf, grant: GrantOf) -> Any:
     return _shown(await run_sync(server.jobs.retry, id), server)
 
 
-async def _visible(id: str, server: Server, grant: Grant) -> Job:
+async def _visible(id: str, server: Server, grant: Key) -> Job:
     """Return a job of an index that the grant sees. Raises NotFoundError for any other."""
     job = await run_sync(server.jobs.get, id)
     if not grant.sees(server.jobs.index_of(job)):

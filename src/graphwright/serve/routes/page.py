@@ -17,7 +17,7 @@ from pydantic import Field
 
 from graphwright.methods.registry import METHODS
 from graphwright.serve.authentication import COOKIE, GrantOf, UnauthorizedError, require, route_path, session_token
-from graphwright.serve.keys import LOCAL, Grant
+from graphwright.serve.keys import LOCAL, Key
 from graphwright.serve.problems import NotFoundError, StartingError
 from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply, MethodsReply, Reply
 from graphwright.serve.server import CallOf, Server, ServerOf
@@ -60,14 +60,10 @@ def page_files(folder: str) -> dict[str, PageFile]:
 async def page(request: Request, name: str = "index.html") -> Response:
     """Return a file of the page or of the reference; browsers revalidate all but the assets on each use."""
     folder = route_path(request.scope).split("/")[1]
-    return _reply(request, folder, name, _FOR_EVER if folder == "assets" else "no-cache")
-
-
-def _reply(request: Request, folder: str, name: str, cache_control: str) -> Response:
-    """Return a file. Raises NotFoundError if there is none with this name."""
     file = page_files(folder).get(name)
     if file is None:
         raise NotFoundError(f"The page has no file {name!r}. Load the page again: it may be of another version.")
+    cache_control = _FOR_EVER if folder == "assets" else "no-cache"
     headers = {"Cache-Control": cache_control, "ETag": file.tag, "Vary": "Accept-Encoding"}
     if file.tag in request.headers.get("if-none-match", ""):
         # The media type decides the security policy, also of an empty response.
@@ -127,7 +123,7 @@ async def sign_out(server: ServerOf, request: Request) -> Response:
     return response
 
 
-def _session(server: Server, grant: Grant | None) -> SessionReply:
+def _session(server: Server, grant: Key | None) -> SessionReply:
     if grant is None:
         return SessionReply(closed=server.closed, signed_in=False)
     names = server.visible(grant)

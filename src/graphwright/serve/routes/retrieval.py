@@ -10,7 +10,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from graphwright import Event, Index
+from graphwright import Event
 from graphwright.errors import OptionError
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
@@ -20,6 +20,7 @@ from graphwright.serve.chat import (
     ChatReply,
     ChatWriter,
     Conversation,
+    Message,
     ModelReply,
     ModelsReply,
     with_addresses,
@@ -50,8 +51,8 @@ _EVENTS = event_stream(
 
 def query_of(body: Asked, call: Call, method: str | None) -> Query:
     """Return the query of a body."""
-    options = method, body.top_k, filter_of(body.filter)
-    return query_to(call.server, call.ix, body.question, *options, offline=body.offline)
+    filter = filter_of(body.filter)
+    return query_to(call.server, call.ix, body.question, method, body.top_k, filter, offline=body.offline)
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
@@ -63,21 +64,21 @@ def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
 async def retrieve(body: QuestionBody, call: CallOf) -> Any:
     """Rank passages for a question, without an answer and without a language model."""
     query = query_of(body, call, body.method)
-    return JSONReply(await call.run(lambda cancel: to_json(query.retrieve(call.index, cancel))))
+    return JSONReply(await call.run(lambda cancel: to_json(query.retrieve(cancel))))
 
 
 @router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
 async def ask(body: QuestionBody, call: CallOf) -> Any:
     """Answer a question with verified citations; as events with `stream` or Accept: text/event-stream."""
-    query, index = query_of(body, call, body.method), call.index
-    llm = query.waits_for_llm(index)
+    query = query_of(body, call, body.method)
     if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
         stream: Stream[bytes] = await call.server.workers.stream(
-            lambda send, cancel: query.ask(index, cancel, lambda item: send(event(item.kind, item.data))), llm=llm
+            lambda send, cancel: query.ask(cancel, lambda item: send(event(item.kind, item.data))),
+            llm=query.waits_for_llm,
         )
         failed = lambda error: event("error", reported(error, call.server.catalog))  # noqa: E731
         return EventStream(stream, stream.close, failed)
-    return JSONReply(await call.run(lambda cancel: to_json(query.ask(index, cancel)), llm=llm))
+    return JSONReply(await call.run(lambda cancel: to_json(query.ask(cancel)), llm=query.waits_for_llm))
 
 
 @router.post("/query", response_model=QueryReply)
@@ -99,10 +100,9 @@ async def compare(body: CompareBody, call: CallOf) -> Any:
     queries = [query_of(body, call, method) for method in body.methods]
 
     def answers(cancel: Cancellation) -> str:
-        return to_json({"question": body.question, "results": [query.ask(call.index, cancel) for query in queries]})
+        return to_json({"question": body.question, "results": [query.ask(cancel) for query in queries]})
 
-    llm = any([query.waits_for_llm(call.index) for query in queries])
-    return JSONReply(await call.run(answers, llm=llm))
+    return JSONReply(await call.run(answers, llm=any(query.waits_for_llm for query in queries)))
 
 
 chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
@@ -121,40 +121,30 @@ async def models(server: ServerOf, grant: GrantOf) -> Any:
 @chat_router.get("/models/{model}", response_model=ModelReply)
 async def one_model(model: str, server: ServerOf, request: Request) -> Any:
     """Return a model: INDEX or INDEX:METHOD."""
-    _index_and_method(model, server, request)
+    _name_and_method(model, server, request)
     return _model(model)
 
 
 @chat_router.post("/chat/completions", response_model=ChatReply, responses=_CHUNKS)
 async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, with citations."""
-    index, name, method = _index_and_method(body.model, server, request)
-    conversation = Conversation.of(body.texts())
+    name, method = _name_and_method(body.model, server, request)
+    conversation = Conversation.of(Message(message.role, message.text()) for message in body.messages)
     options = body.graphwright
-    query = query_to(
-        server,
-        name,
-        conversation.question,
-        method,
-        options.top_k,
-        filter_of(options.filter),
-        offline=options.offline,
-    )
+    asked, filter = conversation.question, filter_of(options.filter)
+    query = query_to(server, name, asked, method, options.top_k, filter, offline=options.offline)
     include_usage = body.stream_options is not None and body.stream_options.include_usage
     footer = server.settings.footer if options.footer is None else options.footer
     writer = ChatWriter(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), body.model, footer, include_usage)
-    question = _ChatQuestion(query, conversation, index, name, server.settings.public_url or str(request.base_url))
-    waits = query.waits_for_llm(index)
+    question = _ChatQuestion(query, conversation, name, server.settings.public_url or str(request.base_url))
     if body.stream:
         stream: Stream[_Event] = await server.workers.stream(
-            lambda send, cancel: question.answer(cancel, send), llm=waits
+            lambda send, cancel: question.answer(cancel, send), llm=query.waits_for_llm
         )
         failed = lambda error: event("", {"error": openai_error(reported(error, server.catalog))})  # noqa: E731
         return EventStream(writer.chunks(stream), stream.close, failed)
-    reply = await server.workers.run(
-        lambda cancel: to_json(writer.completion(question.answer(cancel))), request, llm=waits
-    )
-    return JSONReply(reply)
+    complete = lambda cancel: to_json(writer.completion(question.answer(cancel)))  # noqa: E731
+    return JSONReply(await server.workers.run(complete, request, llm=query.waits_for_llm))
 
 
 @dataclass(frozen=True)
@@ -163,14 +153,13 @@ class _ChatQuestion:
 
     query: Query
     conversation: Conversation
-    index: Index
     name: str
     base: str
 
     def answer(self, cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
         """Return the answer with the URLs of its citations; `send` is called with its events."""
-        graph = self.index.graph
-        asked = self.conversation.standalone(self.index.snapshot, self.query.llm, cancel)
+        index = self.query.index
+        graph, asked = index.graph, self.conversation.standalone(index.snapshot, self.query.llm, cancel)
         query, usage = replace(self.query, question=asked.question), asked.usage
 
         def complete(output: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,19 +175,20 @@ class _ChatQuestion:
 
         on_event = None if send is None else forward
         if asked.reply:
-            return complete(query.reply(self.index, asked.reply, cancel, on_event))
-        return complete(query.ask(self.index, cancel, on_event))
+            return complete(query.reply(asked.reply, cancel, on_event))
+        return complete(query.ask(cancel, on_event))
 
 
-def _index_and_method(model: str, server: Server, request: Request) -> tuple[Index, str, str | None]:
-    """Return the index, its name and the method of a model. Raises NotFoundError for an unknown model."""
+def _name_and_method(model: str, server: Server, request: Request) -> tuple[str, str | None]:
+    """Return the names of the index and the method of a model. Raises NotFoundError for an unknown model."""
     name, _, method = model.partition(":")
     if method:
         try:
             method_named(method)
         except OptionError as error:
             raise NotFoundError(f"There is no model {model!r}. {error}") from None
-    return server.index(name, granted(request)), name, method or None
+    server.index(name, granted(request))
+    return name, method or None
 
 
 def _model(name: str) -> dict[str, Any]:

@@ -94,28 +94,29 @@ class Reply(BaseModel):
     """The body of a reply."""
 
 
-class CitationReply(Reply):
-    """A verified source of a statement: characters of a document, counted in Unicode code points."""
+class TextReply(Reply):
+    """Characters of a document, counted in Unicode code points."""
 
     document: str
-    chunk: str
     start: int
     end: int
     text: str
+
+
+class CitationReply(TextReply):
+    """A verified source of a statement."""
+
+    chunk: str
     path: Annotated[list[str], Field(description="Names and relations in turn: the walk that led to the passage.")]
     shown_path: Annotated[list[str], Field(description="The part to show: at most three stated relations, or none.")]
     also_in: Annotated[list[str], Field(description="Documents with a copy of the passage.")] = []
 
 
-class PassageReply(Reply):
+class PassageReply(TextReply):
     """A retrieved passage."""
 
     id: str
-    document: str
     title: str
-    text: str
-    start: int
-    end: int
     score: float
 
 
@@ -259,14 +260,10 @@ class QueryBody(Body):
     filter: Annotated[FilterBody | None, Field(description="Documents to search.", examples=[None])] = None
 
 
-class SupportReply(Reply):
-    """A source: characters of a document, counted in Unicode code points."""
+class SupportReply(TextReply):
+    """A source."""
 
-    document: str
     chunk: str
-    start: int
-    end: int
-    text: str
     path: Annotated[list[str], Field(description="Subject, relation and object of the fact.")]
     location: Annotated[str, Field(description="Page or cell in the file of the document.")] = ""
 

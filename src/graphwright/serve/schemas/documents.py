@@ -6,17 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from graphwright.serve.jobs.table import Kind, Progress, State
 from graphwright.serve.schemas.answers import Body, Reply
-
-State = Literal["queued", "running", "done", "failed", "cancelled"]
-
-
-class ProgressReply(Reply):
-    """Progress of a running job."""
-
-    done: int
-    total: int
-    unit: str
 
 
 class FailedPart(Reply):
@@ -48,14 +39,14 @@ class JobReply(Reply):
 
     id: str
     index: str
-    kind: Literal["add", "remove", "sync"]
+    kind: Kind
     state: State
     cancelling: Annotated[bool, Field(description="Whether it is cancelled, and runs until its next step.")]
     created: str
     started: str | None
     finished: str | None
     attempts: int
-    progress: ProgressReply | None
+    progress: Progress | None
     message: str
     changes: ChangesReply | None
 
@@ -131,7 +122,7 @@ class DocumentsReply(Reply):
 class NamedEntity(Reply):
     """An entity by its number and its name."""
 
-    node: int
+    node: Annotated[int, Field(description="Its number in the current snapshot.")]
     name: str
 
 
@@ -167,11 +158,9 @@ class EstimateReply(Reply):
     skipped: list[FailedPart]
 
 
-class EntitySummary(Reply):
+class EntitySummary(NamedEntity):
     """An entity in a list."""
 
-    node: Annotated[int, Field(description="Its number in the current snapshot.")]
-    name: str
     type: str
     passages: Annotated[int, Field(description="Number of passages that name it.")]
     degree: Annotated[int, Field(description="Number of its neighbours.")]
@@ -193,11 +182,9 @@ class StatementReply(Reply):
     passages: list[str]
 
 
-class NeighbourReply(Reply):
+class NeighbourReply(NamedEntity):
     """The other end of a statement."""
 
-    node: int
-    name: str
     relation: str
     direction: Literal["in", "out"]
 
@@ -236,12 +223,3 @@ class PathsReply(Reply):
     """The shortest paths between two nodes, each alternating nodes and relations; empty if there is no path."""
 
     paths: list[list[NamedEntity | PathRelation]]
-
-
-class TextReply(Reply):
-    """Characters of a document, counted in Unicode code points."""
-
-    document: str
-    start: int
-    end: int
-    text: str
