@@ -9,6 +9,7 @@ import pytest
 from graphwright import Graph, start
 from graphwright.operators import ExecuteQuery, LikelyQueries, ParseQuery, QueryEvidence, Run
 from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.parse_query import MostProbable
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.search.facts import Facts
 
@@ -30,6 +31,18 @@ class Fixed:
 DOUBTFUL = Fixed(
     (('"Lake 3" . [lies in] . [part of]', 0.3), ('"Tyrol" . ~[lies in]', 0.2), ('"Tyrol" . [part of]', 0.1))
 )
+
+
+@pytest.mark.parametrize(
+    ("chances", "shared"),
+    [(((0.6,), (0.9, 0.4)), [0.9, 0.06, 0.04]), (((0.3, 0.1), (0.2,)), [0.3, 0.2, 0.1]), ((), [])],
+)
+def test_most_probable_of_rivals_keeps_its_probability_and_the_others_share_the_rest(
+    chances: tuple[tuple[float, ...], ...], shared: list[float]
+) -> None:
+    parsers = tuple(Fixed(tuple((f'"Lake {chance}"', chance) for chance in own)) for own in chances)
+    queries = MostProbable(parsers).parse("?", Facts.of(LAKES))
+    assert [query.probability for query in queries] == pytest.approx(shared)
 
 
 def test_likely_queries_give_the_statements_of_each_with_its_probability() -> None:

@@ -14,7 +14,7 @@ from graphwright.graph.walks import walk_text
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
-from graphwright.operators.query.parser import QueryParser, ScoredQuery
+from graphwright.operators.query.parser import QueryParser, ScoredQuery, apportioned
 from graphwright.operators.query.query import Difference, Query
 from graphwright.operators.query.result import CERTAIN, LIKELY, SUPPORTED, AskedQuery, result_of
 from graphwright.operators.query.support import Support, Supported
@@ -35,8 +35,7 @@ class MostProbable(Checked):
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries of all parsers."""
-        queries = [query for parser in self.parsers for query in parser.parse(question, facts)]
-        return sorted(queries, key=lambda query: -query.probability)
+        return apportioned([query for parser in self.parsers for query in parser.parse(question, facts)])
 
 
 @dataclass(frozen=True, repr=False)
