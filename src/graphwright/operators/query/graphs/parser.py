@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Floats
+from graphwright.models.protocols import RELATIONS, AmountReader, CrossEncoder, Encoder, Floats
 from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
@@ -47,11 +46,14 @@ from graphwright.operators.query.graphs.scorer import (
     with_read,
 )
 from graphwright.operators.query.graphs.steps import end_vectors, step_index_of
-from graphwright.operators.query.parser import Results, ScoredQuery
-from graphwright.operators.query.query import Query
+from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
+from graphwright.operators.query.query import Query, dated
 from graphwright.search.facts import Facts
+from graphwright.search.statement_times import OPEN, dated_relations
+from graphwright.text.words import STOP_WORDS
 
 _ATOMS = 6
+_SURE = np.log(0.8)  # log-probability of a comparison with a date, from which on it is one
 READ_CANDIDATES = 32
 """How many candidates, at most, the network reads."""
 KINDS = ("thing", "date", "number")
@@ -74,8 +76,7 @@ class GraphQueryParser(Checked):
     Candidates are paths of at most `length` relations from the named things, what several have in common, conditions,
     negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted;
     `network`: reads the likeliest candidates beside the question; `amounts`: MiniLMAmounts().
-    `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
-    query after the first is to that of the first as their shares, and at most what the first leaves: none may be right.
+    `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned.
     All are less probable the less probable it is that the question is in English.
 
     >>> from graphwright import Graph
@@ -95,7 +96,30 @@ class GraphQueryParser(Checked):
     limit: Annotated[int, AtLeast(1)] = 20
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
-        """Return queries that a question may ask, best first, one for each result; none where it has no words."""
+        """Return queries that a question may ask, best first, one for each result; none where it has no words.
+
+        A date of the question may be the time of what the rest asks, where statements have dates.
+        """
+        found = self._parsed(question, facts)
+        if relations := dated_relations(facts.columns):
+            for at, rest in self._times(question):
+                for query in self._parsed(rest, facts):
+                    then = query._replace(query=dated(query.query, at, relations))
+                    found += [then] if then != query else []
+        return apportioned(found)[: self.limit]
+
+    def _times(self, question: str) -> Iterator[tuple[str, str]]:
+        """Yield the time of each date of a question, and the question without the date and a stop word before it."""
+        words = Words.of(question)
+        for literal in (own for own in literals_of(words) if own.value.kind == "date"):
+            start, end = words.spans[literal.first][0], words.spans[literal.last][1]
+            wanted = self.amounts.relations(question, [(start, end)])[0]
+            word = OPEN.get(RELATIONS[int(wanted.argmax())], "") if wanted.max() > _SURE else ""
+            if STOP_WORDS.intersection(words.folded[max(literal.first - 1, 0) : literal.first]):
+                start = words.spans[literal.first - 1][0]
+            yield f"{word} {literal.text}".strip(), question[:start] + question[end:]
+
+    def _parsed(self, question: str, facts: Facts) -> list[ScoredQuery]:
         scorer = read_scorer(self.weights, FEATURES)
         reading = Reading.of(question, facts, self.encoder, scorer.likeness, scorer.heads)
         candidates = reading.candidates(self.length) if len(reading.words) else []
@@ -112,10 +136,8 @@ class GraphQueryParser(Checked):
             scorer.last(features) + agreed[chosen], result_keys(facts, [candidate.query for candidate in candidates])
         )
         first = scorer.probability(features, results) * reading.english
-        rest = min(first / results.shares[0], (1 - first) / max(1 - float(results.shares[0]), 1e-9))
-        probabilities = [first, *(rest * results.shares[1:]).tolist()]
-        found = zip(results.best, results.scores.tolist(), probabilities, strict=True)
-        return [ScoredQuery(candidates[row].query, score, share) for row, score, share in islice(found, self.limit)]
+        found = zip(results.best, results.scores.tolist(), (results.shares / results.shares[0]).tolist(), strict=True)
+        return apportioned([ScoredQuery(candidates[row].query, score, first * share) for row, score, share in found])
 
 
 def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
@@ -156,9 +178,8 @@ class Reading:
         words = Words.of(question)
         vocabulary = vocabulary_of(facts, encoder)
         likeness = Likeness.of(words, vocabulary, encoder, learned)
-        return cls(
-            facts, encoder, words, mentions_of(words, facts), literals_of(words), vocabulary, likeness, heads
-        )  # fmt: skip
+        mentions, literals = mentions_of(words, facts), literals_of(words)
+        return cls(facts, encoder, words, mentions, literals, vocabulary, likeness, heads)
 
     @cached_property
     def english(self) -> float:
@@ -173,10 +194,9 @@ class Reading:
     def free(self, mentions: Sequence[Mention], literals: Sequence[Literal] = ()) -> Floats:
         """Return 1 for each word outside these mentions and literals."""
         free = np.ones(len(self.words), np.float32)
-        for first, last in [(part.first, part.last) for part in mentions] + [
-            (part.first, part.last) for part in literals
-        ]:
-            free[first : last + 1] = 0
+        parts: list[Mention | Literal] = [*mentions, *literals]
+        for part in parts:
+            free[part.first : part.last + 1] = 0
         return free
 
     def _mask(self, uses: Sequence[Sequence[Mention]]) -> None:
@@ -199,9 +219,8 @@ class Reading:
         """Return whether the question itself names all that a path leads to, once, and so does not ask for it."""
         if candidate.form != THINGS or not candidate.mentions or candidate.types:
             return False
-        others = [
-            m for m in self.mentions if m.certainty == 1 and not any(m.words & o.words for o in candidate.mentions)
-        ]
+        used = frozenset[int]().union(*(own.words for own in candidate.mentions))
+        others = [mention for mention in self.mentions if mention.certainty == 1 and not mention.words & used]
         inside = [m for m in others if candidate.size <= len(m.things) and np.isin(candidate.ends, m.things).all()]
         return len(inside) == 1 and len(others) == 1
 
