@@ -117,8 +117,7 @@ class StatementTimes:
 
 def dated_relations(columns: Columns) -> frozenset[str]:
     """Return the relations of which some statement has dates."""
-    times = statement_times_of(columns)
-    if times is None:
+    if (times := statement_times_of(columns)) is None:
         return frozenset()
     edges = times.edge[(np.isfinite(times.first) | np.isfinite(times.last))[times.statement]]
     return frozenset(columns.relations[number] for number in np.unique(columns.relation[edges]).tolist())

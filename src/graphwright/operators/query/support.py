@@ -204,10 +204,10 @@ _OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
 
 
 def _compared(things: q.Things) -> tuple[q.Things, ...]:
-    """Return the sets that are compared with one another; of a named thing, or what it leads to, that has a value."""
+    """Return the sets that are compared with one another; of what is named or meets another condition, with a value."""
     if isinstance(things, q.Both):
         return things.first, things.second
-    if not isinstance(things, q.Where) or not isinstance(things.things, q.Named | q.Follow):
+    if not isinstance(things, q.Where) or not isinstance(things.things, q.Named | q.Follow | q.Where):
         return ()
     if not isinstance(things.condition, q.Compare) or not things.condition.path:
         return ()

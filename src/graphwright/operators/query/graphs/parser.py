@@ -16,13 +16,7 @@ from graphwright.models.protocols import RELATIONS, AmountReader, CrossEncoder, 
 from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.features import (
-    NAMES,
-    content_weights,
-    explained,
-    start_of,
-    strengths,
-)
+from graphwright.operators.query.graphs.features import NAMES, content_weights, explained, start_of, strengths
 from graphwright.operators.query.graphs.generation import (
     COUNT,
     DIFFERENCE,
@@ -96,10 +90,7 @@ class GraphQueryParser(Checked):
     limit: Annotated[int, AtLeast(1)] = 20
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
-        """Return queries that a question may ask, best first, one for each result; none where it has no words.
-
-        A date of the question may be the time of what the rest asks, where statements have dates.
-        """
+        """Return what a question may ask, best first; over dated statements, what the rest of it asks at its date."""
         found = self._parsed(question, facts)
         if relations := dated_relations(facts.columns):
             for at, rest in self._times(question):
@@ -132,9 +123,8 @@ class GraphQueryParser(Checked):
         candidates = [candidates[row] for row in chosen.tolist()]
         read = read_candidates(self.network, reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)
-        results = Results.of(
-            scorer.last(features) + agreed[chosen], result_keys(facts, [candidate.query for candidate in candidates])
-        )
+        keys = result_keys(facts, [candidate.query for candidate in candidates])
+        results = Results.of(scorer.last(features) + agreed[chosen], keys)
         first = scorer.probability(features, results) * reading.english
         found = zip(results.best, results.scores.tolist(), (results.shares / results.shares[0]).tolist(), strict=True)
         return apportioned([ScoredQuery(candidates[row].query, score, first * share) for row, score, share in found])
