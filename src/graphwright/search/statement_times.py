@@ -31,8 +31,7 @@ _OWN = 3  # fields of a statement before its own: subject, relation, object
 _SHARE = 0.8  # of a field's texts that are dates, from which on it is a field of dates
 _CLOSE = 0.25  # of the range of beginnings, below which later dates are those of a source, not of an end
 _SEVERAL = 3  # statements that show it
-OPEN = {"<": "before", "<=": "until", ">=": "since", ">": "after"}
-"""The words before a date for the times that compare so with it."""
+OPEN = {"<": "before", "<=": "until", ">=": "since", ">": "after"}  # what stands before a date for the time around it
 _DAY = 0.002  # years, less than a day
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -69,6 +69,7 @@ SHIFTS = [
     ("Vik Light", "keeper", "Bo Lie", {"from": "1907-11-01", "to": "1923"}),
     ("Vik Light", "keeper", "Cato Moe", {"from": "1924"}),
     ("Sula Light", "keeper", "Bo Lie", {"from": "1924"}),
+    ("Pier 3", "keeper", "Dag Vik", {"from": "1911", "to": "1915"}),
     ("Vik Light", "stands on", "Vik", {}),
     ("Bo Lie", "born", "1880", {}),
 ]
@@ -89,6 +90,7 @@ def shifts() -> Facts:
         ("In 1905, who was the keeper of the Vik Light?", '"Vik Light".keeper@1905'),
         ("Who was the keeper of the Vik Light before 1905?", '"Vik Light".keeper@"before 1905"'),
         ("How many keepers did the Vik Light have after 1910?", 'count("Vik Light".keeper@"after 1910")'),
+        ("Who was the keeper of Pier 3 in May 1912?", '"Pier 3".keeper@"May 1912"'),
         ("Was Anna Rud the keeper of the Vik Light in 1910?", 'exists("Vik Light".keeper@1910 intersect "Anna Rud")'),
     ],
 )

@@ -44,6 +44,7 @@ from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
 from graphwright.operators.query.query import Query, dated
 from graphwright.search.facts import Facts
 from graphwright.search.statement_times import OPEN, dated_relations
+from graphwright.text.values import value_of
 from graphwright.text.words import STOP_WORDS
 
 _ATOMS = 6
@@ -93,22 +94,22 @@ class GraphQueryParser(Checked):
         """Return what a question may ask, best first; over dated statements, what the rest of it asks at its date."""
         found = self._parsed(question, facts)
         if relations := dated_relations(facts.columns):
-            for at, rest in self._times(question):
-                for query in self._parsed(rest, facts):
-                    then = query._replace(query=dated(query.query, at, relations))
-                    found += [then] if then != query else []
+            for at, rest in self._times(question, facts):
+                of_rest = ((own, dated(own.query, at, relations)) for own in self._parsed(rest, facts))
+                found += [own._replace(query=then) for own, then in of_rest if then != own.query]
         return apportioned(found)[: self.limit]
 
-    def _times(self, question: str) -> Iterator[tuple[str, str]]:
+    def _times(self, question: str, facts: Facts) -> Iterator[tuple[str, str]]:
         """Yield the time of each date of a question, and the question without the date and a stop word before it."""
         words = Words.of(question)
-        for literal in (own for own in literals_of(words) if own.value.kind == "date"):
-            start, end = words.spans[literal.first][0], words.spans[literal.last][1]
-            wanted = self.amounts.relations(question, [(start, end)])[0]
+        named = [own for own in mentions_of(words, facts) if own.last > own.first and value_of(own.name) is None]
+        for literal in (own for own in literals_of(Words.of(words.without(named))) if own.value.kind == "date"):
+            start, size = question.rfind(literal.text), len(literal.text)
+            wanted = self.amounts.relations(question, [(start, start + size)])[0]
             word = OPEN.get(RELATIONS[int(wanted.argmax())], "") if wanted.max() > _SURE else ""
-            if STOP_WORDS.intersection(words.folded[max(literal.first - 1, 0) : literal.first]):
-                start = words.spans[literal.first - 1][0]
-            yield f"{word} {literal.text}".strip(), question[:start] + question[end:]
+            before, _, last = question[:start].rstrip().rpartition(" ")
+            kept = before if last.casefold() in STOP_WORDS else question[:start]
+            yield f"{word} {literal.text}".strip(), kept + question[start + size :]
 
     def _parsed(self, question: str, facts: Facts) -> list[ScoredQuery]:
         scorer = read_scorer(self.weights, FEATURES)
