@@ -154,3 +154,28 @@ def test_ask_as_of_a_date_over_an_imported_graph_answers_by_what_held(name: str,
         assert index.query('"Ida".worksFor', filter={"as_of": "2020"}).names == ("Norden",)
         assert not len(index.query('"Ida".worksFor', filter={"as_of": "2018"}).things)
         assert "Sund" not in str(index.retrieve(question, filter={"as_of": "2020"}).items.texts(index.graph))
+
+
+@pytest.mark.parametrize(
+    ("time", "clubs"),
+    [
+        ("before 2012", ["Nord"]),
+        ("until 2012", ["Nord", "Ost"]),
+        ("since 2016", ["Ost", "West"]),
+        ("after 2016", ["West"]),
+    ],
+)
+def test_answer_of_an_open_time_gives_what_held_in_it(time: str, clubs: list[str]) -> None:
+    club = [
+        ("Nord", {"start": "2008", "end": "2011"}),
+        ("Ost", {"start": "2012", "end": "2016"}),
+        ("West", {"start": "2017"}),
+    ]
+    facts = Facts.of(stated(*(("Ute", "plays for", name, fields) for name, fields in club)))
+    assert sorted(answer_of(f'"Ute".[plays for]@"{time}"', facts).names) == clubs
+
+
+def test_answer_of_no_at_a_time_is_supported_by_what_held_at_another() -> None:
+    facts = Facts.of(stated(("Ute", "plays for", "Ost", {"start": "2012", "end": "2016"})))
+    result = answer_of('exists("Ute".[plays for]@2019 intersect "Ost")', facts)
+    assert (result.value, result.citations[0].path) == (False, ("Ute", "plays for", "Ost"))

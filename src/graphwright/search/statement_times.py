@@ -31,6 +31,7 @@ _OWN = 3  # fields of a statement before its own: subject, relation, object
 _SHARE = 0.8  # of a field's texts that are dates, from which on it is a field of dates
 _CLOSE = 0.25  # of the range of beginnings, below which later dates are those of a source, not of an end
 _SEVERAL = 3  # statements that show it
+OPEN = {"<": "before", "<=": "until", ">=": "since", ">": "after"}  # what stands before a date for the time around it
 _DAY = 0.002  # years, less than a day
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -44,12 +45,15 @@ class Period(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Period:
-        """Return the period of a date, or of "now": today.
+        """Return the period of a date, or of "now": today; of "before", "until", "since" or "after" a date.
 
-        >>> Period.of("2019")
-        Period(first=2019.0, last=2020.0)
+        >>> Period.of("2019"), Period.of("before 2019")
+        (Period(first=2019.0, last=2020.0), Period(first=-inf, last=2019.0))
         """
-        return cls(*years_of(date.today().isoformat() if text == "now" else text))
+        word, _, day = text.partition(" ")
+        first, last = years_of(date.today().isoformat() if text == "now" else day if word in OPEN.values() else text)
+        ends = (-np.inf, first), (-np.inf, last), (first, np.inf), (last, np.inf)
+        return cls(*dict(zip(OPEN.values(), ends, strict=True)).get(word, (first, last)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +112,14 @@ class StatementTimes:
         own = self.fields[first:last].tolist()
         names = (records.names[int(records.name[at])].replace("_", " ") for at in own)
         return ", ".join(f"{name} {records.texts[int(records.text[at])]}" for name, at in zip(names, own, strict=True))
+
+
+def dated_relations(columns: Columns) -> frozenset[str]:
+    """Return the relations of which some statement has dates."""
+    if (times := statement_times_of(columns)) is None:
+        return frozenset()
+    edges = times.edge[(np.isfinite(times.first) | np.isfinite(times.last))[times.statement]]
+    return frozenset(columns.relations[number] for number in np.unique(columns.relation[edges]).tolist())
 
 
 _cache: SnapshotCache[StatementTimes | None] = SnapshotCache()

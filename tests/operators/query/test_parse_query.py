@@ -9,7 +9,9 @@ import pytest
 from graphwright import Graph, start
 from graphwright.operators import ExecuteQuery, LikelyQueries, ParseQuery, QueryEvidence, Run
 from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.parse_query import MostProbable
 from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.result import result_of
 from graphwright.search.facts import Facts
 
 LAKES = Graph.from_triples([(f"Lake {n}", "lies in", "Tyrol") for n in range(30)] + [("Tyrol", "part of", "Austria")])
@@ -30,6 +32,18 @@ class Fixed:
 DOUBTFUL = Fixed(
     (('"Lake 3" . [lies in] . [part of]', 0.3), ('"Tyrol" . ~[lies in]', 0.2), ('"Tyrol" . [part of]', 0.1))
 )
+
+
+@pytest.mark.parametrize(
+    ("chances", "shared"),
+    [(((0.6,), (0.9, 0.4)), [0.9, 0.06, 0.04]), (((0.3, 0.1), (0.2,)), [0.3, 0.2, 0.1]), ((), [])],
+)
+def test_most_probable_of_rivals_keeps_its_probability_and_the_others_share_the_rest(
+    chances: tuple[tuple[float, ...], ...], shared: list[float]
+) -> None:
+    parsers = tuple(Fixed(tuple((f'"Lake {chance}"', chance) for chance in own)) for own in chances)
+    queries = MostProbable(parsers).parse("?", Facts.of(LAKES))
+    assert [query.probability for query in queries] == pytest.approx(shared)
 
 
 def test_likely_queries_give_the_statements_of_each_with_its_probability() -> None:
@@ -72,9 +86,21 @@ def test_query_evidence_without_a_result_is_empty() -> None:
         ('exists("Austria" . [lies in])', None),
     ],
 )
-def test_no_is_given_below_certain_only_where_something_else_is_recorded(query: str, value: bool | None) -> None:
-    asked = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery())(start("?", LAKES)).query
+def test_no_is_given_below_sure_only_where_something_else_is_recorded(query: str, value: bool | None) -> None:
+    asked = (ParseQuery(Fixed(((query, 0.6),))) >> ExecuteQuery())(start("?", LAKES)).query
     assert (None if asked is None else asked.result.value) is value
+
+
+@pytest.mark.parametrize(("chance", "value"), [(0.75, False), (0.6, None)])
+def test_no_beside_which_nothing_is_recorded_needs_a_sure_query(chance: float, value: bool | None) -> None:
+    asked = (ParseQuery(Fixed((('exists("Austria" . [lies in])', chance),))) >> ExecuteQuery())(start("?", LAKES)).query
+    assert (None if asked is None else asked.result.value) is value
+
+
+def test_no_about_a_row_that_has_another_value_is_supported_by_the_row() -> None:
+    facts = Facts.of_rows([{"sitter": "Nell", "pet": "goat"}, {"sitter": "Tom", "pet": "hen"}], "visits")
+    result = result_of(parse_notation('exists(visits where sitter = "Nell" and pet = "hen")'), facts)
+    assert (result.value, [supported.thing for supported in result.support]) == (False, [facts.first_record])
 
 
 @pytest.mark.parametrize(

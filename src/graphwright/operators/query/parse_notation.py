@@ -19,7 +19,7 @@ from graphwright.operators.query.notation import (
     SET_OPERATIONS,
     WORD,
 )
-from graphwright.search.versions import years_of
+from graphwright.search.statement_times import Period
 
 MAX_TOKENS = 300
 """Words and signs of a query; each may be a level of nesting."""
@@ -215,7 +215,7 @@ class _Reader:
         if self._take(q.NOW):
             return q.NOW
         text = self._value() if self.token.kind in ("number", "text") else ""
-        if not isinstance(text, str) or isnan(years_of(text)[0]):
+        if not isinstance(text, str) or isnan(sum(Period.of(text))):
             self.fail(f"a date is expected, such as 2019, 2019-06-01 or {q.NOW}")
         return text
 

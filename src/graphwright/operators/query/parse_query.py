@@ -14,9 +14,9 @@ from graphwright.graph.walks import walk_text
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
-from graphwright.operators.query.parser import QueryParser, ScoredQuery
-from graphwright.operators.query.query import Difference, Query
-from graphwright.operators.query.result import CERTAIN, LIKELY, SUPPORTED, AskedQuery, result_of
+from graphwright.operators.query.parser import QueryParser, ScoredQuery, apportioned
+from graphwright.operators.query.query import Difference, Exists, Query
+from graphwright.operators.query.result import CERTAIN, LIKELY, SUPPORTED, SURE, AskedQuery, result_of
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
@@ -35,8 +35,7 @@ class MostProbable(Checked):
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries of all parsers."""
-        queries = [query for parser in self.parsers for query in parser.parse(question, facts)]
-        return sorted(queries, key=lambda query: -query.probability)
+        return apportioned([query for parser in self.parsers for query in parser.parse(question, facts)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +72,8 @@ class ExecuteQuery(Operator):
     """Execute the query of the state over all facts of its graph, and set its result; nothing without a query.
 
     A query that finds nothing is removed, unless its probability is at least `certain`: the answer is then that there
-    is none. A "no" with something else that is recorded, such as another place of birth, finds something.
+    is none. A "no" with something else that is recorded, such as another place of birth, finds something. A "no"
+    without has to be SURE only: it is right as often as its probability says; empty sets hardly ever are.
     """
 
     certain: Annotated[float, Between(0, 1)] = CERTAIN
@@ -88,7 +88,7 @@ class ExecuteQuery(Operator):
         for note in result.notes:
             run.note(note)
         is_nothing = result.is_empty or not (result.support or isinstance(asked.query, Difference))
-        if is_nothing and asked.probability < self.certain:
+        if is_nothing and asked.probability < (SURE if isinstance(asked.query, Exists) else self.certain):
             run.note(f"nothing is found for {asked.words}")
             return state.with_(query=None)
         return state.with_(query=replace(asked, result=result))

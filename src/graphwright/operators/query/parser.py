@@ -32,6 +32,14 @@ class QueryParser(Protocol):
         ...
 
 
+def apportioned(queries: Sequence[ScoredQuery]) -> list[ScoredQuery]:
+    """Return rival queries, the most probable first, which keeps its probability; the others share what it leaves."""
+    ordered = sorted(queries, key=lambda query: -query.probability)
+    left, others = 1 - sum(query.probability for query in ordered[:1]), ordered[1:]
+    share = min(1.0, left / max(sum(query.probability for query in others), 1e-9))
+    return ordered[:1] + [query._replace(probability=query.probability * share) for query in others]
+
+
 @dataclass(frozen=True, eq=False)
 class Results:
     """The different results of candidates, the likeliest first.

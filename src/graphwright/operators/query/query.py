@@ -7,8 +7,9 @@ semantics (Liang 2013) has them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Comparison: TypeAlias = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
 
@@ -23,7 +24,8 @@ class Step(NamedTuple):
     """A step along a relation: from subjects to objects, `inverse` from objects to subjects.
 
     `times`: it is taken once or more, up to so many times (ANY: without a limit), as from a child to its ancestors.
-    `at`: a date, of which only statements count that hold at some time of it, or NOW; "" for all statements.
+    `at`: a date, of which only statements count that hold at some time of it, or NOW; "" for all statements. "before",
+    "until", "since" or "after" and a date are also one.
     """
 
     relation: str
@@ -219,3 +221,17 @@ class Exists:
 
 
 Query: TypeAlias = Things | Count | Aggregate | Difference | Exists
+
+
+def changed(part: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a query, or a part of one, with what a function gives for each of its parts, the inner ones first."""
+    if is_dataclass(part) and not isinstance(part, type):
+        part = replace(part, **{own.name: changed(getattr(part, own.name), change) for own in fields(part)})
+    elif isinstance(part, tuple) and not isinstance(part, Step):
+        part = tuple(changed(own, change) for own in part)
+    return change(part)
+
+
+def dated(part: Any, at: str, relations: Collection[str]) -> Any:
+    """Return a query, or a part of one, in which steps along some relations are by the statements of a date."""
+    return changed(part, lambda it: it._replace(at=at) if isinstance(it, Step) and it.relation in relations else it)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from graphwright import Graph
+from graphwright.build.imports.assembly import with_statements
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
@@ -12,7 +13,9 @@ from graphwright.operators.query.execution import execute
 from graphwright.operators.query.graphs.generation import COUNT, EXISTS, LARGEST
 from graphwright.operators.query.graphs.parser import FEATURES, GraphQueryParser, Reading
 from graphwright.operators.query.graphs.scorer import WEIGHTS, read_scorer
+from graphwright.operators.query.notation import notation as notation_of
 from graphwright.operators.query.parse_notation import parse_notation
+from graphwright.operators.query.query import Follow
 from graphwright.search.facts import Facts
 
 PARSER = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), MiniLMAmounts())
@@ -59,6 +62,50 @@ def test_parse_orders_queries_and_bounds_probabilities(facts):
     assert probabilities == sorted(probabilities, reverse=True)
     assert all(0 <= q.probability <= 1 for q in queries)
     assert sum(q.probability for q in queries) <= 1 + 1e-6
+
+
+SHIFTS = [
+    ("Vik Light", "keeper", "Anna Rud", {"from": "1901", "to": "1907-10-31"}),
+    ("Vik Light", "keeper", "Bo Lie", {"from": "1907-11-01", "to": "1923"}),
+    ("Vik Light", "keeper", "Cato Moe", {"from": "1924"}),
+    ("Sula Light", "keeper", "Bo Lie", {"from": "1924"}),
+    ("Pier 3", "keeper", "Dag Vik", {"from": "1911", "to": "1915"}),
+    ("Vik Light", "stands on", "Vik", {}),
+    ("Bo Lie", "born", "1880", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def shifts() -> Facts:
+    columns = Graph.from_triples([shift[:3] for shift in SHIFTS]).columns
+    told = {at: [tuple((*field, -1) for field in fields.items())] for at, (*_, fields) in enumerate(SHIFTS) if fields}
+    return Facts(with_statements(columns, told))
+
+
+@pytest.mark.parametrize(
+    ("question", "notation"),
+    [
+        ("Who was the keeper of the Vik Light in 1910?", '"Vik Light".keeper@1910'),
+        ("Who was the keeper of the Vik Light in June 1925?", '"Vik Light".keeper@"June 1925"'),
+        ("In 1905, who was the keeper of the Vik Light?", '"Vik Light".keeper@1905'),
+        ("Who was the keeper of the Vik Light before 1905?", '"Vik Light".keeper@"before 1905"'),
+        ("How many keepers did the Vik Light have after 1910?", 'count("Vik Light".keeper@"after 1910")'),
+        ("Who was the keeper of Pier 3 in May 1912?", '"Pier 3".keeper@"May 1912"'),
+        ("Was Anna Rud the keeper of the Vik Light in 1910?", 'exists("Vik Light".keeper@1910 intersect "Anna Rud")'),
+    ],
+)
+def test_parse_a_date_over_statements_with_dates_gives_what_held_then(shifts, question, notation):
+    best, wanted = PARSER.parse(question, shifts)[0], parse_notation(notation)
+    result, right = execute(best.query, shifts), execute(wanted, shifts)
+    assert "@" in notation_of(best.query)
+    assert best.probability > 0.5
+    assert result.tolist() == right.tolist() if isinstance(wanted, Follow) else result == right
+
+
+def test_parse_a_date_that_no_statement_has_leaves_queries_without_a_time(shifts):
+    queries = PARSER.parse("Who was born in 1880?", shifts)
+    assert "@" not in notation_of(queries[0].query)
+    assert sum(query.probability for query in queries) <= 1 + 1e-6
 
 
 def test_parse_over_no_facts_gives_none():

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Floats
+from graphwright.models.protocols import RELATIONS, AmountReader, CrossEncoder, Encoder, Floats
 from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.features import (
-    NAMES,
-    content_weights,
-    explained,
-    start_of,
-    strengths,
-)
+from graphwright.operators.query.graphs.features import NAMES, content_weights, explained, start_of, strengths
 from graphwright.operators.query.graphs.generation import (
     COUNT,
     DIFFERENCE,
@@ -47,11 +40,15 @@ from graphwright.operators.query.graphs.scorer import (
     with_read,
 )
 from graphwright.operators.query.graphs.steps import end_vectors, step_index_of
-from graphwright.operators.query.parser import Results, ScoredQuery
-from graphwright.operators.query.query import Query
+from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
+from graphwright.operators.query.query import Query, dated
 from graphwright.search.facts import Facts
+from graphwright.search.statement_times import OPEN, dated_relations
+from graphwright.text.values import value_of
+from graphwright.text.words import STOP_WORDS
 
 _ATOMS = 6
+_SURE = np.log(0.8)  # log-probability of a comparison with a date, from which on it is one
 READ_CANDIDATES = 32
 """How many candidates, at most, the network reads."""
 KINDS = ("thing", "date", "number")
@@ -74,8 +71,7 @@ class GraphQueryParser(Checked):
     Candidates are paths of at most `length` relations from the named things, what several have in common, conditions,
     negation, order, counts and whether a fact holds. `encoder`: the embedded one, for which the weights were fitted;
     `network`: reads the likeliest candidates beside the question; `amounts`: MiniLMAmounts().
-    `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned. The probability of a
-    query after the first is to that of the first as their shares, and at most what the first leaves: none may be right.
+    `weights`: file of the fitted scorer. `limit`: maximum number of queries that are returned.
     All are less probable the less probable it is that the question is in English.
 
     >>> from graphwright import Graph
@@ -95,7 +91,27 @@ class GraphQueryParser(Checked):
     limit: Annotated[int, AtLeast(1)] = 20
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
-        """Return queries that a question may ask, best first, one for each result; none where it has no words."""
+        """Return what a question may ask, best first; over dated statements, what the rest of it asks at its date."""
+        found = self._parsed(question, facts)
+        if relations := dated_relations(facts.columns):
+            for at, rest in self._times(question, facts):
+                of_rest = ((own, dated(own.query, at, relations)) for own in self._parsed(rest, facts))
+                found += [own._replace(query=then) for own, then in of_rest if then != own.query]
+        return apportioned(found)[: self.limit]
+
+    def _times(self, question: str, facts: Facts) -> Iterator[tuple[str, str]]:
+        """Yield the time of each date of a question, and the question without the date and a stop word before it."""
+        words = Words.of(question)
+        named = [own for own in mentions_of(words, facts) if own.last > own.first and value_of(own.name) is None]
+        for literal in (own for own in literals_of(Words.of(words.without(named))) if own.value.kind == "date"):
+            start, size = question.rfind(literal.text), len(literal.text)
+            wanted = self.amounts.relations(question, [(start, start + size)])[0]
+            word = OPEN.get(RELATIONS[int(wanted.argmax())], "") if wanted.max() > _SURE else ""
+            before, _, last = question[:start].rstrip().rpartition(" ")
+            kept = before if last.casefold() in STOP_WORDS else question[:start]
+            yield f"{word} {literal.text}".strip(), kept + question[start + size :]
+
+    def _parsed(self, question: str, facts: Facts) -> list[ScoredQuery]:
         scorer = read_scorer(self.weights, FEATURES)
         reading = Reading.of(question, facts, self.encoder, scorer.likeness, scorer.heads)
         candidates = reading.candidates(self.length) if len(reading.words) else []
@@ -108,14 +124,11 @@ class GraphQueryParser(Checked):
         candidates = [candidates[row] for row in chosen.tolist()]
         read = read_candidates(self.network, reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)
-        results = Results.of(
-            scorer.last(features) + agreed[chosen], result_keys(facts, [candidate.query for candidate in candidates])
-        )
+        keys = result_keys(facts, [candidate.query for candidate in candidates])
+        results = Results.of(scorer.last(features) + agreed[chosen], keys)
         first = scorer.probability(features, results) * reading.english
-        rest = min(first / results.shares[0], (1 - first) / max(1 - float(results.shares[0]), 1e-9))
-        probabilities = [first, *(rest * results.shares[1:]).tolist()]
-        found = zip(results.best, results.scores.tolist(), probabilities, strict=True)
-        return [ScoredQuery(candidates[row].query, score, share) for row, score, share in islice(found, self.limit)]
+        found = zip(results.best, results.scores.tolist(), (results.shares / results.shares[0]).tolist(), strict=True)
+        return apportioned([ScoredQuery(candidates[row].query, score, first * share) for row, score, share in found])
 
 
 def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
@@ -156,9 +169,8 @@ class Reading:
         words = Words.of(question)
         vocabulary = vocabulary_of(facts, encoder)
         likeness = Likeness.of(words, vocabulary, encoder, learned)
-        return cls(
-            facts, encoder, words, mentions_of(words, facts), literals_of(words), vocabulary, likeness, heads
-        )  # fmt: skip
+        mentions, literals = mentions_of(words, facts), literals_of(words)
+        return cls(facts, encoder, words, mentions, literals, vocabulary, likeness, heads)
 
     @cached_property
     def english(self) -> float:
@@ -173,10 +185,9 @@ class Reading:
     def free(self, mentions: Sequence[Mention], literals: Sequence[Literal] = ()) -> Floats:
         """Return 1 for each word outside these mentions and literals."""
         free = np.ones(len(self.words), np.float32)
-        for first, last in [(part.first, part.last) for part in mentions] + [
-            (part.first, part.last) for part in literals
-        ]:
-            free[first : last + 1] = 0
+        parts: list[Mention | Literal] = [*mentions, *literals]
+        for part in parts:
+            free[part.first : part.last + 1] = 0
         return free
 
     def _mask(self, uses: Sequence[Sequence[Mention]]) -> None:
@@ -199,9 +210,8 @@ class Reading:
         """Return whether the question itself names all that a path leads to, once, and so does not ask for it."""
         if candidate.form != THINGS or not candidate.mentions or candidate.types:
             return False
-        others = [
-            m for m in self.mentions if m.certainty == 1 and not any(m.words & o.words for o in candidate.mentions)
-        ]
+        used = frozenset[int]().union(*(own.words for own in candidate.mentions))
+        others = [mention for mention in self.mentions if mention.certainty == 1 and not mention.words & used]
         inside = [m for m in others if candidate.size <= len(m.things) and np.isin(candidate.ends, m.things).all()]
         return len(inside) == 1 and len(others) == 1
 

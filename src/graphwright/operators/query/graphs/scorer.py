@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -22,7 +22,7 @@ from graphwright.operators.query.graphs.matching import Words
 from graphwright.operators.query.graphs.steps import step_index_of
 from graphwright.operators.query.logistic import logistic, logistic_of
 from graphwright.operators.query.parser import Results
-from graphwright.operators.query.query import Named, Query
+from graphwright.operators.query.query import Named, Query, changed
 from graphwright.operators.query.words import words
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import relation_phrase
@@ -188,7 +188,8 @@ def pair_of(question: Words, candidate: Candidate, facts: Facts) -> tuple[str, s
     and one of the numbers or dates that it compares.
     """
     named = [mention for mention in candidate.mentions if mention.name not in facts.types]
-    text = words(_unnamed(candidate.query, {mention.name for mention in named}))
+    hidden = {Named(mention.name) for mention in named}
+    text = words(changed(candidate.query, lambda part: Named("it") if part in hidden else part))
     shown = [name[:_LETTERS] for name in facts.texts(candidate.ends[:_SHOWN].tolist())]
     shown += islice(_compared(candidate.query, facts), 1)
     return question.without(named), f"{text} ({'; '.join(shown)})" if shown else text
@@ -201,11 +202,3 @@ def _compared(query: Query, facts: Facts) -> Iterator[str]:
         key = 2 * steps.relations.index(relation)
         if steps.kinds(key, facts)[0] < _TEXTS:
             yield f"{relation_phrase(relation)} {facts.text(int(steps.ends(key, facts)[0][0]))[:_LETTERS]}"
-
-
-def _unnamed(query: Any, names: set[str]) -> Any:
-    """Return a query, or a part of one, with "it" in place of each of some names."""
-    if isinstance(query, Named):
-        return Named("it") if query.name in names else query
-    parts = {field.name: getattr(query, field.name) for field in fields(query)}
-    return replace(query, **{name: _unnamed(part, names) for name, part in parts.items() if is_dataclass(part)})
