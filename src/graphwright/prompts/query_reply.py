@@ -141,9 +141,9 @@ class NeighbourStep(BaseModel):
 
 
 class CountStep(BaseModel):
-    """The number of things, or whether there are any."""
+    """The number of things, or whether there are any, or none."""
 
-    do: Literal["count", "exists"]
+    do: Literal["count", "exists", "none"]
     of: SetNumber
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 Comparison: TypeAlias = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
+OPPOSITE: dict[Comparison, Comparison] = {"=": "!=", "!=": "=", ">": "<=", "<=": ">", "<": ">=", ">=": "<"}
+"""The comparison that holds for the values of which another does not."""
 
 
 ANY = 0
@@ -213,9 +215,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Exists:
-    """Whether there is such a thing."""
+    """Whether there is such a thing; `negated`: whether there is none, as "are all paid" asks of what is not paid."""
 
     things: Things
+    negated: bool = False
 
 
 Query: TypeAlias = Things | Count | Aggregate | Difference | Exists

@@ -64,14 +64,14 @@ class Support:
     def of_first(self, query: q.Query, limit: int) -> tuple[Supported, ...]:
         """Return the support of the first `limit` things that a query gives or computes from.
 
-        Of a "no" it is what holds for the things of both sets, or for the values that were compared.
+        Where there are none it is what holds for the things of both sets, or for the values that were compared.
         """
         if isinstance(query, q.Difference):
             return (*self.of_first(query.first, limit), *self.of_first(query.second, limit))
         found = tuple(self._of_thing(query, thing) for thing in self.things(query)[:limit].tolist())
         if found or not isinstance(query, q.Exists):
             return found
-        parts = (self.of_first(part, limit) for part in _compared(query.things))
+        parts = (self.of_first(part, limit) for part in _compared(query))
         return tuple(supported for part in parts for supported in part if supported.facts)
 
     def _of_thing(self, query: q.Query, thing: int) -> Supported:
@@ -202,11 +202,17 @@ _OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
 """What holds for the things of each kind of set; of others the records themselves."""
 
 
-def _compared(things: q.Things) -> tuple[q.Things, ...]:
-    """Return the sets that are compared with one another; of a named thing, or what it leads to, that has a value."""
+def _compared(query: q.Exists) -> tuple[q.Things, ...]:
+    """Return the sets that are compared with one another; of a named thing, or what it leads to, that has a value.
+
+    Where it is asked whether there is none, the values of all that could be among them.
+    """
+    things = query.things
     if isinstance(things, q.Both):
         return things.first, things.second
-    if not isinstance(things, q.Where) or not isinstance(things.things, q.Named | q.Follow):
+    if query.negated and isinstance(things, q.Except):
+        return (things.second,)
+    if not isinstance(things, q.Where) or not (query.negated or isinstance(things.things, q.Named | q.Follow)):
         return ()
     if not isinstance(things.condition, q.Compare) or not things.condition.path:
         return ()
