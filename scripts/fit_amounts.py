@@ -24,7 +24,7 @@ from graphwright.models.embedded.cross_encoder import tokens_of
 from graphwright.models.protocols import RELATIONS
 from graphwright.operators.query.amounts import asked_amounts
 
-FILE = Path(__file__).parent / "amounts.tsv"
+FILES = [Path(__file__).parent / name for name in ("amounts.tsv", "names.tsv")]
 PARTS, STEPS, RATE, DECAY, DECAY_OF_WORDS, DROPPED = 5, 200, 1e-2, 0.03, 0.01, 0.3
 
 
@@ -40,13 +40,13 @@ class Labelled(NamedTuple):
 
 
 def read_examples() -> list[Labelled]:
-    """Return the examples of the file. Raises ValueError where an amount does not stand in its question."""
+    """Return the examples of the files. Raises ValueError where an amount does not stand in its question."""
     found = []
-    for line in FILE.read_text("utf-8").splitlines():
+    for line in "".join(file.read_text("utf-8") for file in FILES).splitlines():
         relation, amount, question = line.split("\t")
-        start = question.find(amount)
+        start = question.casefold().find(amount.casefold())
         if start < 0:
-            raise ValueError(f"{FILE.name}: {amount!r} does not stand in {question!r}")
+            raise ValueError(f"{amount!r} does not stand in {question!r}")
         asked = [a for a in asked_amounts(question) if a.start < start + len(amount) and start < a.end]
         own = (asked[0].start, asked[0].end) if asked else (start, start + len(amount))
         (read,) = tokens_of([question])

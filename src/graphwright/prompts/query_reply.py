@@ -133,9 +133,9 @@ class NeighbourStep(_SetStep):
 
 
 class CountStep(_SetStep):
-    """The number of things, or whether there are any."""
+    """The number of things, or whether there are any, or none."""
 
-    do: Literal["count", "exists"]
+    do: Literal["count", "exists", "none"]
 
 
 class AggregateStep(_PathStep):

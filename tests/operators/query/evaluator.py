@@ -65,8 +65,8 @@ class World:
         match query:
             case q.Count(things):
                 return len(self.things(things))
-            case q.Exists(things):
-                return bool(self.things(things))
+            case q.Exists(things, negated):
+                return bool(self.things(things)) != negated
             case q.Aggregate(function, things, path):
                 return self._aggregate(function, things, path)
             case q.Difference(first, second):

@@ -76,7 +76,9 @@ def queries(sets: st.SearchStrategy[Things], relations: st.SearchStrategy[str]) 
     paths = st.lists(st.builds(Step, relations, st.booleans(), TIMES, st.just("")), max_size=2).map(tuple)
     functions: Sequence[str] = ("sum", "mean", "min", "max")
     amounts = st.one_of(
-        st.builds(Count, sets), st.builds(Exists, sets), st.builds(Aggregate, st.sampled_from(functions), sets, paths)
+        st.builds(Count, sets),
+        st.builds(Exists, sets, st.booleans()),
+        st.builds(Aggregate, st.sampled_from(functions), sets, paths),
     )
     every = st.one_of(sets, amounts)
     return st.one_of(every, st.builds(Difference, every, every))

@@ -83,7 +83,7 @@ def _of_things(query: Query) -> dict[str, Any]:
             return {"do": "largest" if largest else "smallest", "path": _path(path), **own}
         case Neighbour(_, offset):
             return {"do": "next row" if offset == 1 else "previous row"}
-    return {"do": "count" if isinstance(query, Count) else "exists"}
+    return {"do": "count" if isinstance(query, Count) else "none" if query.negated else "exists"}
 
 
 def _condition(condition: Single, steps: list[dict[str, Any]]) -> dict[str, Any]:

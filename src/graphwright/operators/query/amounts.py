@@ -1,4 +1,4 @@
-"""Agreement of queries with the amounts of a question: which is to be more, at most, exactly, or anything else."""
+"""Agreement of queries with the amounts and names of a question: more, at most, exactly, or anything else."""
 
 from __future__ import annotations
 
@@ -9,40 +9,74 @@ from typing import NamedTuple
 import numpy as np
 
 from graphwright.models.protocols import RELATIONS, AmountReader, Floats
-from graphwright.operators.query.query import Compare, Counted, Except, Named, Query
+from graphwright.operators.query.query import OPPOSITES, Compare, Counted, Except, Exists, Named, Query, Where
 from graphwright.operators.query.tables.links import amounts_of, question_words
 from graphwright.text.values import Value, value_of
 
-_OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "!=", "!=": "=", "contains": "!="}
+_SIDES = [RELATIONS.index("="), RELATIONS.index("!=")]
 _LEAST = np.log(0.02)  # log-probability of a relation, at least
 
 
-class AskedAmount(NamedTuple):
-    """A number or a date in a question: its characters and its value."""
+class Mention(NamedTuple):
+    """An amount or a name in a question: its characters, and its value or its name with case folded."""
 
     start: int
     end: int
-    value: Value
+    meant: Value | str
 
 
-def asked_amounts(question: str) -> list[AskedAmount]:
+def asked_amounts(question: str) -> list[Mention]:
     """Return the numbers and dates of a question."""
     tokens, words = [token.span() for token in re.finditer(r"\S+", question)], question_words(question)
     found = []
     for amount in amounts_of(question, words):
         if (value := value_of(amount.text)) is not None:
             first, last = words[amount.start].token, words[amount.end - 1].token
-            found.append(AskedAmount(tokens[first][0], tokens[last][1], value))
+            found.append(Mention(tokens[first][0], tokens[last][1], value))
     return found
 
 
+def asked_names(question: str, queries: Sequence[Query], amounts: Sequence[Mention]) -> list[Mention]:
+    """Return the names that some queries compare with or begin at, and that stand in the question outside amounts."""
+    folded, seen, found = question.casefold(), set[int](), set[str]()
+    for query in queries:
+        _collect(query, seen, found)
+    names = []
+    for name in sorted(found):
+        place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", folded) if len(folded) == len(question) else None
+        if place and all(place.end() <= amount.start or amount.end <= place.start() for amount in amounts):
+            names.append(Mention(*place.span(), name))
+    return names
+
+
+def _collect(part: object, seen: set[int], found: set[str]) -> None:
+    """Add the names in a part of a query; parts that were seen are left out."""
+    if id(part) in seen:
+        return
+    seen.add(id(part))
+    if isinstance(part, Compare | Named):
+        text = part.value if isinstance(part, Compare) else part.name
+        if isinstance(text, str) and any(map(str.isalpha, text)):
+            found.add(text.casefold())
+    for inner in part if isinstance(part, tuple) else vars(part).values() if hasattr(part, "__dict__") else ():
+        _collect(inner, seen, found)
+
+
 def agreement(question: str, queries: Sequence[Query], reader: AmountReader) -> Floats:
-    """Return how far each query compares with the amounts of a question as it wants: log-probabilities, float32[n]."""
+    """Return how far each query compares with the amounts and names of a question as it wants: float32[n].
+
+    It is a sum of log-probabilities. Of a name they tell whether the query asks for what has it or for what has not; a
+    query without the name loses nothing.
+    """
     total = np.zeros(len(queries), np.float32)
-    if amounts := asked_amounts(question):
-        spans = [(amount.start, amount.end) for amount in amounts]
-        wanted = np.maximum(reader.relations(question, spans), _LEAST)
-        walk = _Relations([amount.value for amount in amounts])
+    amounts = asked_amounts(question)
+    if mentions := amounts + asked_names(question, queries, amounts):
+        wanted = reader.relations(question, [(mention.start, mention.end) for mention in mentions])
+        names = wanted[len(amounts) :]
+        names[:, _SIDES] -= np.logaddexp.reduce(names[:, _SIDES], axis=1, keepdims=True)
+        names[:, RELATIONS.index("")] = names[:, _SIDES].max(1)
+        wanted = np.maximum(wanted, _LEAST)
+        walk = _Relations([mention.meant for mention in mentions])
         for row, query in enumerate(queries):
             total[row] = sum(
                 own[RELATIONS.index(relation)] for own, relation in zip(wanted, walk.of(query), strict=True)
@@ -51,22 +85,25 @@ def agreement(question: str, queries: Sequence[Query], reader: AmountReader) -> 
 
 
 class _Relations:
-    """The relations of queries to amounts; parts that queries share are looked at once."""
+    """The relations of queries to amounts and names; parts that queries share are looked at once."""
 
-    def __init__(self, values: Sequence[Value]) -> None:
+    def __init__(self, values: Sequence[Value | str]) -> None:
         self.values = values
         self.known: dict[int, tuple[str, ...]] = {}
 
     def of(self, part: object) -> tuple[str, ...]:
-        """Return the relation of a query, or of a part of one, to each amount."""
+        """Return the relation of a query, or of a part of one, to each amount and name."""
         if id(part) not in self.known:
             self.known[id(part)] = self._of(part)
         return self.known[id(part)]
 
     def _of(self, part: object) -> tuple[str, ...]:
         if isinstance(part, Except):
-            without = (_OPPOSITE.get(relation, "") for relation in self.of(part.second))
-            return self._joined([self.of(part.first), tuple(without)])
+            return self._joined([self.of(part.first), self._fails(part.second)])
+        if isinstance(part, Exists) and part.negated and isinstance(part.things, Where | Except):
+            base, failing = vars(part.things).values()
+            holds = self.of(failing) if isinstance(part.things, Except) else self._fails(failing)
+            return self._joined([self.of(base), holds])
         if isinstance(part, Counted):
             return self._joined([self._to(part.comparison, str(part.number)), self.of(part.path)])
         if isinstance(part, Compare) and isinstance(part.value, str):
@@ -76,15 +113,19 @@ class _Relations:
         inner = part if isinstance(part, tuple) else vars(part).values() if hasattr(part, "__dict__") else ()
         return self._joined([self.of(own) for own in inner])
 
+    def _fails(self, part: object) -> tuple[str, ...]:
+        """Return the relations of what a part rules out."""
+        return tuple(OPPOSITES.get(relation, "") for relation in self.of(part))
+
     def _to(self, comparison: str, text: str) -> tuple[str, ...]:
-        """Return the comparison for the amounts that a text is equal to."""
-        value = value_of(text)
+        """Return the comparison for the amounts and names that a text is equal to."""
+        value, name = value_of(text), text.casefold()
         relation = "=" if comparison == "contains" else comparison
         return tuple(
-            relation if value is not None and (value.kind, value.amount) == (own.kind, own.amount) else ""
+            relation if (own == name if isinstance(own, str) else value is not None and value[:2] == own[:2]) else ""
             for own in self.values
         )
 
     def _joined(self, found: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        """Return the first relation to each amount."""
+        """Return the first relation to each amount and name."""
         return tuple(next(filter(None, own), "") for own in zip(*found, strict=True)) or ("",) * len(self.values)

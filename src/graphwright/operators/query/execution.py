@@ -86,7 +86,7 @@ class Execution:
         if isinstance(query, q.Count):
             return len(self.things(query.things))
         if isinstance(query, q.Exists):
-            return bool(len(self.things(query.things)))
+            return bool(len(self.things(query.things))) != query.negated
         if isinstance(query, q.Aggregate):
             return self._aggregate(query)
         if isinstance(query, q.Difference):

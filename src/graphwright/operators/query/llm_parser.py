@@ -258,6 +258,7 @@ _QUERIES: dict[str, Callable[[_Queries, Any], q.Query]] = {
     "previous row": lambda of, step: q.Neighbour(of.things(step.of), -1),
     "count": lambda of, step: q.Count(of.things(step.of)),
     "exists": lambda of, step: q.Exists(of.things(step.of)),
+    "none": lambda of, step: q.Exists(of.things(step.of), negated=True),
     **dict.fromkeys(("sum", "mean", "min", "max"), _Queries.aggregate),
     "difference": lambda of, step: q.Difference(of.result(step.of), of.result(step.other)),
 }

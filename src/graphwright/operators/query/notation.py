@@ -38,7 +38,21 @@ NEIGHBOURS = {"next": 1, "previous": -1}
 AGGREGATES = ("sum", "mean", "min", "max")
 KEYWORDS = frozenset(
     (
-        *("where", "and", "or", "by", "has", "no", "it", "contains", "everything", "count", "exists", "difference"),
+        *(
+            "where",
+            "and",
+            "or",
+            "by",
+            "has",
+            "no",
+            "it",
+            "contains",
+            "everything",
+            "count",
+            "exists",
+            "none",
+            "difference",
+        ),
         *(*SET_OPERATIONS, *EXTREMES, *FREQUENT, *NEIGHBOURS, *AGGREGATES),
     )
 )
@@ -116,7 +130,7 @@ _WRITTEN: dict[type, Callable[[Any], str]] = {
     ),
     q.Neighbour: _neighbour,
     q.Count: lambda query: f"count({notation(query.things)})",
-    q.Exists: lambda query: f"exists({notation(query.things)})",
+    q.Exists: lambda query: f"{'none' if query.negated else 'exists'}({notation(query.things)})",
     q.Aggregate: _aggregate,
     q.Difference: lambda query: f"difference({notation(query.first)}, {notation(query.second)})",
 }

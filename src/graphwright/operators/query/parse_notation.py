@@ -68,7 +68,7 @@ def fail(start: int, found: str, problem: str) -> NoReturn:
 _RANK = re.compile(r"([1-9][0-9]{0,17})(?:st|nd|rd|th)")
 _COMPARISONS = ("=", "!=", ">", ">=", "<", "<=", "contains")
 _FUNCTIONS = (*EXTREMES, *FREQUENT, *NEIGHBOURS)
-_FORMS = ("count", "exists", "difference", *AGGREGATES)
+_FORMS = ("count", "exists", "none", "difference", *AGGREGATES)
 
 
 def parse_notation(text: str) -> q.Query:
@@ -142,8 +142,10 @@ class _Reader:
             first = self.query()
             self._expect(",")
             return q.Difference(first, self.query())
-        if form in ("count", "exists"):
-            return q.Count(self.things()) if form == "count" else q.Exists(self.things())
+        if form == "count":
+            return q.Count(self.things())
+        if form in ("exists", "none"):
+            return q.Exists(self.things(), form == "none")
         things, path = self._steps()
         rest = self._rest(_followed(things, path))
         # only steps at the end of the argument are the path to the values

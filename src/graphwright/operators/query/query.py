@@ -12,6 +12,8 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 Comparison: TypeAlias = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
+OPPOSITES: dict[str, Comparison] = {"=": "!=", "!=": "=", ">": "<=", "<=": ">", "<": ">=", ">=": "<"}
+"""The comparison that holds for the values of which another does not."""
 
 
 ANY = 0
@@ -215,9 +217,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Exists:
-    """Whether there is such a thing."""
+    """Whether there is such a thing; `negated`: whether there is none, as "are all paid" asks of what is not paid."""
 
     things: Things
+    negated: bool = False
 
 
 Query: TypeAlias = Things | Count | Aggregate | Difference | Exists

@@ -64,7 +64,7 @@ class Support:
     def of_first(self, query: q.Query, limit: int) -> tuple[Supported, ...]:
         """Return the support of the first `limit` things that a query gives or computes from.
 
-        Of a "no" it is what holds at other times, for the things of both sets, or for the values that were compared.
+        Where there are none it is what holds at other times, for the things of both sets, or for the values compared.
         """
         if isinstance(query, q.Difference):
             return (*self.of_first(query.first, limit), *self.of_first(query.second, limit))
@@ -72,7 +72,7 @@ class Support:
         if found or not isinstance(query, q.Exists):
             return found
         always = q.dated(query.things, "", self.facts.relations)
-        parts = (self.of_first(part, limit) for part in (always, *_compared(query.things)))
+        parts = (self.of_first(part, limit) for part in (always, *_compared(query)))
         return tuple(supported for part in parts for supported in part if supported.facts)
 
     def _of_thing(self, query: q.Query, thing: int) -> Supported:
@@ -203,11 +203,17 @@ _OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
 """What holds for the things of each kind of set; of others the records themselves."""
 
 
-def _compared(things: q.Things) -> tuple[q.Things, ...]:
-    """Return the sets that are compared with one another; of what is named or meets another condition, with a value."""
+def _compared(query: q.Exists) -> tuple[q.Things, ...]:
+    """Return the sets that are compared with one another; of what is named or meets another condition, with a value.
+
+    Where it is asked whether there is none, the values of all that could be among them.
+    """
+    things, starts = query.things, q.Named | q.Follow | q.Where
     if isinstance(things, q.Both):
         return things.first, things.second
-    if not isinstance(things, q.Where) or not isinstance(things.things, q.Named | q.Follow | q.Where):
+    if query.negated and isinstance(things, q.Except):
+        return (things.second,)
+    if not isinstance(things, q.Where) or not (query.negated or isinstance(things.things, starts)):
         return ()
     if not isinstance(things.condition, q.Compare) or not things.condition.path:
         return ()

@@ -98,7 +98,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     q.Frequent: _frequent,
     q.Neighbour: _neighbour,
     q.Count: lambda query: f"the number of {words(query.things)}",
-    q.Exists: lambda query: f"whether there is any of {words(query.things)}",
+    q.Exists: lambda query: f"whether there is {'none' if query.negated else 'any'} of {words(query.things)}",
     q.Aggregate: _aggregate,
     q.Difference: lambda query: f"the difference between {words(query.first)} and {words(query.second)}",
 }

@@ -19,6 +19,8 @@ from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
 
 _FUNCTIONS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
 _ENDS: tuple[Literal["min", "max"], ...] = ("max", "min")
+_EMPTY = 12  # comparisons that no row meets
+_OF_PART = 3  # columns that are asked for of the rows that meet a condition and are first in an order, or the like
 _COUNTED: tuple[q.Comparison, ...] = ("=", *ORDERS)
 _RELATIVE: tuple[tuple[q.Comparison, str], ...] = ((">", "above"), ("<", "below"), ("=", "equal"))
 
@@ -83,7 +85,8 @@ class Enumeration:
         united = list(combined.united(self.sets))
         beyond = list(self.sets.beyond())
         ordered = list(self.sets.extremes([self.sets.all, *self.sets.single[:8], *united, *pairs[:4], *beyond[:4]]))
-        top = list(self.sets.counted_extremes())
+        ranked = list(self.sets.ranked([self.sets.all, *self.sets.single[:8], *pairs[:4]]))
+        top = list(self.sets.counted_extremes([self.sets.all, *self.sets.single[:8], *pairs[:4]]))
         around = list(self.sets.neighbours(ordered))
         others = [
             *self.sets.excluded(),
@@ -98,8 +101,8 @@ class Enumeration:
             yield from self._sums(rows)
         for rows in top:
             yield from self._sums(rows)
-        for rows in (*ordered, *top, *around, *others, *self.sets.seconds()):
-            yield from self._values(rows)
+        for rows in (*ordered, *top, *around, *others, *ranked):
+            yield from self._values(rows, _OF_PART if rows.given or rows in ranked else self.answers)
         for rows in others:
             yield from self._counts(rows)
             yield from self._sums(rows)
@@ -108,8 +111,12 @@ class Enumeration:
         yield from self._differences()
         yield from self._often()
         yield from self._whether_more()
-        for rows in combined.checks(self.sets):
+        for rows in (*combined.checks(self.sets), *self.sets.single, *self.sets.empty[:_EMPTY]):
             yield self._candidate(q.Exists(rows.query), ("exists",), rows)
+            if not rows.count:
+                yield self._candidate(q.Count(rows.query), ("count",), rows)
+        for rows, query in combined.every(self.sets):
+            yield self._candidate(query, ("every",), rows)
 
     def _candidate(self, query: q.Query, operators: tuple[str, ...], rows: Rows, answer: int = -1) -> Candidate:
         return self._made(query, self.sets.execution.result(query), operators, rows, answer)
@@ -128,12 +135,13 @@ class Enumeration:
                     yield made
                     yield self._candidate(q.Count(query), ("count", "distinct"), self.sets.all, column)
 
-    def _values(self, rows: Rows) -> Iterator[Candidate]:
-        """Yield the cells of some rows in each column."""
+    def _values(self, rows: Rows, most: int | None = None) -> Iterator[Candidate]:
+        """Yield the cells of some rows in each column, or in the first and in those nearest to the question."""
         single = {part.column for part in rows.given if part.kind == "cell"} if len(rows.given) == 1 else set()
         direct = rows.operators[0] in ("is",)
         things = self.sets.execution.things(rows.query)
-        for column, _ in self._columns:
+        columns = [column for column, _ in self._columns]
+        for column in dict.fromkeys([*columns[:1], *self.sets.nearest(columns, most or len(columns))]):
             if direct and column in single:
                 continue
             query = self.sets.values(rows.query, column)

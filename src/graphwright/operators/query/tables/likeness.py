@@ -72,6 +72,13 @@ class Pieces:
         found = vectors.of([*words, *map(" ".join, pairwise(words))])
         return cls(found[: len(words)], found[len(words) :])
 
+    def nearest(self, names: Floats, least: Floats) -> Floats:
+        """Return the largest cosine of a piece with each name, `least` at least: float32[names]."""
+        cosines: Floats = np.maximum(
+            (self.words @ names.T).max(0, initial=-1), (self.pairs @ names.T).max(0, initial=-1)
+        )
+        return np.maximum(cosines, least)
+
 
 @dataclass(eq=False)
 class Likeness:

@@ -96,7 +96,10 @@ class TableQueryParser:
         for number, links in linked.items():
             table = index.tables[number]
             vectors = self._column_vectors(table, facts)
-            candidates = list(islice(Enumeration(RowSets(table, links, execution), tables=types), _MOST))
+            said = np.array([score for score, _ in links.headers], np.float32)
+            relevance = np.maximum(said, pieces.nearest(vectors.names[:-1], vectors.described[:-1] @ vector))
+            sets = RowSets(table, links, execution, relevance)
+            candidates = list(islice(Enumeration(sets, tables=types), _MOST))
             features = QuestionFeatures(facts, table, links, vector, pieces, vectors, frequency).features(candidates)
             yield TableCandidates(table, candidates, features, vectors.mean)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 
+from graphwright.models.protocols import Floats
 from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.query import Both, Either, Except, Things, Where
+from graphwright.operators.query.query import Both, Either, Except, Exists, Things, Where
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.links import Links, month_of, span_bits
 from graphwright.text.values import DATE, NUMBER, TEXT
@@ -20,7 +21,9 @@ from graphwright.text.values import DATE, NUMBER, TEXT
 ORDERS: tuple[q.Comparison, ...] = (">", ">=", "<", "<=")
 _BEYOND: tuple[tuple[q.Comparison, str, str], ...] = ((">", "above", "after"), ("<", "below", "before"))
 _EQUAL_OR_ORDERED: tuple[q.Comparison, ...] = ("=", *ORDERS)
+_RANKS = {2: "second", 3: "third"}
 _CONDITIONS = 14
+_ORDERS_OF_PART = 2
 _COMPARISONS = 24
 _SAID = 0.4  # share of the name of a column of few values that a question says where it asks for it
 _UNSAID = 8  # conditions on columns of few values whose name is not said
@@ -55,26 +58,31 @@ class RowSets:
     table: Table
     links: Links
     execution: Execution
+    relevance: Floats
+    """How near each column is to the question: float32[columns]."""
     all: Rows = field(init=False)
     single: list[Rows] = field(init=False)
     """Those of one condition."""
+    empty: list[Rows] = field(init=False)
+    """Those of one comparison with an amount that no row meets."""
 
     def __post_init__(self) -> None:
         self.all = Rows(q.OfType(self.table.type), self.table.rows, ("all",))
+        self.empty = []
         self.single = list(self._conditions())
 
     def made(
         self, query: q.Things, operators: tuple[str, ...], given: tuple[Given, ...] = (), order: int = -1, bits: int = 0
     ) -> Rows | None:
         """Return the rows of a query, None if there are none."""
-        count = len(self.execution.things(query))
         for part in given:
             bits |= part.bits
-        return Rows(query, count, operators, given, order, bits) if count else None
+        rows = Rows(query, len(self.execution.things(query)), operators, given, order, bits)
+        return rows if rows.count else None
 
-    def _where(self, rows: Rows, condition: q.Compare, operator: str, given: Given) -> Rows | None:
-        operators = (operator, *(() if rows is self.all else rows.operators))
-        return self.made(q.Where(rows.query, condition), operators, (*rows.given, given))
+    def _where(self, condition: q.Compare, operator: str, given: Given) -> Rows:
+        query = q.Where(self.all.query, condition)
+        return Rows(query, len(self.execution.things(query)), (operator,), (given,), -1, given.bits)
 
     def path(self, column: int) -> q.Path:
         """Return the path to the cells of a column."""
@@ -95,7 +103,8 @@ class RowSets:
             is_whole = link.kind == "cell" and not self.table.columns[link.column].lists
             condition = q.Compare(self.path(link.column), "=" if is_whole else "contains", link.text)
             given = Given(link.column, link.kind, span_bits(link.start, link.end), link.share, link.text)
-            if rows := self._where(self.all, condition, "is" if link.kind == "cell" else "has", given):
+            rows = self._where(condition, "is" if link.kind == "cell" else "has", given)
+            if rows.count:
                 known.add((link.column, link.start, link.end))
                 yield rows
         said = [score >= _SAID for score, _ in self.links.headers]
@@ -165,8 +174,10 @@ class RowSets:
                     condition = q.Compare(self.path(column), comparison, amount.text)
                     given = Given(column, "number" if comparison == "=" else comparison, bits, 0.0, amount.text)
                     operator = "is" if comparison == "=" else comparison
-                    rows = self._where(self.all, condition, operator, given)
-                    if rows and (rows.count < self.table.rows or comparison == "="):
+                    rows = self._where(condition, operator, given)
+                    if not rows.count:
+                        self.empty.append(rows)
+                    elif rows.count < self.table.rows or comparison == "=":
                         left -= 1
                         yield rows
 
@@ -174,32 +185,35 @@ class RowSets:
         """Return the columns of numbers or dates."""
         return [i for i, column in enumerate(self.table.columns) if max(column.numbers, column.dates) >= 0.3]
 
+    def nearest(self, columns: Sequence[int], most: int) -> list[int]:
+        """Return those of some columns that are nearest to the question, the nearest first."""
+        return sorted(columns, key=lambda column: -self.relevance[column])[:most]
+
+    def _orders(self, rows: Rows) -> Iterator[tuple[q.Path, int, str, bool]]:
+        """Yield orders of rows: a path and its column, or none and -1, what it is called, and whether it falls.
+
+        Of rows that meet a condition those by the columns that are nearest to the question.
+        """
+        columns = self.orderable() if rows is self.all else self.nearest(self.orderable(), _ORDERS_OF_PART)
+        for largest in (True, False):
+            yield (), -1, "last" if largest else "first", largest
+            for column in columns:
+                yield self.path(column), column, "max" if largest else "min", largest
+
     def extremes(self, sets: list[Rows]) -> Iterator[Rows]:
         """Yield the rows with the largest or smallest value of a column, and the first and last rows."""
         for rows in sets:
-            if rows.count < 2:
-                continue
-            for largest in (True, False):
-                end = "last" if largest else "first"
-                if chosen := self._ordered(rows, (), largest, 1, (end,), -1):
+            for path, column, operator, largest in self._orders(rows) if rows.count > 1 else ():
+                if chosen := self._ordered(rows, path, largest, 1, (operator,), column):
                     yield chosen
-                for column in self.orderable():
-                    operator = "max" if largest else "min"
-                    if chosen := self._ordered(rows, self.path(column), largest, 1, (operator,), column):
-                        yield chosen
 
-    def counted_extremes(self) -> Iterator[Rows]:
+    def counted_extremes(self, sets: list[Rows]) -> Iterator[Rows]:
         """Yield as many rows from an end of an order as the question says."""
-        for amount in self.links.amounts:
-            if amount.is_date or not 1 < amount.amount < self.table.rows or amount.amount % 1:
-                continue
-            bits, count = span_bits(amount.start, amount.end), int(amount.amount)
-            for largest in (True, False):
-                for column in (-1, *self.orderable()):
-                    path = self.path(column) if column >= 0 else ()
-                    operator = ("max" if largest else "min") if column >= 0 else ("last" if largest else "first")
-                    if chosen := self._ordered(self.all, path, largest, count, ("top", operator), column, bits):
-                        yield chosen
+        counts = [(int(a.amount), span_bits(a.start, a.end)) for a in self.links.amounts if a.amount in range(2, 1000)]
+        for rows, (count, bits) in product(sets, counts):
+            for path, column, operator, largest in self._orders(rows) if not rows.bits & bits else ():
+                if chosen := self._ordered(rows, path, largest, count, ("top", operator), column, bits):
+                    yield chosen
 
     def _ordered(
         self, rows: Rows, path: q.Path, largest: bool, count: int, operators: tuple[str, ...], order: int,
@@ -226,14 +240,16 @@ class RowSets:
                     if made := self.made(query, (operator, *rows.operators), rows.given, column):
                         yield made
 
-    def seconds(self) -> Iterator[Rows]:
-        """Yield the rows that are second in an order."""
-        for column in (-1, *self.orderable()):
-            path = self.path(column) if column >= 0 else ()
-            for largest in (True, False):
-                first, both = (q.Extreme(self.all.query, path, largest, count) for count in (1, 2))
-                operator = ("max" if largest else "min") if column >= 0 else ("last" if largest else "first")
-                if made := self.made(q.Except(both, first), ("second", operator, "all"), (), column):
+    def ranked(self, sets: list[Rows]) -> Iterator[Rows]:
+        """Yield the rows that are second or third in an order, or at the place that the question says."""
+        said = {int(a.amount): span_bits(a.start, a.end) for a in self.links.amounts if a.amount in range(4, 32)}
+        for rows, (rank, bits) in product(sets, {2: 0, 3: 0, **said}.items()):
+            if rank > rows.count or rows.bits & bits:
+                continue
+            for path, column, operator, largest in self._orders(rows):
+                query = q.Extreme(rows.query, path, largest, rank, is_rank=True)
+                operators = (_RANKS.get(rank, "rank"), operator, *rows.operators)
+                if made := self.made(query, operators, rows.given, column, bits | rows.bits):
                     yield made
 
     def neighbours(self, ordered: list[Rows]) -> Iterator[Rows]:
@@ -269,6 +285,7 @@ class RowSets:
 
 _PAIRS = 24
 _AGREEING = 6
+_EVERY = 16
 _WITHOUT = 10
 _UNIONS = 6
 _FLAGS = 4
@@ -327,6 +344,33 @@ def _checked(sets: RowSets, first: Rows, second: Rows) -> Rows:
     operators = ("and", *first.operators, *second.operators)
     found = len(sets.execution.things(query))
     return Rows(query, found, operators, first.given + second.given, -1, first.bits | second.bits)
+
+
+def every(sets: RowSets) -> Iterator[tuple[Rows, Exists]]:
+    """Yield conditions with the query whether they hold for all rows, or for all with a linked cell."""
+    whole = [(sets.all, rows) for rows in sets.single if isinstance(rows.query, Where)]
+    parts = [
+        (first, second)
+        for first in sets.linked(6, sets.table.rows)
+        for second in sets.single[:24]
+        if not first.bits & second.bits and first.given[0].column != second.given[0].column
+    ]
+    for first, second in (*whole, *parts)[:_EVERY]:
+        fail: Things = Except(first.query, second.query)
+        if isinstance(second.query, Where) and (condition := opposite(second.query.condition)):
+            fail = Where(first.query, condition)
+        operators = (*second.operators, *(() if first is sets.all else first.operators))
+        given, bits = second.given + first.given, first.bits | second.bits
+        yield Rows(first.query, first.count, operators, given, -1, bits), Exists(fail, negated=True)
+
+
+def opposite(condition: q.Condition) -> q.Condition | None:
+    """Return the condition that holds for the values that fail another; None where no one condition does."""
+    if isinstance(condition, q.Has):
+        return q.Has(condition.path, not condition.negated)
+    if isinstance(condition, q.Compare) and condition.comparison in q.OPPOSITES:
+        return q.Compare(condition.path, q.OPPOSITES[condition.comparison], condition.value)
+    return None
 
 
 def without(sets: RowSets) -> Iterator[Rows]:
