@@ -7,7 +7,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
@@ -134,25 +134,43 @@ def topic_of(title: str) -> str:
 
 
 def _extraction(title: str, text: str) -> Extraction:
-    first = {} if not title else {title: Mention(title)}
-    relations: dict[tuple[str, str, str], Relation] = {}
     problem = capitals_problem(text[:_SAMPLE])
     named = problem is None or problem.startswith("a script")  # Latin names stand in text of any script
     words = surface_words(text) if named else frozenset()
     terms = [] if problem is None else [Mention(term, a, a + len(term)) for a, term in frequent_terms(text)]
+    by_sentence = []
     for start, end in sentence_spans(text):
         mentions = terms[bisect_left(terms, start, key=_START) : bisect_left(terms, end, key=_START)]
         if named:
             spans = [span for span in name_spans(text, start, end, words) if not is_boilerplate(text[slice(*span)])]
             mentions = _without_overlaps([Mention(text[a:b], a, b) for a, b in spans], mentions)
-        for mention in mentions:
-            first.setdefault(mention.name, mention)
+        by_sentence.append(((start, end), mentions))
+    extraction = assembled(title, text, by_sentence, [mention for _, mentions in by_sentence for mention in mentions])
+    return with_phrases(extraction, text) if problem is None else extraction
+
+
+def assembled(
+    title: str,
+    text: str,
+    by_sentence: Iterable[tuple[tuple[int, int], Sequence[Mention]]],
+    entities: Iterable[Mention],
+) -> Extraction:
+    """Return the title and the entities, each name once, and the relations of the names of each sentence."""
+    first = {title: Mention(title)} if title else {}
+    for mention in entities:
+        first.setdefault(mention.name, mention)
+    relations: dict[tuple[str, str, str], Relation] = {}
+    for (start, end), mentions in by_sentence:
         for relation in sentence_relations(title, mentions, text, start, end):
             relations.setdefault((relation.head, relation.tail, relation.text), relation)
-    if problem is None:
-        for phrase, start in repeated_phrases(text):
-            first.setdefault(phrase, Mention(phrase, start, start + len(phrase)))
     return Extraction(tuple(first.values()), tuple(relations.values()))
+
+
+def with_phrases(extraction: Extraction, text: str) -> Extraction:
+    """Return an extraction with the phrases that its text repeats."""
+    names = {mention.name for mention in extraction.mentions}
+    phrases = [Mention(phrase, at, at + len(phrase)) for phrase, at in repeated_phrases(text) if phrase not in names]
+    return replace(extraction, mentions=(*extraction.mentions, *phrases))
 
 
 def _without_overlaps(names: list[Mention], terms: Sequence[Mention]) -> list[Mention]:
