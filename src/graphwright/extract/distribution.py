@@ -20,8 +20,7 @@ Extractions = list[Extraction | ExtractionFailure]
 def tasks_of(lengths: Sequence[int]) -> list[list[int]]:
     """Return the positions of texts by task: those of one length together and in order, the longest first.
 
-    An encoder that batches texts of equal length makes the same batches of each task as of all texts, so that batches
-    do not depend on tasks or workers.
+    So an encoder that batches texts of equal length makes the same batches of each task as of all texts.
 
     >>> tasks_of([3, 5, 3, 9])
     [[3, 1, 0, 2]]
@@ -132,11 +131,9 @@ class EngineExtractor:
 
 
 def on_engine(extractor: Extractor, engine: Engine) -> Extractor:
-    """Return an extractor that reads chunks on an engine.
+    """Return an extractor that reads chunks on an engine; of one with a language model the provisional extractor.
 
-    Calls of a language model stay in this process: they wait for a server, not for a processor. So the limit of
-    concurrent calls, the budget and the cache of replies hold for the whole run. The provisional extractor runs on the
-    engine.
+    Calls of a model stay in this process, so that limits, budget and cache of replies hold for the whole run.
     """
     if not isinstance(extractor, DeferredExtractor):
         return EngineExtractor(extractor, engine)

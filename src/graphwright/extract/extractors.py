@@ -34,10 +34,9 @@ class MentionExtractor:
     """Extractor of names by the embedded mention detector, which links the names of one sentence.
 
     Entities are the title, the names that the detector finds, dates, figures, quoted titles, and in a text with hardly
-    any name the phrases that it repeats. A shorter form of a person's name, such as the surname, stands for the full
-    name of the same passage, or for the title. An index with the embedded encoder reads each passage once for vector
-    and names. The detector was trained on English; texts in scripts without capitals are read by the rules. Relations,
-    topics and statements are those of `LexicalExtractor`.
+    any name the phrases that it repeats. A shorter form of a person's name stands for the full name of the same
+    passage, or for the title. The detector was trained on English; texts in scripts without capitals are read by the
+    rules. Relations are those of `LexicalExtractor`.
 
     >>> text = "Hello Love is a 1974 single by hank snow. Snow wrote it in Nashville."
     >>> extraction, = MentionExtractor().extract([Excerpt("d1", "Hello Love", text)])
@@ -108,10 +107,7 @@ def _within(spans: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found
 
 
 def _united(title: str, text: str, spans: Iterable[Found]) -> list[Found]:
-    """Return names and the title where it is named, and the dates, figures and quoted titles that the rules find.
-
-    Of two that overlap, the longer is kept.
-    """
+    """Return names, the title where it is named, dates, figures and quoted titles; the longer of two that overlap."""
     plain = title.split(" (")[0]
     named = re.finditer(rf"(?<!\w){re.escape(plain)}(?!\w)", text) if len(plain) >= _MIN_TITLE else ()
     candidates = [Found(*match.span(), "") for match in named]
@@ -190,8 +186,7 @@ EXTRACTORS: dict[str, Callable[[], Extractor]] = {"mentions": MentionExtractor, 
 def extractor_of(extractor: Extractor | str | None, encoder: object = None) -> Extractor:
     """Return an extractor by name, or the given one; by default the one that suits the encoder of the index.
 
-    With the embedded encoder that is the mention detector, which costs almost nothing where passages are encoded
-    anyway. With any other encoder a second network would have to read them, so the default is the rules.
+    That is the mention detector with the embedded encoder, which has read the passages anyway, else the rules.
 
     >>> extractor_of("rules"), extractor_of(None, MiniLM())
     (LexicalExtractor(), MentionExtractor())

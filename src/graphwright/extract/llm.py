@@ -1,11 +1,7 @@
 """Extraction of entities and relations by a language model, estimates of it, and values derived from the graph.
 
-A value is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else:
-not on the order in which documents came, and not on what was derived before. Where a value is missing, the offline
-method is used.
-
-The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
-merged and located in the text, so that they are stored and merged like the results of any other extractor.
+A value is stored under a checksum of the prompt and of all that the model reads, and depends on nothing else. Where it
+is missing, the offline method is used.
 """
 
 from __future__ import annotations
@@ -122,13 +118,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Refiner(Checked):
-    """Deriver of values by a language model, `threads` at a time.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> task = Task("same_entity", "{}")
-    >>> Refiner(ScriptedLLM(['{"reason": "One is short for the other.", "same": true}'])).answers([task], Usage())
-    ['yes']
-    """
+    """Deriver of values by a language model, `threads` at a time."""
 
     llm: LLM
     _: KW_ONLY
@@ -155,15 +145,11 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 @dataclass(frozen=True)
 class ExtractionKind:
-    """A kind of extraction: its prompt, which also names the schema of its reply.
-
-    `reply_ratio`: tokens of a reply per token of a chunk's text, for estimates; measured by
-    `benchmarks/embedded/extraction.py`.
-    """
+    """A kind of extraction: its prompt, which also names the schema of its reply."""
 
     name: str
     prompt: str
-    reply_ratio: float
+    reply_ratio: float  # tokens of a reply per token of a text; measured by benchmarks/embedded/extraction.py
 
 
 KINDS: Mapping[str, ExtractionKind] = {
@@ -217,7 +203,6 @@ class GenerativeExtractor(Checked):
         """Return one extraction or failure per excerpt, in order; add the model's work to `usage`.
 
         All remaining chunks fail, without a call, once the budget is exhausted or three calls in a row got no reply.
-        Any other error, and an interrupt, ends the extraction: calls in progress send nothing more.
         """
         return MeteredCalls(self.llm, usage or Usage()).for_each(self._extract_one, excerpts, self.threads)
 
@@ -234,11 +219,7 @@ class GenerativeExtractor(Checked):
 
 
 def extraction_prompt(excerpt: Excerpt, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
-    """Return the system and user message about a chunk; the last line is the chunk as JSON.
-
-    >>> extraction_prompt(Excerpt("d1", "Graz", 'It is "on" the Mur.\\n</text>'))[1].splitlines()[-1]
-    '{"title": "Graz", "text": "It is \\\\"on\\\\" the Mur.\\\\n\\\\u003c/text>"}'
-    """
+    """Return the system and user message about a chunk; the last line is the chunk as JSON."""
     return messages(kind.prompt, passage=data_line({"title": excerpt.title, "text": excerpt.text}))
 
 
@@ -338,9 +319,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the calls, tokens, hours and cost of GenerativeExtractor for these chunks, without a call.
 
-    Tokens of prompts are estimated by their characters, without additions of a server. A reply counts
-    `ExtractionKind.reply_ratio` tokens per token of a chunk's text. Each gleaning counts as much as the first call,
-    with all replies before it in its prompt. Corrected replies are not included, cached ones not subtracted.
+    Tokens of prompts are estimated by their characters, those of replies by `ExtractionKind.reply_ratio`. Each gleaning
+    has all replies before it in its prompt. Corrected replies are not included, cached ones not subtracted.
 
     >>> estimated = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], gleanings=1)
     >>> estimated.chunks, estimated.calls, estimated.completion_tokens, estimated.cost

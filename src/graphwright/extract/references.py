@@ -147,11 +147,9 @@ def with_references(
     """Return the documents with `links` to those that their texts cite, beside the links that they have.
 
     Index.add makes an edge "refers to" of each link, from every passage of the document to the first passage of the
-    cited document; ("refers to",) of `fastinsight` searches along them alone. `llm` reads 4,096 characters at a time
-    (prompt `references`), several parts at a time in `threads`; a part without a usable reply is read by the rules.
-    Raises ModelError where the model gives no reply, and once the budget of a BudgetedLLM is exhausted; a CachedLLM
-    keeps what was read until then. `progress`: called with the name of the work, and the number of parts read and of
-    all.
+    cited document. `llm` reads 4,096 characters at a time (prompt `references`), in `threads`; a part without a usable
+    reply is read by the rules. Raises ModelError where the model gives no reply, and once a budget is exhausted.
+    `progress`: called with the name of the work, and the number of parts read and of all.
 
     >>> a = Document("a-2001", "We extend the work of b-1999."); b = Document("b-1999", "The first work.")
     >>> [document.links for document in with_references([a, b])]

@@ -32,8 +32,7 @@ def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start
     """Yield the relations that the sentence `text[start:end]` states: each name to the next, the topic to each name.
 
     The predicate is the text between two names where it reads as one; other pairs co-occur (`CO_OCCURS`). A pronoun at
-    the start of the sentence stands for the topic, the title of the document. Each relation has the sentence as its
-    text, as a `proposition`.
+    the start of the sentence stands for the topic. The text of each relation is the sentence, as a `proposition`.
 
     >>> text = "He married Teutberga, daughter of Boso."
     >>> names = [Mention("Teutberga", 11, 20), Mention("Boso", 34, 38)]
@@ -59,9 +58,7 @@ def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start
 
 
 def proposition(topic: str, mentions: Sequence[Mention], text: str, start: int, end: int) -> str:
-    """Return a sentence with its topic before it, unless it names the topic or begins with another name.
-
-    A sentence that begins with a pronoun always gets the topic.
+    """Return a sentence with its topic before it, unless it names the topic or begins with another name, no pronoun.
 
     >>> proposition("Hello Love", [], "It is a single.", 0, 15), proposition("Hello Love", [], "Love sold well.", 0, 15)
     ('Hello Love: It is a single.', 'Love sold well.')
@@ -93,12 +90,9 @@ class LexicalExtractor:
     """Extractor of names without a model, which links the names of one sentence.
 
     Entities are the title, capitalised names, dates, figures, quoted phrases, and phrases of plain words that the chunk
-    repeats. Each chunk is read alone: 2,000 passages a second on one core.
-
-    The first mention of a chunk is its topic: its title, or without one the first name in it. Each name of a
-    sentence is linked to the next, and the title to every name, so the number of links grows with the number of
-    names, not of pairs (see `sentence_relations`). Where capitals do not mark names (see `unsuitable`), frequent terms
-    replace them; in a script without capitals its Latin names, dates, figures and quoted phrases are entities too.
+    repeats. The first mention is its topic: its title, or the first name. Each name of a sentence is linked to the
+    next, and the title to every name (`sentence_relations`). Where capitals do not mark names (`unsuitable`), frequent
+    terms replace them; in a script without capitals its Latin names, dates, figures and quoted phrases count too.
 
     >>> extraction, = LexicalExtractor().extract([Excerpt("d1", "Hello Love", "It is a 1974 single by Hank Snow.")])
     >>> [m.name for m in extraction.mentions], extraction.relations[0].tail
@@ -111,11 +105,7 @@ class LexicalExtractor:
         return "lexical:5"
 
     def unsuitable(self, text: str) -> str | None:
-        """Return the reason why capitals do not mark names in a text, None if they do.
-
-        >>> LexicalExtractor().unsuitable("the cat sat on the mat and looked at the queen of england")
-        'all lower case'
-        """
+        """Return the reason why capitals do not mark names in a text, None if they do."""
         return capitals_problem(text[:_SAMPLE])
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:

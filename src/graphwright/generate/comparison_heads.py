@@ -49,17 +49,15 @@ class Asked(NamedTuple):
 class ComparisonHeads:
     """Logistic regressions; the last feature of each is 1.
 
-    `sides: float32[words]`: whether a word belongs to a side; `kinds: float32[question, 5]`; `signs: float32[4, 385]`:
-    the attention to each token, then whether the larger value is asked for, of any values, and what dates and
-    durations add to that; `durations: float32[385]`: whether a unit is one of time; `values`: whether a pair of values
-    is the one that is asked for; its last is that of none.
+    `signs`: the attention to each token, then whether the larger value is asked for, of any values, and what dates and
+    durations add to that.
     """
 
-    sides: Floats
-    kinds: Floats
-    signs: Floats
-    durations: Floats
-    values: Floats
+    sides: Floats  # float32[words]: whether a word belongs to a side
+    kinds: Floats  # float32[question, 5]
+    signs: Floats  # float32[4, 385]
+    durations: Floats  # float32[385]: whether a unit is one of time
+    values: Floats  # whether a pair of values is the one that is asked for; the last is that of none
 
     def tagged(self, question: str) -> Tagged | None:
         """Return the sides of a question; None for one of fewer than three words."""

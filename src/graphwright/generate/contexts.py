@@ -22,10 +22,7 @@ from graphwright.prompts.templates import Context, ShownPassage, data_line
 CONTEXT_PASSAGES = 15
 """Default number of passages that a method shows to a language model, the same for all, so that they compare."""
 CONTEXT_TOKENS = 3_000
-"""Default number of tokens of evidence: passages, triples, paths, chains and reports together.
-
-Counted by `estimated_tokens`, with the numbers, titles and signs around the texts, but without the instructions and the
-question."""
+"""Default number of tokens of evidence, by `estimated_tokens`: all but the instructions and the question."""
 MIN_TOKENS = 500
 
 
@@ -54,12 +51,7 @@ def limited(
 
 
 class Room:
-    """The tokens that are left in a context, by estimate.
-
-    >>> room = Room(8)
-    >>> room.take(["a line of words", "a line that is much too long", "short"]), room.tokens
-    (['a line of words', 'short'], 0)
-    """
+    """The tokens that are left in a context, by estimate."""
 
     def __init__(self, tokens: int) -> None:
         """Start with all tokens."""
@@ -101,11 +93,10 @@ _MAX_RELATIONS = 30
 
 @dataclass(frozen=True, repr=False)
 class PassageContext(Budgeted):
-    """Show the question and the best passages, each one line of JSON.
+    """Show the question and the best passages, each one line of JSON: its number, which is its rank, title and text.
 
-    A line has the passage's number, which is its rank, its title and its text. Characters that could end the line or
-    the text are escaped, so that no text can pass for another passage or for an instruction.
-    `tokens`: the limit of all lines, estimated. A passage that does not fit is left out, but the first is cut.
+    Characters that could end the line or the text are escaped, so that no text can pass for another passage or for an
+    instruction. `tokens`: the limit of all lines. A passage that does not fit is left out, but the first is cut.
 
     >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> state = start("Where?", Graph.from_triples([("Graz", "in", "Austria")])).with_(passages=Ranking.of([0], [1]))
@@ -155,9 +146,8 @@ def with_passages(
 ) -> tuple[list[str], tuple[ShownPassage, ...]]:
     """Return the lines of evidence, and the passages, that fit into these tokens together.
 
-    `items`: a function that returns the lines of evidence, best first, given the numbers of the shown passages by node
-    and the limit of a line. The lines first reserve at most a `share` of the tokens. After the passages are chosen, the
-    lines name them, and take the tokens that are left.
+    `items`: returns the lines, best first, given the numbers of the shown passages by node and the limit of a line. The
+    lines first reserve at most a `share` of the tokens; then they name the passages, and take the tokens that are left.
     """
     most = int(share * tokens)
     reserved = sum(map(line_size, Room(most).take(items({}, most))))
@@ -170,10 +160,9 @@ def with_passages(
 class HybridContext(Budgeted):
     """Show the question, the evidence as triples, and the passages (BubbleRAG, section 3.6).
 
-    There is one line of JSON for each triple between two names, in the order of the evidence, without repetitions, with
-    the numbers of the shown passages that state it. The best `passages` follow as in PassageContext, to be quoted.
-    `tokens`: the limit of all lines, estimated. Triples take at most a quarter of it, and the tokens that the passages
-    leave. Lines that do not fit are left out, but the first passage is cut.
+    There is one line of JSON for each triple between two names, in the order of the evidence, with the numbers of the
+    shown passages that state it. The best `passages` follow as in PassageContext. `tokens`: the limit of all lines.
+    Triples take at most a quarter of it, and the tokens that the passages leave.
 
     >>> from graphwright import Evidence, Graph, start; from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
@@ -202,10 +191,7 @@ class HybridContext(Budgeted):
 
 @dataclass(frozen=True)
 class CommunityReports(Checked):
-    """Find the summaries of the communities that hold most of the evidence.
-
-    `level`: the level of the communities; `limit`: the largest number of summaries.
-    """
+    """Find at most `limit` summaries: of the communities of a `level` that hold most of the evidence."""
 
     summaries: Summaries
     level: Annotated[int, AtLeast(0)] = 2
@@ -235,9 +221,8 @@ class TreeReports(Checked):
 class ReportContext(Budgeted):
     """Show the question, reports, relations of the evidence and the best passages, each a line of JSON.
 
-    `reports`: a function that returns the texts of reports, best first, as `CommunityReports` or `TreeReports`. Quotes
-    come from the passages. `tokens`: the limit of all lines, estimated. Reports, then at most 30 distinct relations
-    take at most half of it, and the tokens that the passages leave. Lines that do not fit are left out.
+    `reports`: returns the texts of reports, best first, as `CommunityReports` or `TreeReports`. `tokens`: the limit of
+    all lines. Reports, then at most 30 relations take at most half of it, and the tokens that the passages leave.
     """
 
     reports: Callable[[State, Run], list[str]]
@@ -258,10 +243,7 @@ class ReportContext(Budgeted):
 
 
 def _triples(state: State, numbers: Mapping[int, int]) -> Iterator[str]:
-    """Yield the lines of the evidence's triples, each once, with the numbers of the shown passages that state them.
-
-    The line of an edge without a predicate is the sentence that states it.
-    """
+    """Yield the lines of triples, or of sentences without a predicate, with the shown passages that state them."""
     if state.evidence is None:
         return
     graph, edges = state.graph, state.evidence.edges

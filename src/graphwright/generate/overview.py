@@ -48,10 +48,9 @@ class Overview(MayAnswer):
     A question is broad if a trained head over its vector gives a probability of at least `threshold`, and if the
     `reader` gives no sentence of the best eight passages a probability above one half.
 
-    The answer covers the documents among these eight passages whose title shares half of its words with the question.
-    Without such a document it covers those with three or more of the eight passages; without these, the whole index.
-    Their passages form `topics` clusters by vector. Each cluster, largest first, gives one sentence: the nearest to the
-    sum of the cluster's mean and the question, from the nearest passage. `index`: the vectors of the passages.
+    The answer covers the documents among these eight passages whose title shares half of its words with the question,
+    else those with three or more of the eight, else the whole index. Their passages form `topics` clusters by vector.
+    Each, largest first, gives one sentence: the nearest to the sum of the cluster's mean and the question.
     """
 
     index: VectorIndex
@@ -142,10 +141,8 @@ _COMPARED = 20  # passages of a document
 class NewestVersions(Operator):
     """Leave out passages of versions of a document of which a newer version has a passage too.
 
-    Documents whose names differ only in their dates are versions where they share half of their words. Minutes and
-    other documents of a series share few, and all of them are kept.
-
-    Versions that the question names are kept instead of newer ones: by their id, or by a date at which they are valid.
+    Documents whose names differ only in their dates are versions where they share half of their words. Versions that
+    the question names are kept instead of newer ones: by their id, or by a date at which they are valid.
     """
 
     needs = ("passages",)
@@ -202,10 +199,7 @@ _cache: SnapshotCache[bool] = SnapshotCache()
 
 
 def _agree(graph: Graph, group: Sequence[Version]) -> bool:
-    """Return whether the newest two of documents that are named like versions have half of their words in common.
-
-    The minutes, letters or reports of a series are named like versions, but each says something else.
-    """
+    """Return whether the newest two have half of their words in common, as those of a series of minutes have not."""
     first, second = (version.document for version in group[-2:])
 
     def compute() -> bool:

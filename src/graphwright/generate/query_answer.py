@@ -30,9 +30,8 @@ _LISTED = 50  # names in the text
 class QueryAnswer(Composite, Confident):
     """Answer with the result of the state's query, or by other steps where the state has none.
 
-    The text is the value, what was computed, in words, and citations of the rows or statements that it rests on, at
-    most ten. If the probability of the query is below `threshold`, the answer of the other steps follows, unless what
-    it cites first has rows of a table that the result rests on: it reads one of them where the query takes all.
+    The text is the value, what was computed, in words, and citations of what it rests on. If the probability of the
+    query is below `threshold`, the answer of the other steps follows, unless it reads a row that the query takes too.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]

@@ -42,10 +42,7 @@ class _Function:
         return f"{named.__module__}.{named.__qualname__}"
 
     def _call(self, kind: str, *arguments: Any) -> Any:
-        """Return the function's result.
-
-        Raises ModelError where the function raises another exception (the cause) or returns a coroutine.
-        """
+        """Return the function's result. Raises ModelError where it fails or returns a coroutine."""
         try:
             result = self.function(*arguments)
         except GraphwrightError:
@@ -64,9 +61,6 @@ class FunctionLLM(_Function):
     """A language model made of a function of one prompt, or of a system and a user prompt, that returns a text.
 
     A schema is described in the prompt. Tokens are estimated.
-
-    >>> FunctionLLM(lambda prompt: prompt.upper()).complete("Shout.", "two words").text
-    'SHOUT.\\n\\nTWO WORDS'
     """
 
     def complete(
@@ -87,11 +81,7 @@ class FunctionLLM(_Function):
 
 @dataclass(frozen=True)
 class FunctionEncoder(_Function):
-    """An encoder made of a function that maps a list of texts to one vector each, all of one length.
-
-    >>> FunctionEncoder(lambda texts: [[len(text), 1.0] for text in texts]).encode(["a", "fox"]).tolist()
-    [[1.0, 1.0], [3.0, 1.0]]
-    """
+    """An encoder made of a function that maps a list of texts to one vector each, all of one length."""
 
     _widths: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
@@ -111,14 +101,7 @@ class FunctionEncoder(_Function):
 
 @dataclass(frozen=True)
 class FunctionCrossEncoder(_Function):
-    """A cross-encoder made of a function that maps a query and a list of texts to one score per text.
-
-    The latent is the score.
-
-    >>> model = FunctionCrossEncoder(lambda query, texts: [text.count(query) for text in texts])
-    >>> model.head(model.latents("fox", ["a fox", "a hen"])).tolist()
-    [1.0, 0.0]
-    """
+    """A cross-encoder made of a function that maps a query and a list of texts to one score per text, the latent."""
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one score per text: float32, shape (len(texts), 1)."""
@@ -173,10 +156,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 
 
 def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
-    """Return the values as float32.
-
-    Raises ModelError for values that are not finite numbers, and unless there is one row or number per text.
-    """
+    """Return the values as float32. Raises ModelError unless they are finite, one row or number per text."""
     try:
         with np.errstate(over="ignore"):
             rows = np.asarray(values, np.float32)
@@ -206,8 +186,7 @@ _Model = TypeVar("_Model")
 class _Kind(Generic[_Model]):
     """A kind of model: its name, its protocol with its attributes, and the classes for functions and for names.
 
-    `arguments`: the argument lists that a function may have. The classes for names are in `graphwright.models`, and
-    imported when they are needed.
+    `arguments`: the argument lists that a function may have. The classes for names are in `graphwright.models`.
     """
 
     name: str

@@ -123,11 +123,9 @@ class SentenceTransformerCrossEncoder(HuggingFaceModel):
     """Any cross-encoder with one score that sentence-transformers can load, by its name or its folder.
 
     A latent is the input of the last two linear layers of the classification head, after pooling, as in FastInsight
-    (section 4.1.1), which BERT, RoBERTa, DistilBERT, ELECTRA, DeBERTa, MPNet and the like have. `head` applies these
-    layers, the activation between them, and that of the model. Where more than an activation lies between the two
-    (ModernBERT), a latent is the input of the last layer; where a model ends otherwise, the score before the
-    activation, one column. The head runs in float32 where the model has less precision, so that its best candidates do
-    not tie. The arguments are those of HuggingFaceModel.
+    (section 4.1.1); `head` applies these layers, the activation between them, and that of the model. Where more than an
+    activation lies between the two (ModernBERT), a latent is the input of the last layer; where a model ends otherwise,
+    the score before the activation. The arguments are those of HuggingFaceModel.
     """
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:

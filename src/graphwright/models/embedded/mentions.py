@@ -208,8 +208,8 @@ def _load() -> Any:
 def read_mentions(texts: Sequence[str], titles: Sequence[int], usage: Usage | None = None) -> list[EncodedText]:
     """Return the vector of each text, as `MiniLM` encodes it, and the names in it, from the same pass.
 
-    `titles`: the number of characters at the start of each text that are its title, which is not searched. A text that
-    is longer than the encoder's limit is read in several windows; each begins with the sentence that the last one cut.
+    `titles`: the characters at the start of each text that are its title, which is not searched. A text longer than the
+    encoder's limit is read in several windows; each begins with the sentence that the last one cut.
 
     >>> text = "Ludwig Boltzmann\\nBoltzmann taught physics in Graz until 1890."
     >>> (encoded_text,) = read_mentions([text], [17])
@@ -316,7 +316,7 @@ def best_tags(scores: Floats) -> NDArray[np.int64]:
     """Return the sequence of tags with the largest sum of scores: `scores: float32[words, 2 * types + 1]`.
 
     Tag 0 is outside of spans; 2k + 1 begins a span of type k; 2k + 2 continues it, and follows only 2k + 1 or 2k + 2.
-    The best tags of the single words mostly make an allowed sequence; else the Viterbi algorithm finds the best one.
+    The best tags of the single words mostly are allowed; else the Viterbi algorithm finds the best sequence.
 
     >>> best_tags(np.float32([[0, 1, 0], [0, 0, 2], [1, 0, 0], [0.5, 0, 1]])).tolist()
     [1, 2, 0, 0]
