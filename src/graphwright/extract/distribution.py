@@ -79,11 +79,9 @@ class EngineEncoder:
         if len(tasks) < 2:
             return np.asarray(call_metered(usage, self._encoder, "encode", list(texts)))
         results = self._engine.map(partial(_encode, self._encoder), [[texts[at] for at in task] for task in tasks])
-        vectors = np.empty((len(texts), results[0][0].shape[1]), results[0][0].dtype)
-        for task, (part, spent) in zip(tasks, results, strict=True):
-            vectors[task] = part
+        for _, spent in results:
             usage.add(spent)
-        return vectors
+        return _in_order(tasks, [vectors for vectors, _ in results])
 
 
 class EngineExtractor:
@@ -118,16 +116,18 @@ class EngineExtractor:
             partial(_extract, self._extractor), [[excerpts[at] for at in task] for task in tasks]
         )
         extractions: Extractions = [Extraction()] * len(excerpts)
-        vectors: Floats | None = None
-        for task, (part, encoded, spent) in zip(tasks, results, strict=True):
+        for task, (part, _, spent) in zip(tasks, results, strict=True):
             usage.add(spent)
             for at, extraction in zip(task, part, strict=True):
                 extractions[at] = extraction
-            if encoded is not None:
-                if vectors is None:
-                    vectors = np.empty((len(excerpts), encoded.shape[1]), encoded.dtype)
-                vectors[task] = encoded
-        return extractions, vectors
+        encoded = [vectors for _, vectors, _ in results if vectors is not None]
+        return extractions, _in_order(tasks, encoded) if encoded else None
+
+
+def _in_order(tasks: Sequence[Sequence[int]], parts: Sequence[Floats]) -> Floats:
+    """Return the rows of all tasks in the order of their texts."""
+    rows: Floats = np.concatenate(parts)[np.argsort(np.concatenate(tasks))]
+    return rows
 
 
 def on_engine(extractor: Extractor, engine: Engine) -> Extractor:

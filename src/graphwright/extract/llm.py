@@ -43,14 +43,26 @@ class MeteredCalls:
         self._unanswered = 0  # calls in a row without a reply
 
     def for_each(
-        self, work: Callable[[Item, MeteredCalls], Result], items: Sequence[Item], threads: int
+        self,
+        work: Callable[[Item, MeteredCalls], Result],
+        items: Sequence[Item],
+        threads: int,
+        progress: Callable[[int], None] | None = None,
     ) -> list[Result]:
-        """Return the result of the work on each item, done in threads; an error or an interrupt ends all calls."""
+        """Return the result of the work on each item, done in threads; an error or an interrupt ends all calls.
+
+        `progress`: called with the number of results so far.
+        """
+        results = list[Result]()
         pool = ThreadPoolExecutor(threads, thread_name_prefix="extract")
         with self.cancel:
             try:
                 tasks = [pool.submit(work, item, self) for item in items]
-                return [task.result() for task in tasks]
+                for task in tasks:
+                    results.append(task.result())
+                    if progress is not None:
+                        progress(len(results))
+                return results
             finally:
                 self.ended = self.ended or "the extraction was ended"
                 pool.shutdown(wait=False, cancel_futures=True)

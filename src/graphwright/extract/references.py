@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 from math import ceil
-from threading import Lock
 
 from graphwright.data.document import Document
 from graphwright.errors import LLMResponseError
@@ -164,27 +162,11 @@ def with_references(
     else:
         parts = [(document.id, part) for document in listed for part in _parts(document.text)]
         calls = MeteredCalls(llm, Usage() if usage is None else usage)
-        read = _counted(_citations, len(parts), progress)
-        listed_by_part = calls.for_each(read, [part for _, part in parts], threads)
+        show = None if progress is None else lambda ended: progress("find references", ended, len(parts))
+        listed_by_part = calls.for_each(_citations, [part for _, part in parts], threads, show)
         for (name, _), references in zip(parts, listed_by_part, strict=True):
             targets[name].update(*map(cited.cited_by, references))
     return [replace(document, links=tuple(sorted(targets[document.id] - {document.id}))) for document in listed]
-
-
-def _counted(
-    read: Callable[[str, MeteredCalls], Sequence[str]], total: int, progress: Callable[[str, int, int], None] | None
-) -> Callable[[str, MeteredCalls], Sequence[str]]:
-    """Return `read` as a function for threads that reports how many of its calls have ended."""
-    lock, ended = Lock(), count(1)
-
-    def reporting(part: str, calls: MeteredCalls) -> Sequence[str]:
-        result = read(part, calls)
-        with lock:
-            if progress is not None:
-                progress("find references", next(ended), total)
-        return result
-
-    return reporting
 
 
 def _parts(text: str) -> Iterator[str]:

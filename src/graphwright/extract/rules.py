@@ -140,10 +140,7 @@ def _extraction(title: str, text: str) -> Extraction:
 
 
 def assembled(
-    title: str,
-    text: str,
-    by_sentence: Iterable[tuple[tuple[int, int], Sequence[Mention]]],
-    entities: Iterable[Mention],
+    title: str, text: str, by_sentence: Iterable[tuple[tuple[int, int], Sequence[Mention]]], entities: Iterable[Mention]
 ) -> Extraction:
     """Return the title and the entities, each name once, and the relations of the names of each sentence."""
     first = {title: Mention(title)} if title else {}

@@ -118,13 +118,8 @@ class Generate(Operator):
             run.fail()
             # The message is not streamed, because a Fallback may still write an answer.
             return state.with_(answer=Answer(_FAILED, found=False))
-        return state.with_(answer=_streamed(answer, draft))
-
-
-def _streamed(answer: Answer, draft: Draft) -> Answer:
-    """Stream the rest of an answer's text and return the answer."""
-    draft.finish(answer.text)
-    return answer
+        draft.finish(answer.text)
+        return state.with_(answer=answer)
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,7 +180,9 @@ class Unaided(Operator):
         reply, text = run.structured(self.model, *prompt, REPLIES[name], draft.listener)
         if self.reasoning and reply is not None and reply.reasoning:
             run.note(reply.reasoning)
-        return state.with_(answer=_streamed(self._answer(reply, text, run), draft))
+        answer = self._answer(reply, text, run)
+        draft.finish(answer.text)
+        return state.with_(answer=answer)
 
     def _answer(self, reply: Any, text: str, run: Run) -> Answer:
         if reply is None:

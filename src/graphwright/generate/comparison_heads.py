@@ -13,6 +13,7 @@ import numpy as np
 from graphwright.models.embedded.cross_encoder import tokens_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
+from graphwright.operators.query.logistic import logistic
 from graphwright.operators.run import Run
 from graphwright.text.values import Value
 from graphwright.text.words import word_spans
@@ -89,8 +90,7 @@ class ComparisonHeads:
         attention = asked.states @ self.signs[0, :-1]
         attention = np.exp(attention - attention.max())
         weights = self.signs[1] + self.signs[2] * (form == DATE) + self.signs[3] * (form == TIME)
-        pooled = attention / attention.sum() @ asked.states
-        return float(1 / (1 + np.exp(-(pooled @ weights[:-1] + weights[-1]))))
+        return logistic(weights, attention / attention.sum() @ asked.states)
 
 
 @cache

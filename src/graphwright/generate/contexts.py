@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from functools import partial
+from typing import Annotated, TypeVar
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.generate.citations import best_passages, passage_text
 from graphwright.kernels.ranking import top
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.protocols import PassageText
 from graphwright.operators.communities import communities_of
 from graphwright.operators.operator import Composite, Confident, Operator
 from graphwright.operators.run import Run
@@ -24,6 +24,7 @@ CONTEXT_PASSAGES = 15
 CONTEXT_TOKENS = 3_000
 """Default number of tokens of evidence, by `estimated_tokens`: all but the instructions and the question."""
 MIN_TOKENS = 500
+T = TypeVar("T")
 
 
 class Budgeted(Operator):
@@ -75,14 +76,9 @@ def line_size(line: str) -> int:
     return estimated_tokens(line) + 1
 
 
-def longest(line: Callable[[int], str], length: int, fits: Callable[[str], bool]) -> str:
-    """Return the longest line that fits, of those with 0 to `length` characters of a text."""
-    return line(most_characters(line, length, fits))
-
-
-def most_characters(line: Callable[[int], str], length: int, fits: Callable[[str], bool]) -> int:
-    """Return the number of characters, 0 to `length`, of the longest line that fits."""
-    return max(bisect_right(range(length + 1), False, key=lambda characters: not fits(line(characters))) - 1, 0)
+def longest(made: Callable[[int], T], length: int, fits: Callable[[T], bool]) -> T:
+    """Return the longest line that fits, of those made with 0 to `length` characters of a text."""
+    return made(max(bisect_right(range(length + 1), False, key=lambda size: not fits(made(size))) - 1, 0))
 
 
 _MAX_TITLE = 200  # characters of a title
@@ -119,26 +115,18 @@ def shown_passages(state: State, passages: int, tokens: int) -> tuple[ShownPassa
     """Return the best passages whose lines fit into these tokens; the first is cut to fit."""
     room, shown = Room(tokens), list[ShownPassage]()
     for number, node in enumerate(best_passages(state, passages), 1):
-        passage = _shown(passage_text(state.graph, node), number, node)
+        read = passage_text(state.graph, node)
+        passage = ShownPassage(number, node, read.title[:_MAX_TITLE], read.text)
         if number == 1 and line_size(passage.line) > tokens:
-            passage = _cut(passage, tokens)
+            make = partial(_first_characters, passage)
+            passage = longest(make, len(read.text), lambda cut: line_size(cut.line) <= tokens)
         if room.fits(passage.line):
             shown.append(passage)
     return tuple(shown)
 
 
-def _shown(passage: PassageText, number: int, node: int) -> ShownPassage:
-    return ShownPassage(number, node, passage.title[:_MAX_TITLE], passage.text)
-
-
-def _cut(passage: ShownPassage, tokens: int) -> ShownPassage:
-    """Return a passage with as much of its text as fits into these tokens."""
-
-    def first(characters: int) -> ShownPassage:
-        return replace(passage, text=passage.text[:characters])
-
-    length = most_characters(lambda n: first(n).line, len(passage.text), lambda line: line_size(line) <= tokens)
-    return first(length)
+def _first_characters(passage: ShownPassage, length: int) -> ShownPassage:
+    return replace(passage, text=passage.text[:length])
 
 
 def with_passages(

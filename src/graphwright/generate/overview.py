@@ -24,6 +24,7 @@ from graphwright.graph.graph import Graph
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import AnsweringReader, Floats
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
+from graphwright.operators.query.logistic import logistic
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.search.clustering import clusters
@@ -121,9 +122,7 @@ def broadness(question: str, run: Run | None = None) -> float:
     >>> broadness("What are these documents about?") > 0.7 > broadness("Who founded the abbey of Erstein?")
     True
     """
-    vector = (run or Run()).encode(MiniLM(), [question])[0]
-    weights = _head()
-    return float(1 / (1 + np.exp(-(vector @ weights[:-1] + weights[-1]))))
+    return logistic(_head(), (run or Run()).encode(MiniLM(), [question])[0])
 
 
 @cache

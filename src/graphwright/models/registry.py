@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Generic, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -176,14 +176,11 @@ EMBEDDED = "minilm"
 """The name of the embedded models."""
 _MULTILINGUAL = "multilingual"
 _WITHOUT_NAME = (EMBEDDED, _MULTILINGUAL)
-_FORMS = {name: name for name in _WITHOUT_NAME} | {
-    "sbert": "sbert:NAME", "openai": "openai:MODEL@URL",
-}  # fmt: skip
-_Model = TypeVar("_Model")
+_FORMS = {"sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}
 
 
 @dataclass(frozen=True)
-class _Kind(Generic[_Model]):
+class _Kind:
     """A kind of model: its name, its protocol with its attributes, and the classes for functions and for names.
 
     `arguments`: the argument lists that a function may have. The classes for names are in `graphwright.models`.
@@ -196,12 +193,12 @@ class _Kind(Generic[_Model]):
     classes: dict[str, str]
     arguments: tuple[tuple[str, ...], ...]
 
-    def model(self, value: Any) -> _Model:
+    def model(self, value: Any) -> Any:
         """Return the model for a name, an object or a function. Raises OptionError for anything else."""
         if isinstance(value, type):
             raise OptionError(f"{value.__name__} is a class; give an object of it as the {self.name}.")
         if isinstance(value, str):
-            return cast(_Model, self._named(value))
+            return self._named(value)
         if not isinstance(value, self.protocol):
             if not callable(value) or hasattr(value, self.attributes[-1]):
                 missing = " and ".join(f"`{name}`" for name in self.attributes if not hasattr(value, name))
@@ -210,13 +207,13 @@ class _Kind(Generic[_Model]):
                     f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
                 )
             _check_signature(value, self.arguments, self.name)
-            return cast(_Model, self.function(value))
-        return cast(_Model, value)
+            return self.function(value)
+        return value
 
     def _named(self, name: str) -> Any:
         kind, _, rest = name.partition(":")
         if kind not in self.classes or bool(rest) == (kind in _WITHOUT_NAME):
-            forms = " or ".join(_FORMS[each] for each in self.classes)
+            forms = " or ".join(_FORMS.get(each, each) for each in self.classes)
             raise OptionError(f"There is no {self.name} {name!r}. Give {forms}.")
         arguments = [rest] if rest else []
         if kind == "openai":
@@ -225,10 +222,10 @@ class _Kind(Generic[_Model]):
         return getattr(import_module("graphwright.models"), self.classes[kind])(*arguments)
 
 
-_LLM = _Kind[LLM](
+_LLM = _Kind(
     "language model", LLM, ("id", "complete"), FunctionLLM, {"openai": "OpenAILLM"}, (("prompt",), ("system", "user"))
 )
-_ENCODER = _Kind[NamedEncoder](
+_ENCODER = _Kind(
     "encoder",
     NamedEncoder,
     ("id", "encode"),
@@ -241,7 +238,7 @@ _ENCODER = _Kind[NamedEncoder](
     },
     (("texts",),),
 )
-_CROSS_ENCODER = _Kind[CrossEncoder](
+_CROSS_ENCODER = _Kind(
     "cross-encoder",
     CrossEncoder,
     ("head", "latents"),
@@ -249,9 +246,7 @@ _CROSS_ENCODER = _Kind[CrossEncoder](
     {EMBEDDED: "MiniLMCrossEncoder", "sbert": "SentenceTransformerCrossEncoder"},
     (("query", "texts"),),
 )
-_READER = _Kind[Reader](
-    "reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"}, (("question", "passages"),)
-)
+_READER = _Kind("reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"}, (("question", "passages"),))
 
 
 def _check_signature(function: Callable[..., Any], arguments: Sequence[Sequence[str]], kind: str) -> None:
@@ -278,7 +273,7 @@ def llm_of(value: object) -> LLM:
     """
     if isinstance(value, str) and value:
         value = f"openai:{value.removeprefix('openai:')}"
-    return _LLM.model(value)
+    return _LLM.model(value)  # type: ignore[no-any-return]
 
 
 def encoder_of(value: object) -> NamedEncoder:
@@ -287,7 +282,7 @@ def encoder_of(value: object) -> NamedEncoder:
     >>> encoder_of("openai:nomic-embed-text@http://localhost:11434/v1")
     OpenAIEncoder('nomic-embed-text', base_url='http://localhost:11434/v1')
     """
-    return _ENCODER.model(value)
+    return _ENCODER.model(value)  # type: ignore[no-any-return]
 
 
 def cross_encoder_of(value: object) -> CrossEncoder:
@@ -296,7 +291,7 @@ def cross_encoder_of(value: object) -> CrossEncoder:
     >>> cross_encoder_of("minilm")
     MiniLMCrossEncoder()
     """
-    return _CROSS_ENCODER.model(value)
+    return _CROSS_ENCODER.model(value)  # type: ignore[no-any-return]
 
 
 def reader_of(value: object) -> Reader:
@@ -305,4 +300,4 @@ def reader_of(value: object) -> Reader:
     >>> reader_of("minilm")
     MiniLMReader()
     """
-    return _READER.model(value)
+    return _READER.model(value)  # type: ignore[no-any-return]

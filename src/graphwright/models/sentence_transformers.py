@@ -99,11 +99,6 @@ class SentenceTransformerEncoder(HuggingFaceModel):
         return vectors
 
 
-@lru_cache(maxsize=4)
-def _load_encoder(name: str, device: str | None) -> Any:
-    return open_encoder(name, device)
-
-
 def open_encoder(name: str, device: str | None = None) -> Any:
     """Return a SentenceTransformer. Raises OptionError for another kind of model, ModelError where it is not found."""
     from sentence_transformers import SentenceTransformer
@@ -116,6 +111,9 @@ def open_encoder(name: str, device: str | None = None) -> Any:
                 f"of a dense model."
             )
         return SentenceTransformer(name, device=device)
+
+
+_load_encoder = lru_cache(maxsize=4)(open_encoder)
 
 
 @dataclass(frozen=True)

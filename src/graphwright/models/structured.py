@@ -65,11 +65,8 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
             reply = ask(reply, f"{problem}Reply with the corrected JSON object only.")
             value = parse_reply(schema, reply.text)
         if isinstance(value, Mismatch):
-            tried = (
-                "but its reply does not fit"
-                if reply is first
-                else "then to correct its reply, which still does not fit"
-            )
+            corrected = "then to correct its reply, which still does not fit"
+            tried = "but its reply does not fit" if reply is first else corrected
             problems = "; ".join(value.reason.splitlines())
             error = LLMResponseError(
                 f"{name} was asked for {schema.__name__} as JSON, {tried}{_ending(reply)}: {problems}. {_REMEDY}"

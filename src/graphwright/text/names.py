@@ -206,16 +206,11 @@ def _patterns() -> tuple[str, str, str]:
 
 
 @cache
-def _entity() -> re.Pattern[str]:
-    """Compile, at first use, the pattern of a date, a quoted phrase, a capitalised name or a figure."""
+def _entity(named: bool) -> re.Pattern[str]:
+    """Compile, at first use, the pattern of a date, a quoted phrase, where `named` a capitalised name, or a figure."""
     date, quoted, figure = _patterns()
-    return re.compile(rf"{date}|{quoted}|(?P<name>{_capitalised().pattern})|{figure}")
-
-
-@cache
-def _date_or_quote() -> re.Pattern[str]:
-    """Compile, at first use, the pattern of a date, a quoted phrase or a figure."""
-    return re.compile("|".join(_patterns()))
+    names = [f"(?P<name>{_capitalised().pattern})"] if named else []
+    return re.compile("|".join((date, quoted, *names, figure)))
 
 
 def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterator[Span]:
@@ -227,7 +222,7 @@ def name_spans(text: str, start: int, end: int, words: frozenset[str]) -> Iterat
     >>> [text[start:end] for start, end in name_spans(text, 0, len(text), surface_words(text))]
     ['University of Graz', 'University', 'Graz', 'Anna']
     """
-    for match in _entity().finditer(text, start, end):
+    for match in _entity(True).finditer(text, start, end):
         kind = match.lastgroup or ""
         span = match.span(kind)
         if kind == "name":
@@ -249,7 +244,7 @@ def dates_and_quotes(text: str) -> Iterator[tuple[int, int, str]]:
     >>> [(text[start:end], kind) for start, end, kind in dates_and_quotes(text)]
     [('5 May 1902', 'date'), ('War and Peace', 'work'), ('1,200', 'number')]
     """
-    for match in _date_or_quote().finditer(text):
+    for match in _entity(False).finditer(text):
         group = match.lastgroup or ""
         kind = {"date": "date", "figure": "number"}.get(group, "work")
         if kind == "number" and re.fullmatch(r"1\d{3}|20\d{2}", match[0]):
