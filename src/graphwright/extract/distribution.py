@@ -43,13 +43,11 @@ def _lengths(encoder: Any, texts: Sequence[str]) -> Sequence[int]:
 
 
 def _encode(encoder: Encoder, texts: list[str]) -> tuple[Floats, Usage]:
-    """Encode the texts of one task."""
     usage = Usage()
     return np.asarray(call_metered(usage, encoder, "encode", texts)), usage
 
 
 def _extract(extractor: Any, excerpts: list[Excerpt]) -> tuple[Extractions, Floats | None, Usage]:
-    """Read the excerpts of one task."""
     usage = Usage()
     if hasattr(extractor, "extract_encoded"):
         extractions, vectors = extractor.extract_encoded(excerpts, usage)
@@ -61,7 +59,6 @@ class EngineEncoder:
     """Wrapper of an encoder that encodes texts on an engine, with the same vectors."""
 
     def __init__(self, encoder: NamedEncoder, engine: Engine) -> None:
-        """Take the encoder, which workers get as a pickle."""
         self._encoder, self._engine = encoder, engine
 
     def __getattr__(self, name: str) -> Any:
@@ -88,7 +85,6 @@ class EngineExtractor:
     """Wrapper of an extractor that reads chunks on an engine, with the same extractions."""
 
     def __init__(self, extractor: Extractor, engine: Engine) -> None:
-        """Take the extractor, which workers get as a pickle."""
         self._extractor, self._engine = extractor, engine
 
     def __getattr__(self, name: str) -> Any:

@@ -96,7 +96,6 @@ def _detected(title: str, text: str, spans: Sequence[Found]) -> Extraction:
 
 
 def _within(spans: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found]:
-    """Yield the names cut at the ends of sentences."""
     ends = [end for _, end in sentences]
     for start, end, kind in spans:
         while (at := bisect_left(ends, start + 1)) < len(sentences) and ends[at] < end:

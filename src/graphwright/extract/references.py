@@ -48,7 +48,6 @@ class CitedDocuments:
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        """Collect the citation keys of the documents."""
         self._by_identifier: dict[str, set[str]] = {}
         self._by_title: dict[tuple[str, ...], set[str]] = {}
         self._by_author: dict[tuple[str, str], set[str]] = {}
@@ -84,7 +83,6 @@ class CitedDocuments:
         return cited
 
     def _titled(self, tokens: tuple[str, ...]) -> set[str]:
-        """Return the ids of the documents whose titles are in a text."""
         titled = set[str]()
         for at in range(len(tokens) - _TITLE_WORDS + 1):
             for title in self._starts.get(tokens[at : at + _TITLE_WORDS], ()):

@@ -161,7 +161,6 @@ def with_phrases(extraction: Extraction, text: str) -> Extraction:
 
 
 def _without_overlaps(names: list[Mention], terms: Sequence[Mention]) -> list[Mention]:
-    """Return the names, and the terms that are outside of them, in reading order."""
     if not terms:
         return names
     outside = [term for term in terms if all(term.end <= name.start or name.end <= term.start for name in names)]

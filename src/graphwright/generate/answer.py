@@ -108,7 +108,6 @@ class Generate(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         draft = Draft(run.on_text)
         if not best_passages(state, 1) or state.context is None:
             answer: Answer | None = Answer(NOTHING, found=False)
@@ -142,7 +141,6 @@ class AnswerIfEnough(MayAnswer, Budgeted):
     tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         if not best_passages(state, 1):
             return state
         shown = shown_passages(state, self.passages, self.tokens)
@@ -171,7 +169,6 @@ class Unaided(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         draft = Draft(run.on_text)
         from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
 

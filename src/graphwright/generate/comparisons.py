@@ -70,7 +70,6 @@ class Compare(MayAnswer, Confident):
     passages: Annotated[int, AtLeast(1)] = 20
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         heads, question = comparison_heads(), state.question.text
         tagged = heads.tagged(question)
         if tagged is None:
@@ -90,7 +89,6 @@ class Compare(MayAnswer, Confident):
         return answered(state, run, self._answer(state, nodes, compared))
 
     def _nodes(self, state: State, tagged: Tagged) -> list[int]:
-        """Return the best passages, then those that the names of the sides find."""
         nodes = best_passages(state, self.passages)
         for side in tagged.sides if self.words is not None else ():
             scores = self.words.scores(state.question.text[side.start : side.end])  # type: ignore[union-attr]

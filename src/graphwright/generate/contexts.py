@@ -55,7 +55,6 @@ class Room:
     """The tokens that are left in a context, by estimate."""
 
     def __init__(self, tokens: int) -> None:
-        """Start with all tokens."""
         self.tokens = tokens
 
     def fits(self, line: str) -> bool:
@@ -106,7 +105,6 @@ class PassageContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         shown = shown_passages(state, self.passages, self.tokens)
         return state.with_(context=Context(state.question.original, passages=shown))
 
@@ -168,8 +166,6 @@ class HybridContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
-
         def items(numbers: Mapping[int, int], tokens: int) -> Iterable[str]:
             return _triples(state, numbers)
 
@@ -220,7 +216,6 @@ class ReportContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         reports = [data_line({"report": at, "text": text}) for at, text in enumerate(self.reports(state, run), 1)]
         edges = [] if state.evidence is None else state.evidence.edges.tolist()
         statements = list(dict.fromkeys(state.graph.edge_text(edge) for edge in edges))[:_MAX_RELATIONS]

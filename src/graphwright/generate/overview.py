@@ -60,7 +60,6 @@ class Overview(MayAnswer):
     threshold: Annotated[float, Between(0, 1)] = 0.7
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         probability = broadness(state.question.text, run)
         run.note(f"the question is broad with a probability of {probability:.2f}")
         if probability < self.threshold:
@@ -148,7 +147,6 @@ class NewestVersions(Operator):
     gives = ("passages",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the passages."""
         passages, versions = state.passages, versions_of(state.graph.columns)
         if passages is None or not versions.of:
             return state
@@ -168,7 +166,6 @@ class NameVersions(Composite):
     step: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the steps, and add the versions to the text of the answer."""
         after = self.step.execute(state, run, k)
         answer, versions = after.answer, versions_of(state.graph.columns)
         if answer is None or not answer.found:

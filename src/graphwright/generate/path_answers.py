@@ -45,7 +45,6 @@ class ChainAnswer(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         graph = state.graph
         items = [(item, bundle) for item in state.items.items() if (bundle := bundle_of(graph, item)) is not None]
         if not items:
@@ -79,7 +78,6 @@ class TargetAnswer(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         graph = state.graph
         seeds = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
         paths: dict[str, tuple[str, ...]] = {}

@@ -130,7 +130,6 @@ class PathContext(Budgeted):
     template: ClassVar[str] = "pathrag"  # the name of the prompt
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         edges = () if self.edges is None else self.edges(state, run).tolist()
         relations = [data_line({"relation": state.graph.edge_text(edge)}) for edge in edges]
 
@@ -182,8 +181,6 @@ class FlatContext(PathContext):
 
 
 def _path_line(about: Mapping[str, object], steps: list[str], tokens: int | None) -> str:
-    """Return the line of a path; its texts are cut if it takes more than `tokens`."""
-
     def line(length: int) -> str:
         return data_line({**about, "steps": [step[:length] for step in steps]})
 
@@ -237,7 +234,6 @@ class ChainContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         items = partial(_chain_lines, state)
         chains, passages = with_passages(state, self.passages, self.tokens, _PATHS, items)
         return state.with_(context=Context(state.question.original, "chains", passages, tuple(chains)))

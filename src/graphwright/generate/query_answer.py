@@ -38,7 +38,6 @@ class QueryAnswer(Composite, Confident):
     threshold: Annotated[float, Between(0, 1)] = SURE
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Set the answer."""
         asked = state.query
         if asked is None or asked.result is None:
             return self.otherwise.execute(state, run, k)
@@ -67,7 +66,6 @@ class NotRecorded(Operator):
     encoder: Encoder | None = None
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         nearest = state.items.top(1).texts(state.graph)
         parts = [NOT_RECORDED, f"The nearest that it records is: {nearest[0]}"] if nearest else [NOT_RECORDED]
         if self.encoder and english_probability(self.encoder.encode([state.question.text])[0]) < LIKELY:
@@ -120,7 +118,6 @@ def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:
 
 
 def _joined(computed: Answer, other: Answer | None) -> Answer:
-    """Return an answer followed by another, whose markers are numbered on."""
     if other is None or not other.found:
         return computed
     first = len(computed.citations) + 1

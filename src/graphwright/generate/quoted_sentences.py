@@ -114,7 +114,6 @@ def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequenc
 
 
 def _spans(passage: PassageText, first: int, last: int) -> Iterator[tuple[int, int, Kind]]:
-    """Yield the sentences, rows and headers of a part of a passage."""
     lines: list[tuple[int, int, Kind]] = [(*row, "row") for row in passage.rows]
     if not passage.rows:
         lines += [(*match.span(), "row") for match in _TABLE_LINE.finditer(passage.text)]

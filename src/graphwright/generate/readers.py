@@ -70,7 +70,6 @@ def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[Passag
 
 
 def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageText:
-    """Return a passage with whole rows among its labels."""
     left = (label for label in passage.labels if not any(start <= label[0] < end for start, end in rows))
     return replace(passage, labels=tuple(sorted((*left, *rows))))
 
@@ -106,7 +105,6 @@ class ReadSpans(MayAnswer, Confident):
     words: Annotated[int, AtLeast(0)] = 40
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         answer = read_answer(self.reader, state, run, self.passages, self.threshold, self.words)
         if answer is None:
             run.note(f"no span has a score of {self.threshold:g} or more")
@@ -122,7 +120,6 @@ class QuoteClauses(MayAnswer):
     """
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         graph, records, found = state.graph, state.graph.columns.records, list[tuple[int, int, bool, int, int]]()
         if records is None:
             return state
@@ -193,7 +190,6 @@ class Reply(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         return answered(state, run, Answer(self.text, found=False))
 
 
@@ -230,7 +226,6 @@ class Quote(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         nodes, texts = texts_read(state, run, self.passages)
         starts = _starts(state.graph, nodes)
         best, probability = self.quotes(state.question.text, texts, run, starts)

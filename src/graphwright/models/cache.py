@@ -179,7 +179,6 @@ class CachedEncoder(Checked):
         return vectors
 
     def _cached(self, keys: list[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors of those keys that have one."""
         with self._lock:
             vectors = {key: self._recent[key] for key in keys if key in self._recent}
             for key in vectors:
@@ -272,7 +271,6 @@ class CachedLLM:
         return blake2b(json.dumps(parts).encode(), digest_size=32).digest()
 
     def _stored(self, key: bytes, schema: Schema) -> Completion | None:
-        """Return the stored reply, None where there is none or it no longer fits the schema."""
         with _REPLIES.open(self.path) as db:
             row = db.execute("SELECT text FROM replies WHERE key = ?", (key,)).fetchone()
         if row is None:

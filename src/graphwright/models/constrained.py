@@ -84,7 +84,6 @@ def _takes_grammar(llm: Any) -> bool:
 
 
 def _written(llm: Any, texts: list[str], complete: Complete) -> str:
-    """Return the text that a model writes under a grammar of these texts."""
     try:
         reply = complete(llm.with_grammar(grammar_of(texts))).text.strip()
     except LLMResponseError as error:

@@ -94,7 +94,6 @@ class Cancellation:
     """
 
     def __init__(self) -> None:
-        """Start uncancelled."""
         self._event = Event()
         self._since = float("inf")  # by time.monotonic()
 

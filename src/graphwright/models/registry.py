@@ -31,8 +31,6 @@ from graphwright.models.structured import complete_by, schema_prompt
 
 @dataclass(frozen=True)
 class _Function:
-    """A model made of a function."""
-
     function: Callable[..., Any]
 
     @property

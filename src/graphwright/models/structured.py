@@ -253,7 +253,6 @@ def strict_schema(schema: type[Any], *, limits: bool = True) -> dict[str, Any]:
 
 
 def _unlimited(schema: Any) -> Any:
-    """Return a JSON schema without limits of texts, lists and numbers."""
     if isinstance(schema, list):
         return [_unlimited(part) for part in schema]
     if not isinstance(schema, dict):

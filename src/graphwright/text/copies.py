@@ -85,7 +85,6 @@ def _size(sentences: Iterable[tuple[str, ...]]) -> int:
 
 
 def _is_run(flags: list[bool]) -> bool:
-    """Return whether the true flags are neighbours."""
     return sum(a and not b for a, b in zip(flags, [*flags[1:], False], strict=True)) == 1
 
 

@@ -125,7 +125,6 @@ def aliases_of(name: str) -> tuple[str, ...]:
 
 
 def _unqualified(name: str) -> str:
-    """Drop a bracketed qualifier at the end."""
     head, bracket, qualifier = name.rstrip().rpartition("(")
     return head.rstrip() if bracket and qualifier.find(")") == len(qualifier) - 1 else name
 
@@ -170,7 +169,6 @@ def capitals_problem(text: str) -> str | None:
 
 
 def _letter_counts(text: str) -> tuple[int, int, int]:
-    """Return the numbers of upper-case letters, lower-case letters, and all letters."""
     if text.isascii():
         data = text.encode()
         upper = len(data) - len(data.translate(None, _UPPER))
@@ -196,7 +194,6 @@ def _capitalised() -> re.Pattern[str]:
 
 
 def _patterns() -> tuple[str, str, str]:
-    """Return the patterns of a date, a quoted phrase and a figure."""
     day = rf"(?:\d{{1,2}}[ ]{_MONTH}\b|{_MONTH}[ ]\d{{1,2}}\b(?!,\d))"
     date = rf"\b{day}(?:,?[ ]\d{{4}}\b)?|\b{_MONTH},?[ ]\d{{4}}\b"
     quoted = r'"[ ]?(?P<a>[^"\n]{2,60}?)[ ]?"|“(?P<b>[^”\n]{2,60})”|``[ ]?(?P<c>[^\'\n]{2,60}?)[ ]?\'\''

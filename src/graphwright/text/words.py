@@ -162,7 +162,6 @@ def identifiers(text: str) -> list[str]:
 
 
 def _parts_of_names(text: str) -> Iterator[str]:
-    """Yield the parts of words in mixed case or with digits."""
     for word in _INDEXED.findall(text):
         parts = () if _PLAIN.fullmatch(word) else _PARTS.findall(word)
         if len(parts) > 1:

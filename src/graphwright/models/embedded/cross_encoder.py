@@ -64,7 +64,6 @@ class TokenStates:
     """Cache of token states: those of the most recent `max_remembered` tokens."""
 
     def __init__(self, max_remembered: int = _MAX_REMEMBERED) -> None:
-        """Create an empty cache."""
         self.max_remembered = max_remembered
         self.recent: OrderedDict[str, Tokens] = OrderedDict()
         self.size = 0  # tokens of recent texts
@@ -246,8 +245,6 @@ def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
 
 
 class _Network:
-    """The loaded weights."""
-
     def __init__(self, weights: str) -> None:
         self.join = open_graph(weights_file("join.onnx", weights))
         with np.load(weights_file("head.npz", weights), allow_pickle=False) as file:

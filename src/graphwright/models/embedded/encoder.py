@@ -47,7 +47,6 @@ def side_by_side(work: Callable[[_T], _U], items: Sequence[_T]) -> Iterator[tupl
 
 
 def _cores() -> int:
-    """Return how many processor cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

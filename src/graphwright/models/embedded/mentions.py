@@ -148,7 +148,6 @@ def _case_features(forms: Sequence[str], shapes: Sequence[_Shape], starts: set[i
 
 
 def _sentence_starts(text: str, spans: Sequence[Span], title: int) -> set[int]:
-    """Return the words that begin a sentence, after opening quotes and brackets."""
     starts, row = set(), 0
     for start, _ in [(0, 0), *((title + a, title + b) for a, b in sentence_spans(text[title:]))]:
         while row < len(spans) and (spans[row][0] < start or text[spans[row][0]] in _OPENING):

@@ -117,7 +117,6 @@ class MiniLMReader(Checked):
     def _mixed(
         self, question: str, passages: Sequence[PassageText], usage: Usage | None
     ) -> tuple[list[ReaderOutput], Scores, Scores]:
-        """Return the readings, their features, and their weights."""
         readings = self.readings(question, passages, usage or Usage())
         rows = reading_features(question, passages, readings)
         return readings, rows, mixture(rows, _network(self.weights).weights["mixture"])
@@ -236,8 +235,6 @@ def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -
 
 
 class _Network:
-    """The loaded weights."""
-
     def __init__(self, folder: str) -> None:
         home = Path(folder) if folder else WEIGHTS / "minilm-reader"
         fitted = json.loads((home / "model.json").read_text("utf-8"))

@@ -162,7 +162,6 @@ def _in_text(reading: ReaderOutput, passage: PassageText) -> list[tuple[int, int
 
 
 def _word_overlap(a: str, b: str) -> float:
-    """Return the share of words that two texts have in common (Jaccard)."""
     first, second = set(a.split()), set(b.split())
     return len(first & second) / max(1, len(first | second))
 
@@ -236,7 +235,6 @@ def reading_features(question: str, passages: Sequence[PassageText], readings: S
 
 
 def _answer_logit(reading: ReaderOutput) -> float:
-    """Return the logit of the probability that a reading holds an answer."""
     none = min(float(reading.kind[NONE]), -1e-6)
     return float(np.log(-np.expm1(none)) - none)
 

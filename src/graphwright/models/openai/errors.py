@@ -159,7 +159,6 @@ def shortened(text: str) -> str:
 
 
 def _message(body: str) -> str:
-    """Return the message of an error body, on one line."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

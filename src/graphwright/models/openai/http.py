@@ -73,7 +73,6 @@ class HTTPConnection:
     """A thread-safe connection to one server; each request is given up after `timeout` seconds, and retried."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock, *, timeout: float, retries: int, concurrency: int) -> None:
-        """Set the limits; nothing is opened before the first request."""
         self.endpoint = endpoint
         self._clock = clock
         self._timeout = timeout
@@ -139,7 +138,6 @@ class HTTPConnection:
         return seconds
 
     def _stream(self, path: str, body: bytes, max_bytes: int, cancel: Cancellation) -> Generator[bytes, None, None]:
-        """Yield the bytes of the response to a JSON body as they arrive."""
         received: SimpleQueue[bytes | Exception | None] = SimpleQueue()
         task = asyncio.run_coroutine_threadsafe(self._receive(path, body, max_bytes, received.put), _event_loop())
         try:

@@ -180,8 +180,6 @@ def _refused(error: HTTPStatusError, body: dict[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class _Call:
-    """Arguments of one call that each of its requests needs."""
-
     schema: Schema
     on_text: OnText
     cancel: Cancellation
@@ -317,7 +315,6 @@ class OpenAILLM(OpenAIModel):
         return body
 
     def _send(self, body: dict[str, Any], call: _Call) -> RawReply:
-        """Send one request, with retries, and count the usage of each attempt."""
         prompt = sum(estimated_tokens(message["content"]) for message in body["messages"])
         per_token = _BYTES_PER_TOKEN if call.on_text is None else _BYTES_PER_EVENT
 

@@ -220,7 +220,6 @@ class OpenAIEncoder(OpenAIModel):
         )
 
     def _rows(self, data: dict[str, Any], count: int) -> Floats:
-        """Return the vectors in the order of the texts."""
         items = data.get("data")
         items = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         order = [item.get("index", position) for position, item in enumerate(items)]
