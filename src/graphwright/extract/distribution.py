@@ -21,9 +21,6 @@ def tasks_of(lengths: Sequence[int]) -> list[list[int]]:
     """Return the positions of texts by task: those of one length together and in order, the longest first.
 
     So an encoder that batches texts of equal length makes the same batches of each task as of all texts.
-
-    >>> tasks_of([3, 5, 3, 9])
-    [[3, 1, 0, 2]]
     """
     groups: dict[int, list[int]] = {}
     for position, length in enumerate(lengths):

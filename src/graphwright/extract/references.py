@@ -95,10 +95,6 @@ class CitedDocuments:
 
         So a title may also be spelled a little differently, with the same first or last two words, or be cut after four
         words or more where one title alone begins with them.
-
-        >>> cited = CitedDocuments([Document("brat", "...", "BRAT: a web-based annotation tool")])
-        >>> [cited.cited_by(text) for text in ("BRAT: a web-based anotation tool", "BRAT, a web-based …", "A tool")]
-        [{'brat'}, {'brat'}, set()]
         """
         return self.cited_in(reference) or self._alike(_words(_LINE_END.sub("", reference)))
 

@@ -58,11 +58,7 @@ def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start
 
 
 def proposition(topic: str, mentions: Sequence[Mention], text: str, start: int, end: int) -> str:
-    """Return a sentence with its topic before it, unless it names the topic or begins with another name, no pronoun.
-
-    >>> proposition("Hello Love", [], "It is a single.", 0, 15), proposition("Hello Love", [], "Love sold well.", 0, 15)
-    ('Hello Love: It is a single.', 'Love sold well.')
-    """
+    """Return a sentence with its topic before it, unless it names the topic or begins with another name, no pronoun."""
     sentence = text[start:end]
     opening = _ARTICLE.match(text, start, end)
     first = start if opening is None else opening.end()
@@ -114,11 +110,7 @@ class LexicalExtractor:
 
 
 def topic_of(title: str) -> str:
-    """Return the title as the topic of a document; if it is only the name of a file, the folder before it.
-
-    >>> topic_of("changelog.Debian"), topic_of("zlib › README"), topic_of(" The Who ")
-    ('', 'zlib', 'The Who')
-    """
+    """Return the title as the topic of a document; if it is only the name of a file, the folder before it."""
     folder, _, last = title.rpartition(BELOW)
     return (folder if is_file_title(last) else title).strip()
 

@@ -137,11 +137,7 @@ def best_sides(spans: Sequence[tuple[int, int]], scores: Floats) -> Tagged:
 
 
 def masked(question: str, tagged: Tagged) -> str:
-    """Return a question with X and Y in place of its sides.
-
-    >>> masked("Is the A10 lighter than B20?", Tagged((Side(3, 10), Side(24, 27)), 1.0))
-    'Is X lighter than Y?'
-    """
+    """Return a question with X and Y in place of its sides."""
     first, second = tagged.sides
     return f"{question[: first.start]}X{question[first.end : second.start]}Y{question[second.end :]}"
 

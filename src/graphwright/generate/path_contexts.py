@@ -46,13 +46,6 @@ class GlobalEdges(Checked):
     `triples`: vectors of edges (`Snapshot.triples`). An edge's score is its largest cosine with any theme; without
     vectors, of the edges at the nodes of the evidence, the share of the themes' words in its text. Of edges with the
     same text the first counts. `by_question`: the question is the only theme, as without a language model.
-
-    >>> from graphwright import Evidence, start; from graphwright.operators import NamesAndPhrases, Run
-    >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Ermengarde", "married", "Lothair I")])
-    >>> begun = start("Which abbey was founded by Ermengarde?", graph, evidence=Evidence.of_nodes([0]))
-    >>> state = NamesAndPhrases()(begun)
-    >>> GlobalEdges(None)(state, Run()).tolist()
-    [0]
     """
 
     triples: VectorIndex | None
@@ -192,11 +185,6 @@ def texts_along(graph: Graph, item: Item) -> list[tuple[int, str]]:
     """Return the texts along an item, each with its node, -1 for edges: of a path nodes and edges in turn (Eq. 5).
 
     Between two nodes are the texts of all edges that join them; if one of the two is a passage, the relations alone.
-
-    >>> from graphwright import Evidence
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a")])
-    >>> texts_along(graph, Evidence.of_paths(graph, [([1, 0], [0])]).item(0))
-    [(1, 'b'), (-1, 'a r b; b s a'), (0, 'a')]
     """
     texts = [(node, graph.reading(node)) for node in item.nodes]
     if item.kind != ItemKind.PATH:

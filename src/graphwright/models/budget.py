@@ -69,22 +69,14 @@ _CORRECTION_TOKENS = 200  # of the request to correct a reply
 
 
 def estimated_tokens(text: str) -> int:
-    """Return an estimate of a text's tokens: a quarter per ASCII character, one per other character, rounded up.
-
-    >>> estimated_tokens("four words, one dot."), estimated_tokens("東京")
-    (5, 2)
-    """
+    """Return an estimate of a text's tokens: a quarter per ASCII character, one per other character, rounded up."""
     ascii_characters = len(text.encode("ascii", "ignore"))
     return -(-ascii_characters // 4) + len(text) - ascii_characters
 
 
 @dataclass(frozen=True)
 class Prices(Checked):
-    """Prices of a million tokens that a model reads (`prompt`) and writes (`completion`), in any currency.
-
-    >>> Prices(0.15, 0.60).cost(2_000, 500)
-    0.0006
-    """
+    """Prices of a million tokens that a model reads (`prompt`) and writes (`completion`), in any currency."""
 
     prompt: Annotated[float, AtLeast(0)]
     completion: Annotated[float, AtLeast(0)]
@@ -96,11 +88,7 @@ class Prices(Checked):
 
 @dataclass(frozen=True)
 class Rate(Checked):
-    """Tokens a second that a server reads (`prompt`) and writes (`completion`), summed over concurrent requests.
-
-    >>> Rate(250, 100).hours(900_000, 360_000)
-    2.0
-    """
+    """Tokens a second that a server reads (`prompt`) and writes (`completion`), summed over concurrent requests."""
 
     prompt: Annotated[float, MoreThan(0)]
     completion: Annotated[float, MoreThan(0)]

@@ -223,12 +223,6 @@ class CachedLLM:
 
     `path`: an SQLite file. A reply is stored under the model's id, the prompt and the schema before it is returned. A
     stored reply has no usage. Failed calls are not stored. Threads may share the object, and processes the file.
-
-    >>> import tempfile; from graphwright.models import ScriptedLLM
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     llm = CachedLLM(ScriptedLLM(["first", "second"]), Path(folder) / "replies.sqlite")
-    ...     [llm.complete("", prompt).text for prompt in ("a", "a", "b", "a")]
-    ['first', 'first', 'second', 'first']
     """
 
     llm: LLM

@@ -61,12 +61,6 @@ def decode(llm: LLM, texts: Sequence[str], k: int, complete: Complete) -> list[s
     """Return at most k of the texts, in the order in which the constrained model writes them, one a request.
 
     Raises Unconstrained for a model without `with_grammar`, and for a server that ignores or refuses the grammar.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> decode(ScriptedLLM(["a"]), ["a", "b"], 1, lambda llm: llm.complete("", ""))
-    Traceback (most recent call last):
-    ...
-    graphwright.models.constrained.Unconstrained: scripted takes no grammar.
     """
     if not _takes_grammar(llm):
         raise Unconstrained(f"{llm.id} takes no grammar.")

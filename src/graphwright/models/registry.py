@@ -284,18 +284,10 @@ def encoder_of(value: object) -> NamedEncoder:
 
 
 def cross_encoder_of(value: object) -> CrossEncoder:
-    """Return a cross-encoder, given its name, itself, or a function of a query and a list of texts.
-
-    >>> cross_encoder_of("minilm")
-    MiniLMCrossEncoder()
-    """
+    """Return a cross-encoder, given its name, itself, or a function of a query and a list of texts."""
     return _CROSS_ENCODER.model(value)  # type: ignore[no-any-return]
 
 
 def reader_of(value: object) -> Reader:
-    """Return a reader, given its name, itself, or a function of a question and a list of passages.
-
-    >>> reader_of("minilm")
-    MiniLMReader()
-    """
+    """Return a reader, given its name, itself, or a function of a question and a list of passages."""
     return _READER.model(value)  # type: ignore[no-any-return]

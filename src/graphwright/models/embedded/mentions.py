@@ -48,11 +48,7 @@ class Words(NamedTuple):
 
 
 def words_of(text: str, tokens: Sequence[Span]) -> Words:
-    """Join the tokens of a text to words: runs of letters and digits, and single other characters.
-
-    >>> words_of("MiniLM's", [(0, 4), (4, 6), (6, 7), (7, 8)])
-    Words(spans=[(0, 6), (6, 7), (7, 8)], tokens=array([0, 2, 3]))
-    """
+    """Join the tokens of a text to words: runs of letters and digits, and single other characters."""
     spans: list[Span] = []
     first: list[int] = []
     last = -1
@@ -79,12 +75,7 @@ def word_states(states: Floats, words: Words) -> Floats:
 
 
 def surface_features(text: str, spans: Sequence[Span], title: int) -> Floats:
-    """Return the spelling features of words: float32[n, SURFACE]. `title`: characters before the first sentence.
-
-    >>> features = surface_features("Ada met Bob.", [(0, 3), (4, 7), (8, 11), (11, 12)], 0)
-    >>> features[:, 0].tolist(), features[:, 8].tolist()  # capital, start of a sentence
-    ([1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0])
-    """
+    """Return the spelling features of words: float32[n, SURFACE]. `title`: characters before the first sentence."""
     forms = [text[start:end] for start, end in spans]
     starts = _sentence_starts(text, spans, title)
     shapes = list(map(_shape, forms))
@@ -316,9 +307,6 @@ def best_tags(scores: Floats) -> NDArray[np.int64]:
 
     Tag 0 is outside of spans; 2k + 1 begins a span of type k; 2k + 2 continues it, and follows only 2k + 1 or 2k + 2.
     The best tags of the single words mostly are allowed; else the Viterbi algorithm finds the best sequence.
-
-    >>> best_tags(np.float32([[0, 1, 0], [0, 0, 2], [1, 0, 0], [0.5, 0, 1]])).tolist()
-    [1, 2, 0, 0]
     """
     if not len(scores):
         return np.zeros(0, np.int64)

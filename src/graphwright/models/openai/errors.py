@@ -44,12 +44,7 @@ class Secret:
 
 @dataclass
 class HiddenText:
-    """A reply that arrives in parts, without the key: its end is delayed while it may begin the key.
-
-    >>> text = HiddenText(Secret("sk-12345"))
-    >>> text.add("It is sk-1"), text.add("2345"), text.add("", last=True)
-    ('It is ', '***', '')
-    """
+    """A reply that arrives in parts, without the key: its end is delayed while it may begin the key."""
 
     secret: Secret
     _delayed: str = ""

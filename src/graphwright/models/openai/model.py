@@ -107,9 +107,6 @@ def checked_address(url: str) -> str:
     """Return the address of a server without a slash at its end.
 
     Raises OptionError for anything else, and for an address with a user, a password or a query, which logs would show.
-
-    >>> checked_address("http://localhost:11434/v1/")
-    'http://localhost:11434/v1'
     """
     url = url.strip()
     if set(url) & set("@?#"):
