@@ -11,7 +11,7 @@ import numpy as np
 
 from graphwright.engines import Engine
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
-from graphwright.models.protocols import Encoder, Floats, NamedEncoder, Usage, call_metered
+from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 
 _TASK = 64  # texts of one task, unless one length has more
 Extractions = list[Extraction | ExtractionFailure]
@@ -52,46 +52,42 @@ def _extract(extractor: Any, excerpts: list[Excerpt]) -> tuple[Extractions, Floa
     return list(extractor.extract(excerpts)), None, usage
 
 
-class EngineEncoder:
-    """Wrapper of an encoder that encodes texts on an engine, with the same vectors."""
+class _OnEngine:
+    """Wrapper of a model, which workers get as a pickle, with its attributes."""
 
-    def __init__(self, encoder: NamedEncoder, engine: Engine) -> None:
-        self._encoder, self._engine = encoder, engine
+    def __init__(self, model: Any, engine: Engine) -> None:
+        self._model, self._engine = model, engine
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._encoder, name)
+        return getattr(self._model, name)
 
     @property
     def id(self) -> str:
-        """Name of the vector space: the encoder's own."""
-        return self._encoder.id
+        """Name: the model's own."""
+        return str(self._model.id)
+
+
+class EngineEncoder(_OnEngine):
+    """Wrapper of an encoder that encodes texts on an engine, with the same vectors."""
 
     def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
         """Return the vectors of the encoder, float32[len(texts), dimension]; add the work to `usage`."""
         usage = Usage() if usage is None else usage
-        tasks = tasks_of(_lengths(self._encoder, texts))
+        tasks = tasks_of(_lengths(self._model, texts))
         if len(tasks) < 2:
-            return np.asarray(call_metered(usage, self._encoder, "encode", list(texts)))
-        results = self._engine.map(partial(_encode, self._encoder), [[texts[at] for at in task] for task in tasks])
+            return np.asarray(call_metered(usage, self._model, "encode", list(texts)))
+        results = self._engine.map(partial(_encode, self._model), [[texts[at] for at in task] for task in tasks])
         for _, spent in results:
             usage.add(spent)
         return _in_order(tasks, [vectors for vectors, _ in results])
 
 
-class EngineExtractor:
+class EngineExtractor(_OnEngine):
     """Wrapper of an extractor that reads chunks on an engine, with the same extractions."""
 
-    def __init__(self, extractor: Extractor, engine: Engine) -> None:
-        self._extractor, self._engine = extractor, engine
-
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._extractor, name)
+        value = super().__getattr__(name)
         return self._extract_encoded if name == "extract_encoded" else value
-
-    @property
-    def id(self) -> str:
-        """Name and version: the extractor's own."""
-        return self._extractor.id
 
     def extract(self, excerpts: Sequence[Excerpt]) -> Extractions:
         """Return one extraction or failure per excerpt, in order."""
@@ -103,11 +99,9 @@ class EngineExtractor:
         return extractions, vectors
 
     def _read(self, excerpts: Sequence[Excerpt], usage: Usage) -> tuple[Extractions, Floats | None]:
-        encoder = getattr(self._extractor, "encoder", None)
+        encoder = getattr(self._model, "encoder", None)
         tasks = tasks_of(_lengths(encoder, [excerpt.reading for excerpt in excerpts]))
-        results = self._engine.map(
-            partial(_extract, self._extractor), [[excerpts[at] for at in task] for task in tasks]
-        )
+        results = self._engine.map(partial(_extract, self._model), [[excerpts[at] for at in task] for task in tasks])
         extractions: Extractions = [Extraction()] * len(excerpts)
         for task, (part, _, spent) in zip(tasks, results, strict=True):
             usage.add(spent)

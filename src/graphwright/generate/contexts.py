@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, TypeVar
 
 from graphwright.constraints import AtLeast, Checked
@@ -51,23 +52,14 @@ def limited(
     return replace(operator, **given) if given else operator  # type: ignore[type-var]
 
 
-class Room:
-    """The tokens that are left in a context, by estimate."""
-
-    def __init__(self, tokens: int) -> None:
-        self.tokens = tokens
-
-    def fits(self, line: str) -> bool:
-        """Return whether a line fits, and reduce the room if it does."""
-        size = line_size(line)
-        if size > self.tokens:
-            return False
-        self.tokens -= size
-        return True
-
-    def take(self, lines: Iterable[str]) -> list[str]:
-        """Return the lines that fit, each tried in turn, and reduce the room."""
-        return [line for line in lines if self.fits(line)]
+def fitting(items: Iterable[T], tokens: int, line: Callable[[T], str] = str) -> list[T]:
+    """Return the items whose lines fit into these tokens together, each tried in turn."""
+    taken = list[T]()
+    for item in items:
+        if (size := line_size(line(item))) <= tokens:
+            tokens -= size
+            taken.append(item)
+    return taken
 
 
 def line_size(line: str) -> int:
@@ -111,16 +103,15 @@ class PassageContext(Budgeted):
 
 def shown_passages(state: State, passages: int, tokens: int) -> tuple[ShownPassage, ...]:
     """Return the best passages whose lines fit into these tokens; the first is cut to fit."""
-    room, shown = Room(tokens), list[ShownPassage]()
+    shown = list[ShownPassage]()
     for number, node in enumerate(best_passages(state, passages), 1):
         read = passage_text(state.graph, node)
         passage = ShownPassage(number, node, read.title[:_MAX_TITLE], read.text)
         if number == 1 and line_size(passage.line) > tokens:
             make = partial(_first_characters, passage)
             passage = longest(make, len(read.text), lambda cut: line_size(cut.line) <= tokens)
-        if room.fits(passage.line):
-            shown.append(passage)
-    return tuple(shown)
+        shown.append(passage)
+    return tuple(fitting(shown, tokens, attrgetter("line")))
 
 
 def _first_characters(passage: ShownPassage, length: int) -> ShownPassage:
@@ -136,10 +127,10 @@ def with_passages(
     lines first reserve at most a `share` of the tokens; then they name the passages, and take the tokens that are left.
     """
     most = int(share * tokens)
-    reserved = sum(map(line_size, Room(most).take(items({}, most))))
+    reserved = sum(map(line_size, fitting(items({}, most), most)))
     shown = shown_passages(state, passages, tokens - reserved) if passages else ()
     left = tokens - sum(line_size(passage.line) for passage in shown)
-    return Room(left).take(items({passage.node: passage.number for passage in shown}, left)), shown
+    return fitting(items({passage.node: passage.number for passage in shown}, left), left), shown
 
 
 @dataclass(frozen=True, repr=False)
