@@ -128,19 +128,6 @@ class Derived:
         return value
 
 
-@dataclass(frozen=True)
-class Refiner(Checked):
-    """Deriver of values by a language model, `threads` at a time."""
-
-    llm: LLM
-    _: KW_ONLY
-    threads: Annotated[int, AtLeast(1)] = 8
-
-    def answers(self, tasks: Sequence[Task], usage: Usage) -> list[str | ExtractionFailure]:
-        """Return the value or the failure of each task, in order, and add the model's work to `usage`."""
-        return MeteredCalls(self.llm, usage).for_each(_answer, tasks, self.threads)
-
-
 def _answer(task: Task, calls: MeteredCalls) -> str | ExtractionFailure:
     try:
         value: str = calls.complete(task.prompt, *messages(task.prompt, lines=task.lines)).value
@@ -206,10 +193,9 @@ class GenerativeExtractor(Checked):
         """The kind of extraction."""
         return KINDS[self.extraction]
 
-    @property
-    def refiner(self) -> Refiner:
-        """The same model, for the entities that the chunks' extractions are merged to."""
-        return Refiner(self.llm, threads=self.threads)
+    def derive(self, tasks: Sequence[Task], usage: Usage) -> list[str | ExtractionFailure]:
+        """Return the value or the failure of each task, in order, and add the model's work to `usage`."""
+        return MeteredCalls(self.llm, usage).for_each(_answer, tasks, self.threads)
 
     def extract(self, excerpts: Sequence[Excerpt], usage: Usage | None = None) -> list[Extraction | ExtractionFailure]:
         """Return one extraction or failure per excerpt, in order; add the model's work to `usage`.

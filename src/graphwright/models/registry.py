@@ -204,7 +204,10 @@ class _Kind:
                     f"{value!r} is no {self.name}: it lacks {missing}. Give a name, an object with "
                     f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
                 )
-            _check_signature(value, self.arguments, self.name)
+            if not any(_accepts(value, names) for names in self.arguments):
+                forms = " or ".join(f"({', '.join(names)})" for names in self.arguments)
+                shown = f"{value!r}{inspect.signature(value)}"
+                raise OptionError(f"{shown} cannot be called as the {self.name}; it must take {forms}.")
             return self.function(value)
         return value
 
@@ -247,20 +250,17 @@ _CROSS_ENCODER = _Kind(
 _READER = _Kind("reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"}, (("question", "passages"),))
 
 
-def _check_signature(function: Callable[..., Any], arguments: Sequence[Sequence[str]], kind: str) -> None:
-    """Raise OptionError for a function that takes none of these argument lists; built-ins may have no signature."""
+def _accepts(function: Callable[..., Any], arguments: Sequence[str]) -> bool:
+    """Return whether a function takes these arguments; True for a built-in one without a signature."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return
-    for names in arguments:
-        try:
-            signature.bind(*names)
-            return
-        except TypeError:
-            continue
-    forms = " or ".join(f"({', '.join(names)})" for names in arguments)
-    raise OptionError(f"{function!r}{signature} cannot be called as the {kind}; it must take {forms}.")
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def llm_of(value: object) -> LLM:
