@@ -31,7 +31,7 @@ from graphwright.data.document import Document
 from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError, StoreError
 from graphwright.extract.extraction import Excerpt, ExtractionFailure
-from graphwright.extract.llm import Refiner, Task
+from graphwright.extract.llm import Task
 from graphwright.store.changes import Changes
 from graphwright.store.chunk_record import id_digest
 from graphwright.store.store import StoredChunk
@@ -211,16 +211,15 @@ def refine(operation: Operation, publication: Publication) -> None:
 
     A value may need others before it: a summary of summaries, a description of names that were merged.
     """
-    refiner = getattr(operation.extractor, "refiner", None)
-    if refiner is None or operation.store.setting("missing values") in (None, "0"):
+    if not hasattr(operation.extractor, "derive") or operation.store.setting("missing values") in (None, "0"):
         return
     derived = publication.missing_values()
-    while derived.missing and _derive(operation, refiner, list(derived.missing.values())):
+    while derived.missing and _derive(operation, list(derived.missing.values())):
         publication.refresh()
         derived = publication.missing_values()
 
 
-def _derive(operation: Operation, refiner: Refiner, tasks: Sequence[Task]) -> bool:
+def _derive(operation: Operation, tasks: Sequence[Task]) -> bool:
     """Derive values, each batch stored as soon as it is done; return whether any was derived."""
     changes, store = operation.changes, operation.store
     before, done, final = changes.refined, 0, False
@@ -228,7 +227,8 @@ def _derive(operation: Operation, refiner: Refiner, tasks: Sequence[Task]) -> bo
     while done < len(tasks) and not final:
         operation.report("refine", done, len(tasks))
         batch = tasks[done : done + _TASKS]
-        results = dict(zip((task.key for task in batch), refiner.answers(batch, changes.usage), strict=True))
+        answers = operation.extractor.derive(batch, changes.usage)  # type: ignore[attr-defined]
+        results = dict(zip((task.key for task in batch), answers, strict=True))
         values = {key: value for key, value in results.items() if isinstance(value, str)}
         failures = [value for value in results.values() if isinstance(value, ExtractionFailure)]
         if values:

@@ -256,8 +256,7 @@ class ExtractionOptions(AnswerModelOptions):
 
     extractor: Annotated[
         str | None,
-        "Extraction without a language model: mentions (default with the embedded encoder; a name detector), rules, or "
-        "spacy:PIPELINE, such as spacy:en_core_web_sm.",
+        "Extraction without a language model: mentions (default with the embedded encoder; a name detector), or rules.",
     ] = None
     rate: Annotated[
         str | None, "Tokens a second that the server reads and writes, such as 2000,100; for the hours of an estimate."

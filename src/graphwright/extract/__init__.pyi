@@ -6,7 +6,6 @@ from .extraction import Mention as Mention
 from .extraction import Relation as Relation
 from .extractors import EXTRACTORS as EXTRACTORS
 from .extractors import MentionExtractor as MentionExtractor
-from .extractors import SpacyExtractor as SpacyExtractor
 from .extractors import extractor_of as extractor_of
 from .llm import KINDS as KINDS
 from .llm import Estimate as Estimate

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphwright.engines import Engine
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
-from graphwright.models.protocols import Encoder, Floats, NamedEncoder, Usage, call_metered
+from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
 
 _TASK = 64  # texts of one task, unless one length has more
 Extractions = list[Extraction | ExtractionFailure]
@@ -20,11 +20,7 @@ Extractions = list[Extraction | ExtractionFailure]
 def tasks_of(lengths: Sequence[int]) -> list[list[int]]:
     """Return the positions of texts by task: those of one length together and in order, the longest first.
 
-    An encoder that batches texts of equal length makes the same batches of each task as of all texts, so that batches
-    do not depend on tasks or workers.
-
-    >>> tasks_of([3, 5, 3, 9])
-    [[3, 1, 0, 2]]
+    So an encoder that batches texts of equal length makes the same batches of each task as of all texts.
     """
     groups: dict[int, list[int]] = {}
     for position, length in enumerate(lengths):
@@ -44,13 +40,11 @@ def _lengths(encoder: Any, texts: Sequence[str]) -> Sequence[int]:
 
 
 def _encode(encoder: Encoder, texts: list[str]) -> tuple[Floats, Usage]:
-    """Encode the texts of one task."""
     usage = Usage()
     return np.asarray(call_metered(usage, encoder, "encode", texts)), usage
 
 
 def _extract(extractor: Any, excerpts: list[Excerpt]) -> tuple[Extractions, Floats | None, Usage]:
-    """Read the excerpts of one task."""
     usage = Usage()
     if hasattr(extractor, "extract_encoded"):
         extractions, vectors = extractor.extract_encoded(excerpts, usage)
@@ -58,50 +52,42 @@ def _extract(extractor: Any, excerpts: list[Excerpt]) -> tuple[Extractions, Floa
     return list(extractor.extract(excerpts)), None, usage
 
 
-class EngineEncoder:
-    """Wrapper of an encoder that encodes texts on an engine, with the same vectors."""
+class _OnEngine:
+    """Wrapper of a model, which workers get as a pickle, with its attributes."""
 
-    def __init__(self, encoder: NamedEncoder, engine: Engine) -> None:
-        """Take the encoder, which workers get as a pickle."""
-        self._encoder, self._engine = encoder, engine
+    def __init__(self, model: Any, engine: Engine) -> None:
+        self._model, self._engine = model, engine
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._encoder, name)
+        return getattr(self._model, name)
 
     @property
     def id(self) -> str:
-        """Name of the vector space: the encoder's own."""
-        return self._encoder.id
+        """Name: the model's own."""
+        return str(self._model.id)
+
+
+class EngineEncoder(_OnEngine):
+    """Wrapper of an encoder that encodes texts on an engine, with the same vectors."""
 
     def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
         """Return the vectors of the encoder, float32[len(texts), dimension]; add the work to `usage`."""
         usage = Usage() if usage is None else usage
-        tasks = tasks_of(_lengths(self._encoder, texts))
+        tasks = tasks_of(_lengths(self._model, texts))
         if len(tasks) < 2:
-            return np.asarray(call_metered(usage, self._encoder, "encode", list(texts)))
-        results = self._engine.map(partial(_encode, self._encoder), [[texts[at] for at in task] for task in tasks])
-        vectors = np.empty((len(texts), results[0][0].shape[1]), results[0][0].dtype)
-        for task, (part, spent) in zip(tasks, results, strict=True):
-            vectors[task] = part
+            return np.asarray(call_metered(usage, self._model, "encode", list(texts)))
+        results = self._engine.map(partial(_encode, self._model), [[texts[at] for at in task] for task in tasks])
+        for _, spent in results:
             usage.add(spent)
-        return vectors
+        return _in_order(tasks, [vectors for vectors, _ in results])
 
 
-class EngineExtractor:
+class EngineExtractor(_OnEngine):
     """Wrapper of an extractor that reads chunks on an engine, with the same extractions."""
 
-    def __init__(self, extractor: Extractor, engine: Engine) -> None:
-        """Take the extractor, which workers get as a pickle."""
-        self._extractor, self._engine = extractor, engine
-
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._extractor, name)
+        value = super().__getattr__(name)
         return self._extract_encoded if name == "extract_encoded" else value
-
-    @property
-    def id(self) -> str:
-        """Name and version: the extractor's own."""
-        return self._extractor.id
 
     def extract(self, excerpts: Sequence[Excerpt]) -> Extractions:
         """Return one extraction or failure per excerpt, in order."""
@@ -113,30 +99,28 @@ class EngineExtractor:
         return extractions, vectors
 
     def _read(self, excerpts: Sequence[Excerpt], usage: Usage) -> tuple[Extractions, Floats | None]:
-        encoder = getattr(self._extractor, "encoder", None)
+        encoder = getattr(self._model, "encoder", None)
         tasks = tasks_of(_lengths(encoder, [excerpt.reading for excerpt in excerpts]))
-        results = self._engine.map(
-            partial(_extract, self._extractor), [[excerpts[at] for at in task] for task in tasks]
-        )
+        results = self._engine.map(partial(_extract, self._model), [[excerpts[at] for at in task] for task in tasks])
         extractions: Extractions = [Extraction()] * len(excerpts)
-        vectors: Floats | None = None
-        for task, (part, encoded, spent) in zip(tasks, results, strict=True):
+        for task, (part, _, spent) in zip(tasks, results, strict=True):
             usage.add(spent)
             for at, extraction in zip(task, part, strict=True):
                 extractions[at] = extraction
-            if encoded is not None:
-                if vectors is None:
-                    vectors = np.empty((len(excerpts), encoded.shape[1]), encoded.dtype)
-                vectors[task] = encoded
-        return extractions, vectors
+        encoded = [vectors for _, vectors, _ in results if vectors is not None]
+        return extractions, _in_order(tasks, encoded) if encoded else None
+
+
+def _in_order(tasks: Sequence[Sequence[int]], parts: Sequence[Floats]) -> Floats:
+    """Return the rows of all tasks in the order of their texts."""
+    rows: Floats = np.concatenate(parts)[np.argsort(np.concatenate(tasks))]
+    return rows
 
 
 def on_engine(extractor: Extractor, engine: Engine) -> Extractor:
-    """Return an extractor that reads chunks on an engine.
+    """Return an extractor that reads chunks on an engine; of one with a language model the provisional extractor.
 
-    Calls of a language model stay in this process: they wait for a server, not for a processor. So the limit of
-    concurrent calls, the budget and the cache of replies hold for the whole run. The provisional extractor runs on the
-    engine.
+    Calls of a model stay in this process, so that limits, budget and cache of replies hold for the whole run.
     """
     if not isinstance(extractor, DeferredExtractor):
         return EngineExtractor(extractor, engine)

@@ -1,8 +1,4 @@
-"""Extraction of entities and relations from chunks: results and protocol of extractors.
-
-The graph is a pure function of the extractions that are stored, so removing a chunk is exact: it leaves the graph that
-would have been built without it.
-"""
+"""Extraction of entities and relations from chunks: results and protocol of extractors."""
 
 from __future__ import annotations
 
@@ -79,10 +75,9 @@ class ExtractionFailure:
 class Extractor(Protocol):
     """An extractor of entities and relations from chunks.
 
-    `id` changes whenever the extractor would return something else for the same chunk. `extract` of an extractor with a
-    model may have an argument `usage`, to which it adds its work. An extractor that encodes the excerpts has an
-    `encoder` and a method `extract_encoded(excerpts, usage)`, which also returns their vectors: an index with the same
-    encoder does not encode them again.
+    `id` changes whenever the extractor would return something else for the same chunk. `extract` may have an argument
+    `usage`, to which it adds its work. An extractor that encodes the excerpts has an `encoder` and a method
+    `extract_encoded(excerpts, usage)`, which also returns their vectors.
     """
 
     @property
@@ -100,7 +95,7 @@ class DeferredExtractor(Extractor, Protocol):
     """An extractor that is slow or costs money.
 
     New chunks are read by the `provisional` extractor first, so that they can be searched at once. Then this one reads
-    them, batch by batch, and each batch is stored as soon as it is read. Chunks that fail stay pending.
+    and stores them, batch by batch. Chunks that fail stay pending.
     """
 
     @property
@@ -113,7 +108,7 @@ def located(mentions: Iterable[Mention], excerpt: Excerpt, title: str) -> tuple[
     """Return mentions in reading order, each with the span of its name's first occurrence in the text.
 
     An exact match is preferred to one in another case, and a whole word to a part of a word. The mention of the
-    `title` comes first, because the first name of a text is taken for its topic; names that do not occur come last.
+    `title` comes first, names that do not occur come last.
 
     >>> excerpt = Excerpt("d", "", "Article on art, Graz.")
     >>> mentions = located([Mention("Austria"), Mention("GRAZ"), Mention("Art")], excerpt, "")

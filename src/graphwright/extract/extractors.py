@@ -1,4 +1,4 @@
-"""Extractors that need no language model, by name: rules, the mention detector, and spaCy pipelines."""
+"""Extractors that need no language model, by name: rules, and the mention detector."""
 
 from __future__ import annotations
 
@@ -6,112 +6,17 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 
-from graphwright.constraints import Checked
 from graphwright.errors import OptionError, meant
-from graphwright.extract.extraction import Excerpt, Extraction, Extractor, Mention, Relation
-from graphwright.extract.rules import LexicalExtractor, proposition, sentence_relations, topic_of
+from graphwright.extract.extraction import Excerpt, Extraction, Extractor, Mention
+from graphwright.extract.rules import LexicalExtractor, assembled, topic_of, with_phrases
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.mentions import Found, mentions_id, read_mentions
 from graphwright.models.protocols import Floats, NamedEncoder, Usage
 from graphwright.text.names import aliases_of, capitals_problem, dates_and_quotes, is_boilerplate, normal_form
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.words import repeated_phrases
-
-_SUBJECTS, _OBJECTS = frozenset({"nsubj", "nsubjpass", "nsubj:pass"}), frozenset({"dobj", "obj", "attr", "oprd"})
-_OBLIQUE = frozenset({"prep", "agent", "obl"})
-_BATCH = 32
-
-
-@dataclass(frozen=True)
-class SpacyExtractor(Checked):
-    """Extractor of the named entities of a spaCy pipeline, and of subject, verb and object where it parses.
-
-    `pipeline`: the name of an installed one, such as en_core_web_sm, or the path of one. Where it has a parser, a verb
-    joins the entity in its subject to those in its objects; other names of a sentence are joined as `LexicalExtractor`
-    joins them. Needs `pip install 'graphwright[spacy]'` and the pipeline. Raises OptionError where either is missing.
-    """
-
-    pipeline: str
-
-    @property
-    def id(self) -> str:
-        """Name of the pipeline with its version, and the version of spaCy."""
-        meta = _loaded(self.pipeline).meta
-        return f"spacy:{self.pipeline}:{meta.get('version', '')}:{version('spacy')}:1"
-
-    def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
-        """Return one extraction per excerpt, in order."""
-        documents = _loaded(self.pipeline).pipe([excerpt.text for excerpt in excerpts], batch_size=_BATCH)
-        return [
-            _extraction(excerpt.title.strip(), excerpt.text, document)
-            for excerpt, document in zip(excerpts, documents, strict=True)
-        ]
-
-
-@cache
-def _loaded(pipeline: str) -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise OptionError(f'spacy:{pipeline} needs spaCy. Install it: pip install "graphwright[spacy]"') from error
-    try:
-        return spacy.load(pipeline)
-    except OSError as error:
-        raise OptionError(
-            f"spaCy has no pipeline {pipeline!r}. Install one (python -m spacy download en_core_web_sm), or give the "
-            f"folder of one."
-        ) from error
-
-
-def _extraction(title: str, text: str, document: Any) -> Extraction:
-    names = [
-        Mention(entity.text, entity.start_char, entity.end_char, entity.label_.lower())
-        for entity in document.ents
-        if entity.text.strip() == entity.text and entity.text
-    ]
-    first = {} if not title else {title: Mention(title)}
-    for mention in names:
-        first.setdefault(mention.name, mention)
-    parsed = document.has_annotation("DEP")
-    relations: dict[tuple[str, str, str], Relation] = {}
-    starts = [mention.start for mention in names]
-    for start, end in sentence_spans(text):
-        mentions = names[bisect_left(starts, start) : bisect_left(starts, end)]
-        if parsed:
-            statement = proposition(title, mentions, text, start, end)
-            for head, predicate, tail in _clauses(document, mentions):
-                relations.setdefault((head, tail, statement), Relation(head, predicate, tail, statement))
-        for relation in sentence_relations(title, mentions, text, start, end):
-            relations.setdefault((relation.head, relation.tail, relation.text), relation)
-    return Extraction(tuple(first.values()), tuple(relations.values()))
-
-
-def _clauses(document: Any, mentions: Sequence[Mention]) -> Iterator[tuple[str, str, str]]:
-    """Yield subject, predicate and object of the verbs that join two of these names."""
-    spans = [(mention, document.char_span(mention.start, mention.end)) for mention in mentions]
-    subjects, objects = dict[Any, list[str]](), list[tuple[Any, str, str]]()
-    for mention, span in spans:
-        if span is None:
-            continue
-        token = span.root
-        if token.dep_ in _SUBJECTS:
-            subjects.setdefault(token.head, []).append(mention.name)
-        elif token.dep_ in _OBJECTS:
-            objects.append((token.head, token.head.text, mention.name))
-        elif token.dep_ == "pobj" and token.head.dep_ in _OBLIQUE:
-            verb = token.head.head
-            objects.append((verb, f"{verb.text} {token.head.text}", mention.name))
-    for verb, predicate, name in objects:
-        for subject in subjects.get(verb, ()):
-            if subject != name:
-                yield subject, predicate.lower(), name
-
 
 _SAMPLE = 400  # characters that tell whether the detector can read a text
 _MIN_DIGITS = 3  # of a number that is a node: a shorter one would connect unrelated passages
@@ -129,10 +34,9 @@ class MentionExtractor:
     """Extractor of names by the embedded mention detector, which links the names of one sentence.
 
     Entities are the title, the names that the detector finds, dates, figures, quoted titles, and in a text with hardly
-    any name the phrases that it repeats. A shorter form of a person's name, such as the surname, stands for the full
-    name of the same passage, or for the title. An index with the embedded encoder reads each passage once for vector
-    and names. The detector was trained on English; texts in scripts without capitals are read by the rules. Relations,
-    topics and statements are those of `LexicalExtractor`.
+    any name the phrases that it repeats. A shorter form of a person's name stands for the full name of the same
+    passage, or for the title. The detector was trained on English; texts in scripts without capitals are read by the
+    rules. Relations are those of `LexicalExtractor`.
 
     >>> text = "Hello Love is a 1974 single by hank snow. Snow wrote it in Nashville."
     >>> extraction, = MentionExtractor().extract([Excerpt("d1", "Hello Love", text)])
@@ -184,24 +88,14 @@ def _detected(title: str, text: str, spans: Sequence[Found]) -> Extraction:
     sentences = sentence_spans(text)
     united = _united(title, text, _within(spans, sentences))
     names = _full_names(title, [Mention(text[start:end], start, end, kind) for start, end, kind in united])
-    first = {} if not title else {title: Mention(title)}
-    relations: dict[tuple[str, str, str], Relation] = {}
     starts = [mention.start for mention in names]
-    for start, end in sentences:
-        mentions = names[bisect_left(starts, start) : bisect_left(starts, end)]
-        for relation in sentence_relations(title, mentions, text, start, end):
-            relations.setdefault((relation.head, relation.tail, relation.text), relation)
-    for mention in names:
-        if text[mention.start : mention.end] == mention.name:  # not a short form of a full name
-            first.setdefault(mention.name, mention)
-    if len(first) < _FEW_NAMES:
-        for phrase, start in repeated_phrases(text):
-            first.setdefault(phrase, Mention(phrase, start, start + len(phrase)))
-    return Extraction(tuple(first.values()), tuple(relations.values()))
+    by_sentence = [(span, names[bisect_left(starts, span[0]) : bisect_left(starts, span[1])]) for span in sentences]
+    whole = [mention for mention in names if text[mention.start : mention.end] == mention.name]  # no short forms
+    extraction = assembled(title, text, by_sentence, whole)
+    return with_phrases(extraction, text) if len(extraction.mentions) < _FEW_NAMES else extraction
 
 
 def _within(spans: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found]:
-    """Yield the names cut at the ends of sentences."""
     ends = [end for _, end in sentences]
     for start, end, kind in spans:
         while (at := bisect_left(ends, start + 1)) < len(sentences) and ends[at] < end:
@@ -212,10 +106,7 @@ def _within(spans: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found
 
 
 def _united(title: str, text: str, spans: Iterable[Found]) -> list[Found]:
-    """Return names and the title where it is named, and the dates, figures and quoted titles that the rules find.
-
-    Of two that overlap, the longer is kept.
-    """
+    """Return names, the title where it is named, dates, figures and quoted titles; the longer of two that overlap."""
     plain = title.split(" (")[0]
     named = re.finditer(rf"(?<!\w){re.escape(plain)}(?!\w)", text) if len(plain) >= _MIN_TITLE else ()
     candidates = [Found(*match.span(), "") for match in named]
@@ -294,8 +185,7 @@ EXTRACTORS: dict[str, Callable[[], Extractor]] = {"mentions": MentionExtractor, 
 def extractor_of(extractor: Extractor | str | None, encoder: object = None) -> Extractor:
     """Return an extractor by name, or the given one; by default the one that suits the encoder of the index.
 
-    With the embedded encoder that is the mention detector, which costs almost nothing where passages are encoded
-    anyway. With any other encoder a second network would have to read them, so the default is the rules.
+    That is the mention detector with the embedded encoder, which has read the passages anyway, else the rules.
 
     >>> extractor_of("rules"), extractor_of(None, MiniLM())
     (LexicalExtractor(), MentionExtractor())
@@ -304,12 +194,8 @@ def extractor_of(extractor: Extractor | str | None, encoder: object = None) -> E
         return MentionExtractor() if encoder == MiniLM() else LexicalExtractor()
     if not isinstance(extractor, str):
         return extractor
-    name, _, pipeline = extractor.partition(":")
-    if name == "spacy" and pipeline:
-        return SpacyExtractor(pipeline)
     if extractor not in EXTRACTORS:
-        names = [*EXTRACTORS, "spacy:PIPELINE"]
         raise OptionError(
-            f"There is no extractor {extractor!r}; choose from {', '.join(names)}.{meant(extractor, names)}"
+            f"There is no extractor {extractor!r}; choose from {', '.join(EXTRACTORS)}.{meant(extractor, EXTRACTORS)}"
         )
     return EXTRACTORS[extractor]()

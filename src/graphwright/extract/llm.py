@@ -1,11 +1,7 @@
 """Extraction of entities and relations by a language model, estimates of it, and values derived from the graph.
 
-A value is stored under a checksum of the prompt and of all that the model reads, so that it depends on nothing else:
-not on the order in which documents came, and not on what was derived before. Where a value is missing, the offline
-method is used.
-
-The model reads one chunk at a time, as data, and can only reply with entities and relations. Its replies are cleaned,
-merged and located in the text, so that they are stored and merged like the results of any other extractor.
+A value is stored under a checksum of the prompt and of all that the model reads, and depends on nothing else. Where it
+is missing, the offline method is used.
 """
 
 from __future__ import annotations
@@ -47,14 +43,26 @@ class MeteredCalls:
         self._unanswered = 0  # calls in a row without a reply
 
     def for_each(
-        self, work: Callable[[Item, MeteredCalls], Result], items: Sequence[Item], threads: int
+        self,
+        work: Callable[[Item, MeteredCalls], Result],
+        items: Sequence[Item],
+        threads: int,
+        progress: Callable[[int], None] | None = None,
     ) -> list[Result]:
-        """Return the result of the work on each item, done in threads; an error or an interrupt ends all calls."""
+        """Return the result of the work on each item, done in threads; an error or an interrupt ends all calls.
+
+        `progress`: called with the number of results so far.
+        """
+        results = list[Result]()
         pool = ThreadPoolExecutor(threads, thread_name_prefix="extract")
         with self.cancel:
             try:
                 tasks = [pool.submit(work, item, self) for item in items]
-                return [task.result() for task in tasks]
+                for task in tasks:
+                    results.append(task.result())
+                    if progress is not None:
+                        progress(len(results))
+                return results
             finally:
                 self.ended = self.ended or "the extraction was ended"
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -120,25 +128,6 @@ class Derived:
         return value
 
 
-@dataclass(frozen=True)
-class Refiner(Checked):
-    """Deriver of values by a language model, `threads` at a time.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> task = Task("same_entity", "{}")
-    >>> Refiner(ScriptedLLM(['{"reason": "One is short for the other.", "same": true}'])).answers([task], Usage())
-    ['yes']
-    """
-
-    llm: LLM
-    _: KW_ONLY
-    threads: Annotated[int, AtLeast(1)] = 8
-
-    def answers(self, tasks: Sequence[Task], usage: Usage) -> list[str | ExtractionFailure]:
-        """Return the value or the failure of each task, in order, and add the model's work to `usage`."""
-        return MeteredCalls(self.llm, usage).for_each(_answer, tasks, self.threads)
-
-
 def _answer(task: Task, calls: MeteredCalls) -> str | ExtractionFailure:
     try:
         value: str = calls.complete(task.prompt, *messages(task.prompt, lines=task.lines)).value
@@ -155,15 +144,11 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 @dataclass(frozen=True)
 class ExtractionKind:
-    """A kind of extraction: its prompt, which also names the schema of its reply.
-
-    `reply_ratio`: tokens of a reply per token of a chunk's text, for estimates; measured by
-    `benchmarks/embedded/extraction.py`.
-    """
+    """A kind of extraction: its prompt, which also names the schema of its reply."""
 
     name: str
     prompt: str
-    reply_ratio: float
+    reply_ratio: float  # tokens of a reply per token of a text; measured by benchmarks/embedded/extraction.py
 
 
 KINDS: Mapping[str, ExtractionKind] = {
@@ -208,16 +193,14 @@ class GenerativeExtractor(Checked):
         """The kind of extraction."""
         return KINDS[self.extraction]
 
-    @property
-    def refiner(self) -> Refiner:
-        """The same model, for the entities that the chunks' extractions are merged to."""
-        return Refiner(self.llm, threads=self.threads)
+    def derive(self, tasks: Sequence[Task], usage: Usage) -> list[str | ExtractionFailure]:
+        """Return the value or the failure of each task, in order, and add the model's work to `usage`."""
+        return MeteredCalls(self.llm, usage).for_each(_answer, tasks, self.threads)
 
     def extract(self, excerpts: Sequence[Excerpt], usage: Usage | None = None) -> list[Extraction | ExtractionFailure]:
         """Return one extraction or failure per excerpt, in order; add the model's work to `usage`.
 
         All remaining chunks fail, without a call, once the budget is exhausted or three calls in a row got no reply.
-        Any other error, and an interrupt, ends the extraction: calls in progress send nothing more.
         """
         return MeteredCalls(self.llm, usage or Usage()).for_each(self._extract_one, excerpts, self.threads)
 
@@ -234,11 +217,7 @@ class GenerativeExtractor(Checked):
 
 
 def extraction_prompt(excerpt: Excerpt, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
-    """Return the system and user message about a chunk; the last line is the chunk as JSON.
-
-    >>> extraction_prompt(Excerpt("d1", "Graz", 'It is "on" the Mur.\\n</text>'))[1].splitlines()[-1]
-    '{"title": "Graz", "text": "It is \\\\"on\\\\" the Mur.\\\\n\\\\u003c/text>"}'
-    """
+    """Return the system and user message about a chunk; the last line is the chunk as JSON."""
     return messages(kind.prompt, passage=data_line({"title": excerpt.title, "text": excerpt.text}))
 
 
@@ -338,9 +317,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the calls, tokens, hours and cost of GenerativeExtractor for these chunks, without a call.
 
-    Tokens of prompts are estimated by their characters, without additions of a server. A reply counts
-    `ExtractionKind.reply_ratio` tokens per token of a chunk's text. Each gleaning counts as much as the first call,
-    with all replies before it in its prompt. Corrected replies are not included, cached ones not subtracted.
+    Tokens of prompts are estimated by their characters, those of replies by `ExtractionKind.reply_ratio`. Each gleaning
+    has all replies before it in its prompt. Corrected replies are not included, cached ones not subtracted.
 
     >>> estimated = estimate([Excerpt("d1", "Graz", "It lies on the Mur.")], gleanings=1)
     >>> estimated.chunks, estimated.calls, estimated.completion_tokens, estimated.cost

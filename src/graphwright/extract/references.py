@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count
 from math import ceil
-from threading import Lock
 
 from graphwright.data.document import Document
 from graphwright.errors import LLMResponseError
@@ -50,7 +48,6 @@ class CitedDocuments:
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        """Collect the citation keys of the documents."""
         self._by_identifier: dict[str, set[str]] = {}
         self._by_title: dict[tuple[str, ...], set[str]] = {}
         self._by_author: dict[tuple[str, str], set[str]] = {}
@@ -86,7 +83,6 @@ class CitedDocuments:
         return cited
 
     def _titled(self, tokens: tuple[str, ...]) -> set[str]:
-        """Return the ids of the documents whose titles are in a text."""
         titled = set[str]()
         for at in range(len(tokens) - _TITLE_WORDS + 1):
             for title in self._starts.get(tokens[at : at + _TITLE_WORDS], ()):
@@ -99,10 +95,6 @@ class CitedDocuments:
 
         So a title may also be spelled a little differently, with the same first or last two words, or be cut after four
         words or more where one title alone begins with them.
-
-        >>> cited = CitedDocuments([Document("brat", "...", "BRAT: a web-based annotation tool")])
-        >>> [cited.cited_by(text) for text in ("BRAT: a web-based anotation tool", "BRAT, a web-based …", "A tool")]
-        [{'brat'}, {'brat'}, set()]
         """
         return self.cited_in(reference) or self._alike(_words(_LINE_END.sub("", reference)))
 
@@ -147,11 +139,9 @@ def with_references(
     """Return the documents with `links` to those that their texts cite, beside the links that they have.
 
     Index.add makes an edge "refers to" of each link, from every passage of the document to the first passage of the
-    cited document; ("refers to",) of `fastinsight` searches along them alone. `llm` reads 4,096 characters at a time
-    (prompt `references`), several parts at a time in `threads`; a part without a usable reply is read by the rules.
-    Raises ModelError where the model gives no reply, and once the budget of a BudgetedLLM is exhausted; a CachedLLM
-    keeps what was read until then. `progress`: called with the name of the work, and the number of parts read and of
-    all.
+    cited document. `llm` reads 4,096 characters at a time (prompt `references`), in `threads`; a part without a usable
+    reply is read by the rules. Raises ModelError where the model gives no reply, and once a budget is exhausted.
+    `progress`: called with the name of the work, and the number of parts read and of all.
 
     >>> a = Document("a-2001", "We extend the work of b-1999."); b = Document("b-1999", "The first work.")
     >>> [document.links for document in with_references([a, b])]
@@ -166,27 +156,11 @@ def with_references(
     else:
         parts = [(document.id, part) for document in listed for part in _parts(document.text)]
         calls = MeteredCalls(llm, Usage() if usage is None else usage)
-        read = _counted(_citations, len(parts), progress)
-        listed_by_part = calls.for_each(read, [part for _, part in parts], threads)
+        show = None if progress is None else lambda ended: progress("find references", ended, len(parts))
+        listed_by_part = calls.for_each(_citations, [part for _, part in parts], threads, show)
         for (name, _), references in zip(parts, listed_by_part, strict=True):
             targets[name].update(*map(cited.cited_by, references))
     return [replace(document, links=tuple(sorted(targets[document.id] - {document.id}))) for document in listed]
-
-
-def _counted(
-    read: Callable[[str, MeteredCalls], Sequence[str]], total: int, progress: Callable[[str, int, int], None] | None
-) -> Callable[[str, MeteredCalls], Sequence[str]]:
-    """Return `read` as a function for threads that reports how many of its calls have ended."""
-    lock, ended = Lock(), count(1)
-
-    def reporting(part: str, calls: MeteredCalls) -> Sequence[str]:
-        result = read(part, calls)
-        with lock:
-            if progress is not None:
-                progress("find references", next(ended), total)
-        return result
-
-    return reporting
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
@@ -32,8 +32,7 @@ def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start
     """Yield the relations that the sentence `text[start:end]` states: each name to the next, the topic to each name.
 
     The predicate is the text between two names where it reads as one; other pairs co-occur (`CO_OCCURS`). A pronoun at
-    the start of the sentence stands for the topic, the title of the document. Each relation has the sentence as its
-    text, as a `proposition`.
+    the start of the sentence stands for the topic. The text of each relation is the sentence, as a `proposition`.
 
     >>> text = "He married Teutberga, daughter of Boso."
     >>> names = [Mention("Teutberga", 11, 20), Mention("Boso", 34, 38)]
@@ -59,13 +58,7 @@ def sentence_relations(topic: str, mentions: Sequence[Mention], text: str, start
 
 
 def proposition(topic: str, mentions: Sequence[Mention], text: str, start: int, end: int) -> str:
-    """Return a sentence with its topic before it, unless it names the topic or begins with another name.
-
-    A sentence that begins with a pronoun always gets the topic.
-
-    >>> proposition("Hello Love", [], "It is a single.", 0, 15), proposition("Hello Love", [], "Love sold well.", 0, 15)
-    ('Hello Love: It is a single.', 'Love sold well.')
-    """
+    """Return a sentence with its topic before it, unless it names the topic or begins with another name, no pronoun."""
     sentence = text[start:end]
     opening = _ARTICLE.match(text, start, end)
     first = start if opening is None else opening.end()
@@ -93,12 +86,9 @@ class LexicalExtractor:
     """Extractor of names without a model, which links the names of one sentence.
 
     Entities are the title, capitalised names, dates, figures, quoted phrases, and phrases of plain words that the chunk
-    repeats. Each chunk is read alone: 2,000 passages a second on one core.
-
-    The first mention of a chunk is its topic: its title, or without one the first name in it. Each name of a
-    sentence is linked to the next, and the title to every name, so the number of links grows with the number of
-    names, not of pairs (see `sentence_relations`). Where capitals do not mark names (see `unsuitable`), frequent terms
-    replace them; in a script without capitals its Latin names, dates, figures and quoted phrases are entities too.
+    repeats. The first mention is its topic: its title, or the first name. Each name of a sentence is linked to the
+    next, and the title to every name (`sentence_relations`). Where capitals do not mark names (`unsuitable`), frequent
+    terms replace them; in a script without capitals its Latin names, dates, figures and quoted phrases count too.
 
     >>> extraction, = LexicalExtractor().extract([Excerpt("d1", "Hello Love", "It is a 1974 single by Hank Snow.")])
     >>> [m.name for m in extraction.mentions], extraction.relations[0].tail
@@ -111,11 +101,7 @@ class LexicalExtractor:
         return "lexical:5"
 
     def unsuitable(self, text: str) -> str | None:
-        """Return the reason why capitals do not mark names in a text, None if they do.
-
-        >>> LexicalExtractor().unsuitable("the cat sat on the mat and looked at the queen of england")
-        'all lower case'
-        """
+        """Return the reason why capitals do not mark names in a text, None if they do."""
         return capitals_problem(text[:_SAMPLE])
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
@@ -124,39 +110,49 @@ class LexicalExtractor:
 
 
 def topic_of(title: str) -> str:
-    """Return the title as the topic of a document; if it is only the name of a file, the folder before it.
-
-    >>> topic_of("changelog.Debian"), topic_of("zlib › README"), topic_of(" The Who ")
-    ('', 'zlib', 'The Who')
-    """
+    """Return the title as the topic of a document; if it is only the name of a file, the folder before it."""
     folder, _, last = title.rpartition(BELOW)
     return (folder if is_file_title(last) else title).strip()
 
 
 def _extraction(title: str, text: str) -> Extraction:
-    first = {} if not title else {title: Mention(title)}
-    relations: dict[tuple[str, str, str], Relation] = {}
     problem = capitals_problem(text[:_SAMPLE])
     named = problem is None or problem.startswith("a script")  # Latin names stand in text of any script
     words = surface_words(text) if named else frozenset()
     terms = [] if problem is None else [Mention(term, a, a + len(term)) for a, term in frequent_terms(text)]
+    by_sentence = []
     for start, end in sentence_spans(text):
         mentions = terms[bisect_left(terms, start, key=_START) : bisect_left(terms, end, key=_START)]
         if named:
             spans = [span for span in name_spans(text, start, end, words) if not is_boilerplate(text[slice(*span)])]
             mentions = _without_overlaps([Mention(text[a:b], a, b) for a, b in spans], mentions)
-        for mention in mentions:
-            first.setdefault(mention.name, mention)
+        by_sentence.append(((start, end), mentions))
+    extraction = assembled(title, text, by_sentence, [mention for _, mentions in by_sentence for mention in mentions])
+    return with_phrases(extraction, text) if problem is None else extraction
+
+
+def assembled(
+    title: str, text: str, by_sentence: Iterable[tuple[tuple[int, int], Sequence[Mention]]], entities: Iterable[Mention]
+) -> Extraction:
+    """Return the title and the entities, each name once, and the relations of the names of each sentence."""
+    first = {title: Mention(title)} if title else {}
+    for mention in entities:
+        first.setdefault(mention.name, mention)
+    relations: dict[tuple[str, str, str], Relation] = {}
+    for (start, end), mentions in by_sentence:
         for relation in sentence_relations(title, mentions, text, start, end):
             relations.setdefault((relation.head, relation.tail, relation.text), relation)
-    if problem is None:
-        for phrase, start in repeated_phrases(text):
-            first.setdefault(phrase, Mention(phrase, start, start + len(phrase)))
     return Extraction(tuple(first.values()), tuple(relations.values()))
 
 
+def with_phrases(extraction: Extraction, text: str) -> Extraction:
+    """Return an extraction with the phrases that its text repeats."""
+    names = {mention.name for mention in extraction.mentions}
+    phrases = [Mention(phrase, at, at + len(phrase)) for phrase, at in repeated_phrases(text) if phrase not in names]
+    return replace(extraction, mentions=(*extraction.mentions, *phrases))
+
+
 def _without_overlaps(names: list[Mention], terms: Sequence[Mention]) -> list[Mention]:
-    """Return the names, and the terms that are outside of them, in reading order."""
     if not terms:
         return names
     outside = [term for term in terms if all(term.end <= name.start or name.end <= term.start for name in names)]

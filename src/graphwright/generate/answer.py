@@ -22,8 +22,7 @@ from graphwright.prompts.templates import Context, data_line, messages
 class Draft:
     """Extract the `text` of an answer from a JSON reply that is still being written, and pass on each new part.
 
-    Text that was passed on is never retracted. A second reply, requested where the first did not fit its schema, is
-    passed on only when it is complete, and only if it begins with the same text.
+    A second reply, requested where the first did not fit its schema, is passed on only if it begins with the same text.
 
     >>> draft = Draft(print)
     >>> for piece in ('{"found": true, "te', 'xt": "In Gr', 'a', 'z, \\\\u00c', '4.", "citations": []}'):
@@ -89,11 +88,9 @@ class Generate(Operator):
 
     The markers [1], [2] of the answer number its citations, each a passage and a quote. Every quote is looked up (see
     `generate.citations`), and the citation has the text of the document. A quote that is in no passage is dropped, with
-    a note in the trace, and the sentence that rests on it ends in [unsupported]. An answer without verified citations
-    is still returned, with a note: `found` is True and `citations` is empty. The same holds for a reply in plain text.
-    If the reply is unusable or cut short, the answer is a message, and the next operator of a Fallback answers instead.
-    If the context shows no passages, the best fifteen can be cited. If the passages hold no answer, the text is a
-    message, `citations` is empty and `found` is False.
+    a note in the trace, and the sentence that rests on it ends in [unsupported]. An answer without verified citations,
+    as a reply in plain text, is returned with a note. If the reply is unusable or cut short, the next operator of a
+    Fallback answers instead. If the context shows no passages, the best fifteen can be cited.
 
     >>> from graphwright import Graph, start; from graphwright.generate import PassageContext
     >>> from graphwright.graph import Ranking; from graphwright.models import ScriptedLLM
@@ -111,7 +108,6 @@ class Generate(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         draft = Draft(run.on_text)
         if not best_passages(state, 1) or state.context is None:
             answer: Answer | None = Answer(NOTHING, found=False)
@@ -121,13 +117,8 @@ class Generate(Operator):
             run.fail()
             # The message is not streamed, because a Fallback may still write an answer.
             return state.with_(answer=Answer(_FAILED, found=False))
-        return state.with_(answer=_streamed(answer, draft))
-
-
-def _streamed(answer: Answer, draft: Draft) -> Answer:
-    """Stream the rest of an answer's text and return the answer."""
-    draft.finish(answer.text)
-    return answer
+        draft.finish(answer.text)
+        return state.with_(answer=answer)
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,8 +126,7 @@ class AnswerIfEnough(MayAnswer, Budgeted):
     """Answer from the best `passages` if a language model finds them sufficient, else leave the state unchanged.
 
     The check of BubbleRAG, section 3.2. The model is asked once, for an answer with quotes (see Generate) or for the
-    statement that the passages do not suffice. An unusable reply is discarded, and so is an answer without a verified
-    quote or with a quote that is in no passage; the trace then has a note and the usage.
+    statement that the passages do not suffice. An answer without a verified quote, or with a wrong one, is discarded.
 
     >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> from graphwright.models import ScriptedLLM
@@ -151,7 +141,6 @@ class AnswerIfEnough(MayAnswer, Budgeted):
     tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         if not best_passages(state, 1):
             return state
         shown = shown_passages(state, self.passages, self.tokens)
@@ -180,7 +169,6 @@ class Unaided(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         draft = Draft(run.on_text)
         from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
 
@@ -189,7 +177,9 @@ class Unaided(Operator):
         reply, text = run.structured(self.model, *prompt, REPLIES[name], draft.listener)
         if self.reasoning and reply is not None and reply.reasoning:
             run.note(reply.reasoning)
-        return state.with_(answer=_streamed(self._answer(reply, text, run), draft))
+        answer = self._answer(reply, text, run)
+        draft.finish(answer.text)
+        return state.with_(answer=answer)
 
     def _answer(self, reply: Any, text: str, run: Run) -> Answer:
         if reply is None:
@@ -200,7 +190,7 @@ class Unaided(Operator):
 
 
 def _written(model: LLM, state: State, context: Context, run: Run, draft: Draft) -> Answer | None:
-    """Return the model's answer to a context with its verified citations; None without a usable reply."""
+    """Return the model's answer to a context; None without a usable reply."""
     from graphwright.prompts.replies import WrittenAnswer  # pydantic is slow to import
 
     reply, text = run.structured(model, *context.prompt, WrittenAnswer, draft.listener)

@@ -56,14 +56,12 @@ class Place(NamedTuple):
 
 
 def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
-    """Return the place of a quote: in passage number `passage`, else in the first other passage that matches best.
+    """Return the place of a quote: in passage number `passage`, else in the first other of `texts` that matches best.
 
-    `texts`: the passages by number. None if the quote is in none of them. Three comparisons are tried in turn: exact;
-    apart from white space, kinds of quotation marks and dashes, case, and encoding of letters; and, for quotes of 12
-    characters or more, word by word apart from punctuation and one slip. A slip (typing error) is one letter missing,
-    added or wrong, or two swapped, but not the first, in a word of 5 letters or more that is not a number, a negation,
-    or another word of the text. A quote begins and ends with whole words. A quote of fewer than 3 characters, or of
-    stop words only, is never found.
+    Three comparisons are tried in turn: exact; apart from white space, kinds of quotation marks and dashes, case, and
+    encoding of letters; and, for quotes of 12 characters or more, word by word apart from punctuation and one slip: a
+    letter missing, added or wrong, or two swapped, but not the first, in a word of 5 letters or more that is no number,
+    no negation, and no other word of the text. A quote has whole words, 3 characters or more, and not stop words only.
 
     >>> locate("Graz is here", 1, {1: "Lyon is there.", 2: "Graz is here."})
     Place(passage=2, start=0, end=12)
@@ -85,8 +83,8 @@ def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
 def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[str, ...]]:
     """Return the answer with its markers renumbered, and the sentences that rest on no verified quote.
 
-    [i] becomes [numbers[i - 1]], and is dropped if that is None or missing; several numbers may share a marker. Where
-    all markers on a statement are dropped, its sentence is marked [unsupported], once.
+    [i] becomes [numbers[i - 1]], and is dropped if that is None or missing. Where all markers on a statement are
+    dropped, its sentence is marked [unsupported], once.
 
     >>> supported("It burned [1, 3]. It was rebuilt [2][9].", [1, None, 2])
     ('It burned [1, 2]. It was rebuilt [unsupported].', ('It was rebuilt',))
@@ -256,10 +254,9 @@ def best_passages(state: State, limit: int | None = None) -> list[int]:
 
 
 def citation(state: State, node: int, start: int, end: int) -> Citation:
-    """Return characters `start` to `end` of a passage's text as a citation of its document.
+    """Return characters `start` to `end` of a passage's text as a citation, with the steps that the passage carries.
 
-    Its path is the steps that the passage carries, empty where it carries none. On a graph without passages the
-    citation has the name of the node as its chunk and no document, and its offsets count in the node's own text.
+    On a graph without passages it has the name of the node as its chunk, no document, and offsets in the node's text.
     """
     path = () if state.passages is None else step_names(state.graph, state.passages.steps(node))
     return cite(state.graph, node, start, end, path)

@@ -13,6 +13,7 @@ import numpy as np
 from graphwright.models.embedded.cross_encoder import tokens_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
+from graphwright.operators.query.logistic import logistic
 from graphwright.operators.run import Run
 from graphwright.text.values import Value
 from graphwright.text.words import word_spans
@@ -49,17 +50,15 @@ class Asked(NamedTuple):
 class ComparisonHeads:
     """Logistic regressions; the last feature of each is 1.
 
-    `sides: float32[words]`: whether a word belongs to a side; `kinds: float32[question, 5]`; `signs: float32[4, 385]`:
-    the attention to each token, then whether the larger value is asked for, of any values, and what dates and
-    durations add to that; `durations: float32[385]`: whether a unit is one of time; `values`: whether a pair of values
-    is the one that is asked for; its last is that of none.
+    `signs`: the attention to each token, then whether the larger value is asked for, of any values, and what dates and
+    durations add to that.
     """
 
-    sides: Floats
-    kinds: Floats
-    signs: Floats
-    durations: Floats
-    values: Floats
+    sides: Floats  # float32[words]: whether a word belongs to a side
+    kinds: Floats  # float32[question, 5]
+    signs: Floats  # float32[4, 385]
+    durations: Floats  # float32[385]: whether a unit is one of time
+    values: Floats  # whether a pair of values is the one that is asked for; the last is that of none
 
     def tagged(self, question: str) -> Tagged | None:
         """Return the sides of a question; None for one of fewer than three words."""
@@ -91,8 +90,7 @@ class ComparisonHeads:
         attention = asked.states @ self.signs[0, :-1]
         attention = np.exp(attention - attention.max())
         weights = self.signs[1] + self.signs[2] * (form == DATE) + self.signs[3] * (form == TIME)
-        pooled = attention / attention.sum() @ asked.states
-        return float(1 / (1 + np.exp(-(pooled @ weights[:-1] + weights[-1]))))
+        return logistic(weights, attention / attention.sum() @ asked.states)
 
 
 @cache
@@ -139,11 +137,7 @@ def best_sides(spans: Sequence[tuple[int, int]], scores: Floats) -> Tagged:
 
 
 def masked(question: str, tagged: Tagged) -> str:
-    """Return a question with X and Y in place of its sides.
-
-    >>> masked("Is the A10 lighter than B20?", Tagged((Side(3, 10), Side(24, 27)), 1.0))
-    'Is X lighter than Y?'
-    """
+    """Return a question with X and Y in place of its sides."""
     first, second = tagged.sides
     return f"{question[: first.start]}X{question[first.end : second.start]}Y{question[second.end :]}"
 

@@ -27,22 +27,17 @@ _CLAUSE = re.compile(r"[,;:()\[\]\n]|\. ")
 
 
 class SideValue(NamedTuple):
-    """A value that a passage gives for a side.
-
-    `start`, `end`: the characters of its sentence; `written`: the value; `text`: the words around it, without the name
-    of the side, and `before`: those before it alone; `named`: whether the sentence or the title names the side, or the
-    passage names no other; `number`: how many values the passage has before.
-    """
+    """A value that a passage gives for a side."""
 
     passage: int
-    start: int
+    start: int  # of its sentence
     end: int
     found: FoundValue
     written: str
-    text: str
-    before: str
-    named: bool
-    number: int
+    text: str  # the words around it, without the name of the side
+    before: str  # those before it alone
+    named: bool  # whether the sentence or the title names the side, or the passage names no other
+    number: int  # how many values the passage has before
 
 
 class Pair(NamedTuple):
@@ -54,10 +49,7 @@ class Pair(NamedTuple):
 
 
 def names_of_sides(question: str, tagged: Tagged, passages: Sequence[PassageText]) -> tuple[str, str] | None:
-    """Return the sides as passages name them: the longest run of words of each; None if a passage names neither.
-
-    Words of both sides alone name neither, such as "hall" of two halls.
-    """
+    """Return the sides as passages name them, the longest run of own words of each; None if one is not named."""
     texts = [f"{passage.title}\n{passage.text}".lower() for passage in passages]
     sides = [question[side.start : side.end] for side in tagged.sides]
     shared = set.intersection(*(set(_WORD.findall(side.lower())) for side in sides))
@@ -93,8 +85,7 @@ def values_of_sides(
 ) -> list[list[SideValue]]:
     """Return the values that passages give for each of two sides, those of sentences that name it first.
 
-    `asked`: the words of the question without its sides. One beside a name, such as "drill" in "the A10 drill", counts
-    as part of it where the passage has others.
+    `asked`: the words of the question without its sides, which may be part of a name: "drill" in "the A10 drill".
     """
     result: list[list[SideValue]] = [[], []]
     for number, passage in enumerate(passages):
@@ -152,10 +143,7 @@ def _with_neighbours(places: list[tuple[int, int, int]], text: str, asked: Set[s
 def _clause(
     text: str, start: int, end: int, found: Sequence[FoundValue], at: int, names: Sequence[tuple[int, int, int]]
 ) -> tuple[str, str]:
-    """Return the words around a value, from the value before it to the next, without names of the sides.
-
-    The second text ends with the value, where words stand before it.
-    """
+    """Return the words around a value, up to other values, without names of the sides, and those before it."""
     each = found[at]
     first = max((f.end for f in found if f.end <= each.start), default=start)
     last = min((f.start for f in found if f.start >= each.end), default=end)
@@ -191,10 +179,7 @@ def pair_rows(
     question: str, tagged: Tagged, pairs: Sequence[Pair], passages: Sequence[PassageText],
     readings: Sequence[Sequence[ReaderOutput]], run: Run,
 ) -> Floats:  # fmt: skip
-    """Return the features of pairs of values: float32[n, PAIR_FEATURES].
-
-    `readings`: for each side, those of single passages with the question about this side alone.
-    """
+    """Return the features of pairs of values: float32[n, PAIR_FEATURES]; `readings`: for each side, about it alone."""
     asked = masked(question, tagged)
     texts = list(dict.fromkeys(text for pair in pairs for value in pair[:2] for text in (value.text, value.before)))
     vectors = run.encode(MiniLM(), [asked, *texts])
@@ -241,11 +226,6 @@ def _begin(value: SideValue, passages: Sequence[PassageText], readings: dict[int
 
 
 def about(question: str, tagged: Tagged, side: int) -> str:
-    """Return a question without its other side.
-
-    >>> from graphwright.generate.comparison_heads import Side
-    >>> about("Is the A10 lighter than B20?", Tagged((Side(3, 10), Side(24, 27)), 1.0), 0)
-    'Is the A10 lighter than ?'
-    """
+    """Return a question without its other side."""
     other = tagged.sides[1 - side]
     return " ".join(f"{question[: other.start]} {question[other.end :]}".split())

@@ -43,17 +43,13 @@ _OF_SIDE = 4  # passages that a search for a side's name adds
 
 
 class Comparison(NamedTuple):
-    """Values of two sides, named as the passages name them, and what follows from them.
-
-    `short`: the side, yes, no or the difference, "" for none; `probability`: that it is right; `pair_probability`: that
-    the values are those that the question asks for.
-    """
+    """Values of two sides, named as the passages name them, and what follows from them."""
 
     names: tuple[str, str]
     pair: Pair
-    short: str
-    probability: float
-    pair_probability: float
+    short: str  # the side, yes, no or the difference, "" for none
+    probability: float  # that it is right
+    pair_probability: float  # that the values are those that the question asks for
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,12 +57,12 @@ class Compare(MayAnswer, Confident):
     """Compare what passages say of the two things that a question compares; leave other questions unchanged.
 
     Trained heads give the probability that a question compares values, its two sides, and whether the larger value is
-    asked for; no words of a language are listed. The values are numbers and dates with units that compare, in passages
-    that name a side: the best `passages` and those found by each name in `words`. Which pair of values is asked for is
-    decided by the words around them and by the embedded reader, asked about one side at a time.
+    asked for. The values are numbers and dates with units that compare, in passages that name a side: the best
+    `passages` and those found by each name in `words`. Which pair is asked for is decided by the words around them and
+    by the embedded reader, asked about one side at a time.
 
     The short answer is a side, yes or no, or a difference, if its probability is at least `threshold`. If only the pair
-    of values is that probable, both are shown without a short answer. Each is cited.
+    of values is that probable, both are shown without a short answer.
     """
 
     words: WordIndex | None = None
@@ -74,7 +70,6 @@ class Compare(MayAnswer, Confident):
     passages: Annotated[int, AtLeast(1)] = 20
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         heads, question = comparison_heads(), state.question.text
         tagged = heads.tagged(question)
         if tagged is None:
@@ -94,7 +89,6 @@ class Compare(MayAnswer, Confident):
         return answered(state, run, self._answer(state, nodes, compared))
 
     def _nodes(self, state: State, tagged: Tagged) -> list[int]:
-        """Return the best passages, then those that the names of the sides find."""
         nodes = best_passages(state, self.passages)
         for side in tagged.sides if self.words is not None else ():
             scores = self.words.scores(state.question.text[side.start : side.end])  # type: ignore[union-attr]

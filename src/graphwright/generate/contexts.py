@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from functools import partial
+from operator import attrgetter
+from typing import Annotated, TypeVar
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.generate.citations import best_passages, passage_text
 from graphwright.kernels.ranking import top
 from graphwright.models.budget import estimated_tokens
-from graphwright.models.protocols import PassageText
 from graphwright.operators.communities import communities_of
 from graphwright.operators.operator import Composite, Confident, Operator
 from graphwright.operators.run import Run
@@ -22,11 +23,9 @@ from graphwright.prompts.templates import Context, ShownPassage, data_line
 CONTEXT_PASSAGES = 15
 """Default number of passages that a method shows to a language model, the same for all, so that they compare."""
 CONTEXT_TOKENS = 3_000
-"""Default number of tokens of evidence: passages, triples, paths, chains and reports together.
-
-Counted by `estimated_tokens`, with the numbers, titles and signs around the texts, but without the instructions and the
-question."""
+"""Default number of tokens of evidence, by `estimated_tokens`: all but the instructions and the question."""
 MIN_TOKENS = 500
+T = TypeVar("T")
 
 
 class Budgeted(Operator):
@@ -53,29 +52,14 @@ def limited(
     return replace(operator, **given) if given else operator  # type: ignore[type-var]
 
 
-class Room:
-    """The tokens that are left in a context, by estimate.
-
-    >>> room = Room(8)
-    >>> room.take(["a line of words", "a line that is much too long", "short"]), room.tokens
-    (['a line of words', 'short'], 0)
-    """
-
-    def __init__(self, tokens: int) -> None:
-        """Start with all tokens."""
-        self.tokens = tokens
-
-    def fits(self, line: str) -> bool:
-        """Return whether a line fits, and reduce the room if it does."""
-        size = line_size(line)
-        if size > self.tokens:
-            return False
-        self.tokens -= size
-        return True
-
-    def take(self, lines: Iterable[str]) -> list[str]:
-        """Return the lines that fit, each tried in turn, and reduce the room."""
-        return [line for line in lines if self.fits(line)]
+def fitting(items: Iterable[T], tokens: int, line: Callable[[T], str] = str) -> list[T]:
+    """Return the items whose lines fit into these tokens together, each tried in turn."""
+    taken = list[T]()
+    for item in items:
+        if (size := line_size(line(item))) <= tokens:
+            tokens -= size
+            taken.append(item)
+    return taken
 
 
 def line_size(line: str) -> int:
@@ -83,14 +67,9 @@ def line_size(line: str) -> int:
     return estimated_tokens(line) + 1
 
 
-def longest(line: Callable[[int], str], length: int, fits: Callable[[str], bool]) -> str:
-    """Return the longest line that fits, of those with 0 to `length` characters of a text."""
-    return line(most_characters(line, length, fits))
-
-
-def most_characters(line: Callable[[int], str], length: int, fits: Callable[[str], bool]) -> int:
-    """Return the number of characters, 0 to `length`, of the longest line that fits."""
-    return max(bisect_right(range(length + 1), False, key=lambda characters: not fits(line(characters))) - 1, 0)
+def longest(made: Callable[[int], T], length: int, fits: Callable[[T], bool]) -> T:
+    """Return the longest line that fits, of those made with 0 to `length` characters of a text."""
+    return made(max(bisect_right(range(length + 1), False, key=lambda size: not fits(made(size))) - 1, 0))
 
 
 _MAX_TITLE = 200  # characters of a title
@@ -101,11 +80,10 @@ _MAX_RELATIONS = 30
 
 @dataclass(frozen=True, repr=False)
 class PassageContext(Budgeted):
-    """Show the question and the best passages, each one line of JSON.
+    """Show the question and the best passages, each one line of JSON: its number, which is its rank, title and text.
 
-    A line has the passage's number, which is its rank, its title and its text. Characters that could end the line or
-    the text are escaped, so that no text can pass for another passage or for an instruction.
-    `tokens`: the limit of all lines, estimated. A passage that does not fit is left out, but the first is cut.
+    Characters that could end the line or the text are escaped, so that no text can pass for another passage or for an
+    instruction. `tokens`: the limit of all lines. A passage that does not fit is left out, but the first is cut.
 
     >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> state = start("Where?", Graph.from_triples([("Graz", "in", "Austria")])).with_(passages=Ranking.of([0], [1]))
@@ -119,35 +97,25 @@ class PassageContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         shown = shown_passages(state, self.passages, self.tokens)
         return state.with_(context=Context(state.question.original, passages=shown))
 
 
 def shown_passages(state: State, passages: int, tokens: int) -> tuple[ShownPassage, ...]:
     """Return the best passages whose lines fit into these tokens; the first is cut to fit."""
-    room, shown = Room(tokens), list[ShownPassage]()
+    shown = list[ShownPassage]()
     for number, node in enumerate(best_passages(state, passages), 1):
-        passage = _shown(passage_text(state.graph, node), number, node)
+        read = passage_text(state.graph, node)
+        passage = ShownPassage(number, node, read.title[:_MAX_TITLE], read.text)
         if number == 1 and line_size(passage.line) > tokens:
-            passage = _cut(passage, tokens)
-        if room.fits(passage.line):
-            shown.append(passage)
-    return tuple(shown)
+            make = partial(_first_characters, passage)
+            passage = longest(make, len(read.text), lambda cut: line_size(cut.line) <= tokens)
+        shown.append(passage)
+    return tuple(fitting(shown, tokens, attrgetter("line")))
 
 
-def _shown(passage: PassageText, number: int, node: int) -> ShownPassage:
-    return ShownPassage(number, node, passage.title[:_MAX_TITLE], passage.text)
-
-
-def _cut(passage: ShownPassage, tokens: int) -> ShownPassage:
-    """Return a passage with as much of its text as fits into these tokens."""
-
-    def first(characters: int) -> ShownPassage:
-        return replace(passage, text=passage.text[:characters])
-
-    length = most_characters(lambda n: first(n).line, len(passage.text), lambda line: line_size(line) <= tokens)
-    return first(length)
+def _first_characters(passage: ShownPassage, length: int) -> ShownPassage:
+    return replace(passage, text=passage.text[:length])
 
 
 def with_passages(
@@ -155,25 +123,23 @@ def with_passages(
 ) -> tuple[list[str], tuple[ShownPassage, ...]]:
     """Return the lines of evidence, and the passages, that fit into these tokens together.
 
-    `items`: a function that returns the lines of evidence, best first, given the numbers of the shown passages by node
-    and the limit of a line. The lines first reserve at most a `share` of the tokens. After the passages are chosen, the
-    lines name them, and take the tokens that are left.
+    `items`: returns the lines, best first, given the numbers of the shown passages by node and the limit of a line. The
+    lines first reserve at most a `share` of the tokens; then they name the passages, and take the tokens that are left.
     """
     most = int(share * tokens)
-    reserved = sum(map(line_size, Room(most).take(items({}, most))))
+    reserved = sum(map(line_size, fitting(items({}, most), most)))
     shown = shown_passages(state, passages, tokens - reserved) if passages else ()
     left = tokens - sum(line_size(passage.line) for passage in shown)
-    return Room(left).take(items({passage.node: passage.number for passage in shown}, left)), shown
+    return fitting(items({passage.node: passage.number for passage in shown}, left), left), shown
 
 
 @dataclass(frozen=True, repr=False)
 class HybridContext(Budgeted):
     """Show the question, the evidence as triples, and the passages (BubbleRAG, section 3.6).
 
-    There is one line of JSON for each triple between two names, in the order of the evidence, without repetitions, with
-    the numbers of the shown passages that state it. The best `passages` follow as in PassageContext, to be quoted.
-    `tokens`: the limit of all lines, estimated. Triples take at most a quarter of it, and the tokens that the passages
-    leave. Lines that do not fit are left out, but the first passage is cut.
+    There is one line of JSON for each triple between two names, in the order of the evidence, with the numbers of the
+    shown passages that state it. The best `passages` follow as in PassageContext. `tokens`: the limit of all lines.
+    Triples take at most a quarter of it, and the tokens that the passages leave.
 
     >>> from graphwright import Evidence, Graph, start; from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
@@ -191,8 +157,6 @@ class HybridContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
-
         def items(numbers: Mapping[int, int], tokens: int) -> Iterable[str]:
             return _triples(state, numbers)
 
@@ -202,10 +166,7 @@ class HybridContext(Budgeted):
 
 @dataclass(frozen=True)
 class CommunityReports(Checked):
-    """Find the summaries of the communities that hold most of the evidence.
-
-    `level`: the level of the communities; `limit`: the largest number of summaries.
-    """
+    """Find at most `limit` summaries: of the communities of a `level` that hold most of the evidence."""
 
     summaries: Summaries
     level: Annotated[int, AtLeast(0)] = 2
@@ -235,9 +196,8 @@ class TreeReports(Checked):
 class ReportContext(Budgeted):
     """Show the question, reports, relations of the evidence and the best passages, each a line of JSON.
 
-    `reports`: a function that returns the texts of reports, best first, as `CommunityReports` or `TreeReports`. Quotes
-    come from the passages. `tokens`: the limit of all lines, estimated. Reports, then at most 30 distinct relations
-    take at most half of it, and the tokens that the passages leave. Lines that do not fit are left out.
+    `reports`: returns the texts of reports, best first, as `CommunityReports` or `TreeReports`. `tokens`: the limit of
+    all lines. Reports, then at most 30 relations take at most half of it, and the tokens that the passages leave.
     """
 
     reports: Callable[[State, Run], list[str]]
@@ -247,7 +207,6 @@ class ReportContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         reports = [data_line({"report": at, "text": text}) for at, text in enumerate(self.reports(state, run), 1)]
         edges = [] if state.evidence is None else state.evidence.edges.tolist()
         statements = list(dict.fromkeys(state.graph.edge_text(edge) for edge in edges))[:_MAX_RELATIONS]
@@ -258,10 +217,7 @@ class ReportContext(Budgeted):
 
 
 def _triples(state: State, numbers: Mapping[int, int]) -> Iterator[str]:
-    """Yield the lines of the evidence's triples, each once, with the numbers of the shown passages that state them.
-
-    The line of an edge without a predicate is the sentence that states it.
-    """
+    """Yield the lines of triples, or of sentences without a predicate, with the shown passages that state them."""
     if state.evidence is None:
         return
     graph, edges = state.graph, state.evidence.edges

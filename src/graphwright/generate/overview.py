@@ -24,6 +24,7 @@ from graphwright.graph.graph import Graph
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import AnsweringReader, Floats
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
+from graphwright.operators.query.logistic import logistic
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.search.clustering import clusters
@@ -48,10 +49,9 @@ class Overview(MayAnswer):
     A question is broad if a trained head over its vector gives a probability of at least `threshold`, and if the
     `reader` gives no sentence of the best eight passages a probability above one half.
 
-    The answer covers the documents among these eight passages whose title shares half of its words with the question.
-    Without such a document it covers those with three or more of the eight passages; without these, the whole index.
-    Their passages form `topics` clusters by vector. Each cluster, largest first, gives one sentence: the nearest to the
-    sum of the cluster's mean and the question, from the nearest passage. `index`: the vectors of the passages.
+    The answer covers the documents among these eight passages whose title shares half of its words with the question,
+    else those with three or more of the eight, else the whole index. Their passages form `topics` clusters by vector.
+    Each, largest first, gives one sentence: the nearest to the sum of the cluster's mean and the question.
     """
 
     index: VectorIndex
@@ -60,7 +60,6 @@ class Overview(MayAnswer):
     threshold: Annotated[float, Between(0, 1)] = 0.7
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         probability = broadness(state.question.text, run)
         run.note(f"the question is broad with a probability of {probability:.2f}")
         if probability < self.threshold:
@@ -122,9 +121,7 @@ def broadness(question: str, run: Run | None = None) -> float:
     >>> broadness("What are these documents about?") > 0.7 > broadness("Who founded the abbey of Erstein?")
     True
     """
-    vector = (run or Run()).encode(MiniLM(), [question])[0]
-    weights = _head()
-    return float(1 / (1 + np.exp(-(vector @ weights[:-1] + weights[-1]))))
+    return logistic(_head(), (run or Run()).encode(MiniLM(), [question])[0])
 
 
 @cache
@@ -142,17 +139,14 @@ _COMPARED = 20  # passages of a document
 class NewestVersions(Operator):
     """Leave out passages of versions of a document of which a newer version has a passage too.
 
-    Documents whose names differ only in their dates are versions where they share half of their words. Minutes and
-    other documents of a series share few, and all of them are kept.
-
-    Versions that the question names are kept instead of newer ones: by their id, or by a date at which they are valid.
+    Documents whose names differ only in their dates are versions where they share half of their words. Versions that
+    the question names are kept instead of newer ones: by their id, or by a date at which they are valid.
     """
 
     needs = ("passages",)
     gives = ("passages",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the passages."""
         passages, versions = state.passages, versions_of(state.graph.columns)
         if passages is None or not versions.of:
             return state
@@ -172,7 +166,6 @@ class NameVersions(Composite):
     step: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the steps, and add the versions to the text of the answer."""
         after = self.step.execute(state, run, k)
         answer, versions = after.answer, versions_of(state.graph.columns)
         if answer is None or not answer.found:
@@ -202,10 +195,7 @@ _cache: SnapshotCache[bool] = SnapshotCache()
 
 
 def _agree(graph: Graph, group: Sequence[Version]) -> bool:
-    """Return whether the newest two of documents that are named like versions have half of their words in common.
-
-    The minutes, letters or reports of a series are named like versions, but each says something else.
-    """
+    """Return whether the newest two have half of their words in common, as those of a series of minutes have not."""
     first, second = (version.document for version in group[-2:])
 
     def compute() -> bool:

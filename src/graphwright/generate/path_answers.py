@@ -29,9 +29,8 @@ class ChainAnswer(Operator):
     """Answer with the ends of the chain whose relations are nearest to the question.
 
     The score of a chain is the cosine of the question with the name where the chain begins followed by its relations,
-    less `step` for each triple, so that of two similar chains the shorter wins; ties go to the first. The text has one
-    name per line, each cited with its walk from a query entity. Offline twin of the reading of chains by a
-    language model (ReG, figure 7).
+    less `step` for each triple; ties go to the first. The text has one name per line, each cited with its walk from a
+    query entity. Offline twin of the reading of chains by a language model (ReG, figure 7).
 
     >>> from graphwright import Evidence, Graph, start; from graphwright.models import HashEncoder
     >>> film = Graph.from_triples([("Alien", "has_genre", "Horror"), ("Alien", "director", "Scott")])
@@ -46,7 +45,6 @@ class ChainAnswer(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         graph = state.graph
         items = [(item, bundle) for item in state.items.items() if (bundle := bundle_of(graph, item)) is not None]
         if not items:
@@ -64,10 +62,8 @@ class TargetAnswer(Operator):
     """Answer with the names of the nodes that the evidence leads to, best first, each with its best path.
 
     An item leads to the last of its nodes that the question does not name (of a triple: to its tail, else its head); a
-    walk that returns to its first node leads there.
-    The text has one name a line, at most `limit`; with `tied` only names from items with the best score, such as all
-    walks by one plan. The citation of the same rank has the name and the path. Needs neither a language model nor
-    passages.
+    walk that returns to its first node leads there. The text has one name a line, at most `limit`; with `tied` only
+    names from items with the best score. The citation of the same rank has the name and the path.
 
     >>> from graphwright import Graph, ShortestPaths, start
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Udo", "spouse", "Ida")])
@@ -82,7 +78,6 @@ class TargetAnswer(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         graph = state.graph
         seeds = {node for anchor in state.anchors or () for node in anchor.seeds(graph).tolist()}
         paths: dict[str, tuple[str, ...]] = {}

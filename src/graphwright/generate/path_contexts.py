@@ -43,17 +43,9 @@ _SIGNS = re.compile("[→;]")  # the signs that a chain is written with
 class GlobalEdges(Checked):
     """Find the edges that are nearest to the question's themes, as LightRAG retrieves them for global keywords.
 
-    `triples`: vectors of edges (`Snapshot.triples`). An edge's score is its largest cosine with any theme; of edges
-    with the same text the first counts. `limit`: the largest number of edges. Without vectors the edges at the nodes
-    of the evidence are scored by the share of the themes' words that an edge's text has. `by_question`: the question
-    itself is the only theme, as without a language model.
-
-    >>> from graphwright import Evidence, start; from graphwright.operators import NamesAndPhrases, Run
-    >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Ermengarde", "married", "Lothair I")])
-    >>> begun = start("Which abbey was founded by Ermengarde?", graph, evidence=Evidence.of_nodes([0]))
-    >>> state = NamesAndPhrases()(begun)
-    >>> GlobalEdges(None)(state, Run()).tolist()
-    [0]
+    `triples`: vectors of edges (`Snapshot.triples`). An edge's score is its largest cosine with any theme; without
+    vectors, of the edges at the nodes of the evidence, the share of the themes' words in its text. Of edges with the
+    same text the first counts. `by_question`: the question is the only theme, as without a language model.
     """
 
     triples: VectorIndex | None
@@ -109,13 +101,11 @@ def _by_words(state: State, queries: list[str], run: Run) -> tuple[Ints, NDArray
 class PathContext(Budgeted):
     """Show the question and the paths in ascending order of reliability, the best last (PathRAG, Eq. 6).
 
-    A path is one line of JSON with its number, which is its rank, the numbers of the passages that state it, and its
-    steps (Eq. 5): the texts of nodes and edges in walk order, parallel edges together. Other items have the same form.
-    `edges`: finds the edges that are shown after the question, as `GlobalEdges`. `passages`: how many of the best
-    passages are shown before the paths, to be quoted; the paper shows none.
-
-    `tokens`: the limit of all lines, estimated. The best paths, then edges take at most half of it, and the tokens that
-    the passages leave. Lines that do not fit are left out, but the texts of the best path are cut to fit.
+    A path is one line of JSON with its rank, the numbers of the passages that state it, and its steps (Eq. 5): the
+    texts of nodes and edges in walk order, parallel edges together. `edges`: finds the edges that are shown after the
+    question. `passages`: how many are shown before the paths; the paper shows none. `tokens`: the limit of all lines.
+    The best paths, then edges take at most half of it, and the tokens that the passages leave. Lines that do
+    not fit are left out, but the texts of the best path are cut.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
@@ -133,7 +123,6 @@ class PathContext(Budgeted):
     template: ClassVar[str] = "pathrag"  # the name of the prompt
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         edges = () if self.edges is None else self.edges(state, run).tolist()
         relations = [data_line({"relation": state.graph.edge_text(edge)}) for edge in edges]
 
@@ -158,10 +147,9 @@ class PathContext(Budgeted):
 
 @dataclass(frozen=True, repr=False)
 class FlatContext(PathContext):
-    """Show the question, and each node and each edge of the paths once (PathRAG, RQ3: flat).
+    """Show the question, and each node and each edge of the paths once (PathRAG, RQ3 and Table 3: flat).
 
-    The ablation of PathContext in Table 3: shorter, but without the order of the steps. Options are those of
-    PathContext. The texts of the best paths come last, edges before nodes.
+    Options are those of PathContext. The texts of the best paths come last, edges before nodes.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
@@ -186,8 +174,6 @@ class FlatContext(PathContext):
 
 
 def _path_line(about: Mapping[str, object], steps: list[str], tokens: int | None) -> str:
-    """Return the line of a path; its texts are cut if it takes more than `tokens`."""
-
     def line(length: int) -> str:
         return data_line({**about, "steps": [step[:length] for step in steps]})
 
@@ -199,12 +185,6 @@ def texts_along(graph: Graph, item: Item) -> list[tuple[int, str]]:
     """Return the texts along an item, each with its node, -1 for edges: of a path nodes and edges in turn (Eq. 5).
 
     Between two nodes are the texts of all edges that join them; if one of the two is a passage, the relations alone.
-    An item that is not a path has the texts of its nodes, then those of its edges.
-
-    >>> from graphwright import Evidence
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "s", "a")])
-    >>> texts_along(graph, Evidence.of_paths(graph, [([1, 0], [0])]).item(0))
-    [(1, 'b'), (-1, 'a r b; b s a'), (0, 'a')]
     """
     texts = [(node, graph.reading(node)) for node in item.nodes]
     if item.kind != ItemKind.PATH:
@@ -225,10 +205,9 @@ class ChainContext(Budgeted):
     """Show the question and the chains, each one line: `Q1 → [r1] → a → [r2] → x; y` (ReG, figure 7).
 
     Names and relations are escaped as texts of passages are, and so are the signs → and ; in them: no name can pass
-    for another hop, another chain or an instruction. Brackets that would make a chat-template token of a relation are
-    spaced: `[ ACTED_IN ]`. Items without edges are not shown. The best `passages`, if the state has some, follow as in
-    PassageContext, to be cited. `tokens`: the limit of all lines, estimated. Chains take at most half of it, and the
-    tokens that the passages leave. Chains that do not fit are left out; the first is cut.
+    for another hop, chain or instruction. Brackets that would make a chat-template token are spaced: `[ ACTED_IN ]`.
+    Items without edges are not shown. The best `passages` follow as in PassageContext. `tokens`: the limit of all
+    lines. Chains take at most half of it, and the tokens that the passages leave; the first is cut to fit.
 
     >>> from graphwright import Evidence, Graph, start
     >>> film = Graph.from_triples([("Alien", "genre", "Horror"), ("Alien", "genre", "Drama")])
@@ -243,7 +222,6 @@ class ChainContext(Budgeted):
     gives = ("context",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the context."""
         items = partial(_chain_lines, state)
         chains, passages = with_passages(state, self.passages, self.tokens, _PATHS, items)
         return state.with_(context=Context(state.question.original, "chains", passages, tuple(chains)))

@@ -30,16 +30,14 @@ _LISTED = 50  # names in the text
 class QueryAnswer(Composite, Confident):
     """Answer with the result of the state's query, or by other steps where the state has none.
 
-    The text is the value, what was computed, in words, and citations of the rows or statements that it rests on, at
-    most ten. If the probability of the query is below `threshold`, the answer of the other steps follows, unless what
-    it cites first has rows of a table that the result rests on: it reads one of them where the query takes all.
+    The text is the value, what was computed, in words, and citations of what it rests on. If the probability of the
+    query is below `threshold`, the answer of the other steps follows, unless it reads a row that the query takes too.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
     threshold: Annotated[float, Between(0, 1)] = SURE
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Set the answer."""
         asked = state.query
         if asked is None or asked.result is None:
             return self.otherwise.execute(state, run, k)
@@ -68,7 +66,6 @@ class NotRecorded(Operator):
     encoder: Encoder | None = None
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         nearest = state.items.top(1).texts(state.graph)
         parts = [NOT_RECORDED, f"The nearest that it records is: {nearest[0]}"] if nearest else [NOT_RECORDED]
         if self.encoder and english_probability(self.encoder.encode([state.question.text])[0]) < LIKELY:
@@ -121,7 +118,6 @@ def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:
 
 
 def _joined(computed: Answer, other: Answer | None) -> Answer:
-    """Return an answer followed by another, whose markers are numbered on."""
     if other is None or not other.found:
         return computed
     first = len(computed.citations) + 1

@@ -31,11 +31,10 @@ _RULE_LINE = re.compile(r"[|:+=\s-]*-[|:+=\s-]*")
 class Sentence(NamedTuple):
     """A sentence, or several in a row, of passage number `passage`, by characters of its text.
 
-    `part`: the number of the row, cell, slide, definition, paragraph or item of the passage in which it lies; an item
-    begins on a line with a mark, a label or a code ("2. It is", "Heating: it is", "Heating. It is", "E-12 is").
-    A heading and the paragraph below it are one part. `kind`: a sentence, a short line
-    without a full stop that stands alone, a heading, a row of a table, or a line of the header of a mail.
-    `block`: how many of the following sentences belong to it: the lines of a command, list or table that it announces.
+    `part`: the number of the row, cell, slide, definition, paragraph or item in which it lies; an item begins on a line
+    with a mark, a label or a code ("2. It is", "Heating: it is", "E-12 is"); a heading and the paragraph below it are
+    one part. A "line" is short, without a full stop, and stands alone; a "header" is of a mail. `block`: how many of
+    the following sentences belong to it: the lines of a command, list or table that it announces.
     """
 
     passage: int
@@ -74,8 +73,7 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
 def _blocks(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[Kind]) -> list[int]:
     """Return for each span the number of spans after it that it announces: its lines, items and their own blocks.
 
-    A block ends at an empty line, but a list at the first span after it that is no item of this list, and the answer
-    to a question with its line.
+    A block ends at an empty line, a list after its last item, and the answer to a question with its line.
     """
     blocks = [0] * len(spans)
     gaps = [text[end:start].count("\n") for (_, end, _), (start, _, _) in pairwise(spans)] + [2]
@@ -116,7 +114,6 @@ def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequenc
 
 
 def _spans(passage: PassageText, first: int, last: int) -> Iterator[tuple[int, int, Kind]]:
-    """Yield the sentences, rows and headers of a part of a passage."""
     lines: list[tuple[int, int, Kind]] = [(*row, "row") for row in passage.rows]
     if not passage.rows:
         lines += [(*match.span(), "row") for match in _TABLE_LINE.finditer(passage.text)]
@@ -171,9 +168,8 @@ def widened(
 ) -> tuple[int, int]:
     """Return the first and last of the sentences around sentence `best`, in its part, with at most `words` words.
 
-    Only sentences are joined: to a sentence on both sides, to a heading after it, to a line of a table or a mail never,
-    nor a sentence that announces a block. A sentence that announces a block has all of it. A line of a block has the
-    sentence that announces it and the lines between, with the lines after it where the block is short.
+    Only sentences are joined: to a sentence on both sides, to a heading after it. A sentence that announces a block has
+    all of it. A line of a block has what stands before it, and the lines after it where the block is short.
     """
     first, last = _announced(best, sentences, lengths, used)
     length, start = sum(lengths[first : last + 1]), sentences[first]

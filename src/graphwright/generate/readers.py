@@ -42,10 +42,9 @@ def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[Pass
 
 
 def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[PassageText]:
-    """Return passages in which no answer lies in a row that another row of the same table outdoes.
+    """Return passages in which no answer lies in a row that another row with the same names of fields outdoes.
 
-    That row has all words of the question that this one has in its values, and more of them. Rows are of the same table
-    if their fields have the same names.
+    That row has all words of the question that this one has in its values, and more of them.
 
     >>> rows = PassageText("", "boat: Mur; fee: 6\\nboat: Enns; fee: 8", (), ((0, 17), (18, 36)),
     ...                    labels=((0, 6), (11, 16), (18, 24), (30, 35)))
@@ -71,7 +70,6 @@ def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[Passag
 
 
 def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageText:
-    """Return a passage with whole rows among its labels."""
     left = (label for label in passage.labels if not any(start <= label[0] < end for start, end in rows))
     return replace(passage, labels=tuple(sorted((*left, *rows))))
 
@@ -98,8 +96,7 @@ class MayAnswer(Operator):
 class ReadSpans(MayAnswer, Confident):
     """Add a reader's best short answer, if its score reaches `threshold`; else leave the state unchanged.
 
-    The text begins with the short answer; the text around it follows, and is cited. `passages`: the number of passages
-    that are read; `words`: the most words that are quoted around it.
+    The text around it follows, at most so many `words`, and is cited. `passages`: the number of passages that are read.
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]
@@ -108,7 +105,6 @@ class ReadSpans(MayAnswer, Confident):
     words: Annotated[int, AtLeast(0)] = 40
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         answer = read_answer(self.reader, state, run, self.passages, self.threshold, self.words)
         if answer is None:
             run.note(f"no span has a score of {self.threshold:g} or more")
@@ -124,7 +120,6 @@ class QuoteClauses(MayAnswer):
     """
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer, or leave the state unchanged."""
         graph, records, found = state.graph, state.graph.columns.records, list[tuple[int, int, bool, int, int]]()
         if records is None:
             return state
@@ -144,10 +139,7 @@ class QuoteClauses(MayAnswer):
 
 
 def _reference(label: str, question: str, texts: str) -> re.Match[str] | None:
-    """Return where a question names the clause of a label, by its word and number, or by a number that is no amount.
-
-    What an amount counts or measures follows a number within a line of the texts, too.
-    """
+    """Return where a question names the clause of a label, by its word and number, or by a number that is no amount."""
     if label.startswith("第"):
         return re.search(f"(?P<own>)(?P<number>{re.escape(label)})", question)
     first, *parts = re.findall(r"\d+(?:\.\d+)*|[^\W\d_]+", label.rpartition(" ")[2])
@@ -162,6 +154,7 @@ def _reference(label: str, question: str, texts: str) -> re.Match[str] | None:
     if match is None or match["own"]:
         return match
     after = match["after"] or ""
+    # What an amount counts or measures follows a number within a line of the texts, too.
     is_amount = month_of(after) or re.search(rf"[^\W\d][^\n]*\d[ \xa0]{after or '$.'}\b", texts, re.IGNORECASE)
     if not (parts or "." in first):  # it needs a word before it, and none of the texts after it
         is_amount = is_amount or not words(match["word"] or "") or not set(words(after)).isdisjoint(words(texts))
@@ -197,7 +190,6 @@ class Reply(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         return answered(state, run, Answer(self.text, found=False))
 
 
@@ -208,15 +200,13 @@ class Quote(Operator):
     The quotations are an answer where the greatest score, the probability of an answer, is at least `threshold`.
     Else the text says that nothing answers the question, and gives them as the nearest text: `found` is False.
 
-    A reader scores every sentence of the best `passages` passages. The best sentence is quoted with up to `around`
-    words of its neighbours, the better neighbour first. Headings and rows of tables are no neighbours. A heading, or a
-    sentence that asks something with no text of its own below it, is quoted only if there is no other sentence, and at
-    most one header line of a mail is quoted.
+    A reader scores every sentence of the best `passages` passages. The best is quoted with up to `around` words of its
+    neighbours. A heading, or a sentence that asks something, is quoted only if there is no other sentence.
 
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
-    words. A sentence's score is first raised by `sides` times the share of the question's words, weighted by rarity,
-    that it or its title has and the quotations before it lack. So both sides of a comparison are quoted. Of mails that
-    answer one another the newest is quoted first.
+    words. A score is first raised by `sides` times the share of the question's words, weighted by rarity, that the
+    sentence or its title has and the quotations lack: both sides of a comparison are quoted. Of mails that answer one
+    another the newest is quoted first.
 
     >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> from graphwright.models import MiniLMReader
@@ -236,7 +226,6 @@ class Quote(Operator):
     gives = ("answer",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the answer."""
         nodes, texts = texts_read(state, run, self.passages)
         starts = _starts(state.graph, nodes)
         best, probability = self.quotes(state.question.text, texts, run, starts)
@@ -255,7 +244,7 @@ class Quote(Operator):
     ) -> tuple[list[Sentence], float]:
         """Return the quotations, best first, and the greatest score; text that passages share is quoted once.
 
-        `starts`: the document of each passage, and the character where it begins.
+        `starts`: the document of each passage, and its first character.
         """
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
@@ -327,12 +316,11 @@ def answered(state: State, run: Run, answer: Answer) -> State:
 def read_answer(
     reader: Reader, state: State, run: Run, passages: int, threshold: float = 0.0, words: int = 0
 ) -> Answer | None:
-    """Return the best span of the best passages as an answer, None if it scores less than `threshold`.
+    """Return the best span of the best `passages` as an answer, None if it scores less than `threshold`.
 
     A second number or date follows if it is from another document and at least half as probable; each is then shown
     with the first day that its passage names. The sentence that most probably holds the answer is quoted last, if its
-    probability is above one half and no span's quotation has it. `passages`: the number of passages that are read;
-    `words`: the most words of a quotation, which has at least the sentence of its span.
+    probability is above one half and no quotation has it. `words`: the most words of a quotation of several sentences.
     """
     nodes, texts = texts_read(state, run, passages)
     spans = run.read(reader, state.question.text, texts)

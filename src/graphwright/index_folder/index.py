@@ -55,7 +55,7 @@ class Index(IndexWriting, IndexAsking):
         `encoder`: a name (see graphwright.models.registry), an encoder with an id, or a function of a list of texts. An
         existing index needs the encoder that it was created with, which is the default; the default of a new index is
         the embedded MiniLM. `extractor`: of the documents that are added from now on, an extractor or its name:
-        mentions (default with the embedded encoder), rules (default with others) or spacy:PIPELINE.
+        mentions (default with the embedded encoder) or rules (default with others).
         `settings`: of a new index. `follow`: whether the first query after a change opens the new snapshot; otherwise
         queries use the opened one until `refresh`. Raises StoreError if the folder cannot be opened or created.
         """

@@ -18,14 +18,11 @@ _MAX_SECONDS = 86_400
 
 
 class Deadline(Cancellation):
-    """A cancellation after a time limit: a running request is cut, and no further one is sent.
+    """A cancellation so many seconds after its creation: a running request is cut, and no further one is sent.
 
-    Time counts from the creation of the object. The error is a ReplyCutError, so that steps continue without the model.
-    `cancel`: another cancellation, which stays in force.
+    The error is a ReplyCutError, so that steps continue without the model. `cancel`: another one, which stays in force.
 
-    >>> deadline = Deadline(60.0)
-    >>> deadline.check()
-    >>> deadline.pause(61.0)
+    >>> Deadline(60.0).pause(61.0)
     Traceback (most recent call last):
     ...
     graphwright.errors.ReplyCutError: The deadline of 60 seconds has passed. Set a longer one, or use a faster model.
@@ -59,7 +56,7 @@ class Deadline(Cancellation):
             self.check()
 
     def poll(self, timeout: float = 0.1) -> float:
-        """Return the seconds that a wait of at most `timeout` seconds may take before the next check."""
+        """Return the seconds until the next check."""
         return min(super().poll(timeout), max(self._end - time.monotonic(), 0.0))
 
     def _passed(self) -> ReplyCutError:
@@ -72,22 +69,14 @@ _CORRECTION_TOKENS = 200  # of the request to correct a reply
 
 
 def estimated_tokens(text: str) -> int:
-    """Return an estimate of a text's tokens: a quarter per ASCII character, one per other character, rounded up.
-
-    >>> estimated_tokens("four words, one dot."), estimated_tokens("東京")
-    (5, 2)
-    """
+    """Return an estimate of a text's tokens: a quarter per ASCII character, one per other character, rounded up."""
     ascii_characters = len(text.encode("ascii", "ignore"))
     return -(-ascii_characters // 4) + len(text) - ascii_characters
 
 
 @dataclass(frozen=True)
 class Prices(Checked):
-    """Prices of a million tokens that a model reads (`prompt`) and writes (`completion`), in any currency.
-
-    >>> Prices(0.15, 0.60).cost(2_000, 500)
-    0.0006
-    """
+    """Prices of a million tokens that a model reads (`prompt`) and writes (`completion`), in any currency."""
 
     prompt: Annotated[float, AtLeast(0)]
     completion: Annotated[float, AtLeast(0)]
@@ -99,11 +88,7 @@ class Prices(Checked):
 
 @dataclass(frozen=True)
 class Rate(Checked):
-    """Tokens a second that a server reads (`prompt`) and writes (`completion`), summed over concurrent requests.
-
-    >>> Rate(250, 100).hours(900_000, 360_000)
-    2.0
-    """
+    """Tokens a second that a server reads (`prompt`) and writes (`completion`), summed over concurrent requests."""
 
     prompt: Annotated[float, MoreThan(0)]
     completion: Annotated[float, MoreThan(0)]
@@ -127,10 +112,9 @@ class BudgetedLLM(Checked):
     """A language model with a budget: a call that could exceed it is not started.
 
     `max_tokens`: prompt and reply tokens of all calls together; `max_cost`: money, by `prices` or those of the model.
-    Each call first reserves its maximum: the prompt, the model's `max_tokens` for the reply, and with a schema a second
-    reply to correct the first. A call that fits the budget alone, but not with the reservations of other calls, waits
-    for them: the budget ends at the same point with any number of threads. Wrap this in a CachedLLM, not the other way
-    round: cached replies are free. Threads may share the object; each process counts separately.
+    Each call first reserves its maximum: the prompt, the model's `max_tokens`, and with a schema a second reply to
+    correct the first. A call that fits the budget alone, but not with those that run, waits for them. Wrap this in a
+    CachedLLM: cached replies are free. Threads may share the object; each process counts separately.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> llm = BudgetedLLM(ScriptedLLM(lambda system, user: "Graz."), max_tokens=20)
@@ -241,12 +225,8 @@ class _Call:
         self._reservation: Usage | None = None
 
     def reserve(self, prompt: int, reply: int) -> None:
-        """Reserve these tokens in place of the earlier reservation, waiting where needed.
-
-        A waiting call holds no reservation, so that no two calls wait for each other. Raises BudgetError where the
-        tokens exceed the rest of the budget.
-        """
-        self.settle()
+        """Reserve these tokens, waiting where needed. Raises BudgetError where they exceed the rest of the budget."""
+        self.settle()  # a waiting call holds no reservation, so that no two calls wait for each other
         usage = Usage(prompt_tokens=prompt, completion_tokens=reply, cost=self._cost(prompt, reply))
         with self._ledger.changed:
             while self._llm._excess([usage, *self._ledger.reservations]):

@@ -96,10 +96,9 @@ _REPLIES = _Database(
 class CachedEncoder(Checked):
     """An encoder that encodes each distinct text once, and returns the identical vector afterwards.
 
-    `path`: an SQLite file, which encoders may share; each block of 512 new texts is committed, so that an interrupted
-    run resumes. Without a path the most recent `memory` vectors are kept in memory. `unsaved`: number of vectors
-    buffered in memory before the file is written. `expression`: the repr, such as `ix.encoder`. Threads may share the
-    object, and processes the file.
+    `path`: an SQLite file, which encoders may share, written by blocks of 512 texts, so that a run can resume.
+    Without a path the most recent `memory` vectors are kept in memory. `unsaved`: vectors that are buffered before the
+    file is written. `expression`: the repr. Threads may share the object, and processes the file.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> encoder, usage = CachedEncoder(HashEncoder()), Usage()
@@ -139,10 +138,9 @@ class CachedEncoder(Checked):
         return int(self.encoder.dimension)  # type: ignore[attr-defined]
 
     def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
-        """Return the vectors of the encoder: float32, shape (len(texts), dimension).
+        """Return the vectors of the encoder: float32, shape (len(texts), dimension); add new work to `usage`.
 
-        The work for texts that were not cached is added to `usage`. Raises StoreError where the file cannot be used,
-        and the errors of the encoder.
+        Raises StoreError where the file cannot be used, and the errors of the encoder.
         """
         refuse_text(texts, "CachedEncoder.encode")
         if not len(texts):
@@ -181,7 +179,6 @@ class CachedEncoder(Checked):
         return vectors
 
     def _cached(self, keys: list[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors of those keys that have one."""
         with self._lock:
             vectors = {key: self._recent[key] for key in keys if key in self._recent}
             for key in vectors:
@@ -224,15 +221,8 @@ class _Locks:
 class CachedLLM:
     """A language model that receives each prompt once; repeated prompts are answered from a file.
 
-    `path`: an SQLite file. A reply is stored under the model's id, the prompt and the schema, and is on disk before it
-    is returned, so that an interrupted run repeats no paid call. A stored reply has no usage, and is checked against
-    the schema again. Failed calls are not stored. Threads may share the object, and processes the file.
-
-    >>> import tempfile; from graphwright.models import ScriptedLLM
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     llm = CachedLLM(ScriptedLLM(["first", "second"]), Path(folder) / "replies.sqlite")
-    ...     [llm.complete("", prompt).text for prompt in ("a", "a", "b", "a")]
-    ['first', 'first', 'second', 'first']
+    `path`: an SQLite file. A reply is stored under the model's id, the prompt and the schema before it is returned. A
+    stored reply has no usage. Failed calls are not stored. Threads may share the object, and processes the file.
     """
 
     llm: LLM
@@ -275,7 +265,6 @@ class CachedLLM:
         return blake2b(json.dumps(parts).encode(), digest_size=32).digest()
 
     def _stored(self, key: bytes, schema: Schema) -> Completion | None:
-        """Return the stored reply, None where there is none or it no longer fits the schema."""
         with _REPLIES.open(self.path) as db:
             row = db.execute("SELECT text FROM replies WHERE key = ?", (key,)).fetchone()
         if row is None:

@@ -15,10 +15,7 @@ class Unconstrained(LLMResponseError):
 
 
 def grammar_of(texts: Iterable[str]) -> str:
-    r"""Return a GBNF grammar that accepts exactly these texts: their trie, one rule for each branch.
-
-    GBNF is the format of llama.cpp, whose server takes a grammar with each request. Common prefixes are written once,
-    so that the server follows few alternatives at a time.
+    r"""Return a grammar of llama.cpp (GBNF) that accepts exactly these texts: their trie, one rule for each branch.
 
     >>> print(grammar_of(["Bertha child Ida", "Bertha child Ava", 'Bertha ally "Otto"']))
     root ::= "Bertha " r1
@@ -61,17 +58,9 @@ Complete = Callable[[LLM], Completion]
 
 
 def decode(llm: LLM, texts: Sequence[str], k: int, complete: Complete) -> list[str]:
-    """Return at most k of the texts, in the order in which the constrained model writes them.
+    """Return at most k of the texts, in the order in which the constrained model writes them, one a request.
 
-    A model with a method `with_grammar` writes one text a request, by `complete`; texts that are written already are
-    excluded, and the last text needs no request. Raises Unconstrained for other models, and for a server that ignores
-    or refuses the grammar.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> decode(ScriptedLLM(["a"]), ["a", "b"], 1, lambda llm: llm.complete("", ""))
-    Traceback (most recent call last):
-    ...
-    graphwright.models.constrained.Unconstrained: scripted takes no grammar.
+    Raises Unconstrained for a model without `with_grammar`, and for a server that ignores or refuses the grammar.
     """
     if not _takes_grammar(llm):
         raise Unconstrained(f"{llm.id} takes no grammar.")
@@ -89,7 +78,6 @@ def _takes_grammar(llm: Any) -> bool:
 
 
 def _written(llm: Any, texts: list[str], complete: Complete) -> str:
-    """Return the text that a model writes under a grammar of these texts."""
     try:
         reply = complete(llm.with_grammar(grammar_of(texts))).text.strip()
     except LLMResponseError as error:

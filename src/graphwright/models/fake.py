@@ -25,8 +25,7 @@ def _words(text: str) -> list[str]:
 class HashEncoder(Checked):
     """Encode a text as a bag of hashed words: each word has a fixed random vector, a text the unit vector of their sum.
 
-    Texts that share words are near each other; word order is ignored. A text without words has the zero vector. Sums
-    are integers, so that every machine rounds alike.
+    Word order is ignored. A text without words has the zero vector. Sums are integers: every machine rounds alike.
 
     >>> a, b, c = HashEncoder().encode(["red fox", "the red fox", "tax law"])
     >>> bool(a @ b > 0.7 > 0.4 > a @ c)
@@ -99,9 +98,8 @@ class ScriptedLLM:
     """A language model with prepared replies.
 
     `replies`: a function of system and user prompt, or replies that are given in order. As with a real model, the
-    request is repeated once if the reply does not fit the schema: the function then gets the prompt with the first
-    reply and the correction below it, a script goes on to its next reply. Tokens are words. Threads may share the
-    object; a script is then given in the order of the calls.
+    request is repeated once if the reply does not fit the schema, with that reply and a correction below the prompt.
+    Tokens are words. Threads may share the object.
 
     >>> llm = ScriptedLLM(lambda system, user: user.upper())
     >>> pieces = []

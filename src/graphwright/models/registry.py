@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Generic, TypeVar, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,8 +31,6 @@ from graphwright.models.structured import complete_by, schema_prompt
 
 @dataclass(frozen=True)
 class _Function:
-    """A model made of a function."""
-
     function: Callable[..., Any]
 
     @property
@@ -42,10 +40,7 @@ class _Function:
         return f"{named.__module__}.{named.__qualname__}"
 
     def _call(self, kind: str, *arguments: Any) -> Any:
-        """Return the function's result.
-
-        Raises ModelError where the function raises another exception (the cause) or returns a coroutine.
-        """
+        """Return the function's result. Raises ModelError where it fails or returns a coroutine."""
         try:
             result = self.function(*arguments)
         except GraphwrightError:
@@ -64,9 +59,6 @@ class FunctionLLM(_Function):
     """A language model made of a function of one prompt, or of a system and a user prompt, that returns a text.
 
     A schema is described in the prompt. Tokens are estimated.
-
-    >>> FunctionLLM(lambda prompt: prompt.upper()).complete("Shout.", "two words").text
-    'SHOUT.\\n\\nTWO WORDS'
     """
 
     def complete(
@@ -87,11 +79,7 @@ class FunctionLLM(_Function):
 
 @dataclass(frozen=True)
 class FunctionEncoder(_Function):
-    """An encoder made of a function that maps a list of texts to one vector each, all of one length.
-
-    >>> FunctionEncoder(lambda texts: [[len(text), 1.0] for text in texts]).encode(["a", "fox"]).tolist()
-    [[1.0, 1.0], [3.0, 1.0]]
-    """
+    """An encoder made of a function that maps a list of texts to one vector each, all of one length."""
 
     _widths: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
@@ -111,14 +99,7 @@ class FunctionEncoder(_Function):
 
 @dataclass(frozen=True)
 class FunctionCrossEncoder(_Function):
-    """A cross-encoder made of a function that maps a query and a list of texts to one score per text.
-
-    The latent is the score.
-
-    >>> model = FunctionCrossEncoder(lambda query, texts: [text.count(query) for text in texts])
-    >>> model.head(model.latents("fox", ["a fox", "a hen"])).tolist()
-    [1.0, 0.0]
-    """
+    """A cross-encoder made of a function that maps a query and a list of texts to one score per text, the latent."""
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:
         """Return one score per text: float32, shape (len(texts), 1)."""
@@ -173,10 +154,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 
 
 def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
-    """Return the values as float32.
-
-    Raises ModelError for values that are not finite numbers, and unless there is one row or number per text.
-    """
+    """Return the values as float32. Raises ModelError unless they are finite, one row or number per text."""
     try:
         with np.errstate(over="ignore"):
             rows = np.asarray(values, np.float32)
@@ -196,18 +174,14 @@ EMBEDDED = "minilm"
 """The name of the embedded models."""
 _MULTILINGUAL = "multilingual"
 _WITHOUT_NAME = (EMBEDDED, _MULTILINGUAL)
-_FORMS = {name: name for name in _WITHOUT_NAME} | {
-    "sbert": "sbert:NAME", "openai": "openai:MODEL@URL",
-}  # fmt: skip
-_Model = TypeVar("_Model")
+_FORMS = {"sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}
 
 
 @dataclass(frozen=True)
-class _Kind(Generic[_Model]):
+class _Kind:
     """A kind of model: its name, its protocol with its attributes, and the classes for functions and for names.
 
-    `arguments`: the argument lists that a function may have. The classes for names are in `graphwright.models`, and
-    imported when they are needed.
+    `arguments`: the argument lists that a function may have. The classes for names are in `graphwright.models`.
     """
 
     name: str
@@ -217,12 +191,12 @@ class _Kind(Generic[_Model]):
     classes: dict[str, str]
     arguments: tuple[tuple[str, ...], ...]
 
-    def model(self, value: Any) -> _Model:
+    def model(self, value: Any) -> Any:
         """Return the model for a name, an object or a function. Raises OptionError for anything else."""
         if isinstance(value, type):
             raise OptionError(f"{value.__name__} is a class; give an object of it as the {self.name}.")
         if isinstance(value, str):
-            return cast(_Model, self._named(value))
+            return self._named(value)
         if not isinstance(value, self.protocol):
             if not callable(value) or hasattr(value, self.attributes[-1]):
                 missing = " and ".join(f"`{name}`" for name in self.attributes if not hasattr(value, name))
@@ -230,14 +204,17 @@ class _Kind(Generic[_Model]):
                     f"{value!r} is no {self.name}: it lacks {missing}. Give a name, an object with "
                     f"{' and '.join(f'`{name}`' for name in self.attributes)}, or a function."
                 )
-            _check_signature(value, self.arguments, self.name)
-            return cast(_Model, self.function(value))
-        return cast(_Model, value)
+            if not any(_accepts(value, names) for names in self.arguments):
+                forms = " or ".join(f"({', '.join(names)})" for names in self.arguments)
+                shown = f"{value!r}{inspect.signature(value)}"
+                raise OptionError(f"{shown} cannot be called as the {self.name}; it must take {forms}.")
+            return self.function(value)
+        return value
 
     def _named(self, name: str) -> Any:
         kind, _, rest = name.partition(":")
         if kind not in self.classes or bool(rest) == (kind in _WITHOUT_NAME):
-            forms = " or ".join(_FORMS[each] for each in self.classes)
+            forms = " or ".join(_FORMS.get(each, each) for each in self.classes)
             raise OptionError(f"There is no {self.name} {name!r}. Give {forms}.")
         arguments = [rest] if rest else []
         if kind == "openai":
@@ -246,10 +223,10 @@ class _Kind(Generic[_Model]):
         return getattr(import_module("graphwright.models"), self.classes[kind])(*arguments)
 
 
-_LLM = _Kind[LLM](
+_LLM = _Kind(
     "language model", LLM, ("id", "complete"), FunctionLLM, {"openai": "OpenAILLM"}, (("prompt",), ("system", "user"))
 )
-_ENCODER = _Kind[NamedEncoder](
+_ENCODER = _Kind(
     "encoder",
     NamedEncoder,
     ("id", "encode"),
@@ -262,7 +239,7 @@ _ENCODER = _Kind[NamedEncoder](
     },
     (("texts",),),
 )
-_CROSS_ENCODER = _Kind[CrossEncoder](
+_CROSS_ENCODER = _Kind(
     "cross-encoder",
     CrossEncoder,
     ("head", "latents"),
@@ -270,25 +247,20 @@ _CROSS_ENCODER = _Kind[CrossEncoder](
     {EMBEDDED: "MiniLMCrossEncoder", "sbert": "SentenceTransformerCrossEncoder"},
     (("query", "texts"),),
 )
-_READER = _Kind[Reader](
-    "reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"}, (("question", "passages"),)
-)
+_READER = _Kind("reader", Reader, ("read",), FunctionReader, {EMBEDDED: "MiniLMReader"}, (("question", "passages"),))
 
 
-def _check_signature(function: Callable[..., Any], arguments: Sequence[Sequence[str]], kind: str) -> None:
-    """Raise OptionError for a function that takes none of these argument lists; built-ins may have no signature."""
+def _accepts(function: Callable[..., Any], arguments: Sequence[str]) -> bool:
+    """Return whether a function takes these arguments; True for a built-in one without a signature."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return
-    for names in arguments:
-        try:
-            signature.bind(*names)
-            return
-        except TypeError:
-            continue
-    forms = " or ".join(f"({', '.join(names)})" for names in arguments)
-    raise OptionError(f"{function!r}{signature} cannot be called as the {kind}; it must take {forms}.")
+        return True
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
 
 
 def llm_of(value: object) -> LLM:
@@ -299,7 +271,7 @@ def llm_of(value: object) -> LLM:
     """
     if isinstance(value, str) and value:
         value = f"openai:{value.removeprefix('openai:')}"
-    return _LLM.model(value)
+    return _LLM.model(value)  # type: ignore[no-any-return]
 
 
 def encoder_of(value: object) -> NamedEncoder:
@@ -308,22 +280,14 @@ def encoder_of(value: object) -> NamedEncoder:
     >>> encoder_of("openai:nomic-embed-text@http://localhost:11434/v1")
     OpenAIEncoder('nomic-embed-text', base_url='http://localhost:11434/v1')
     """
-    return _ENCODER.model(value)
+    return _ENCODER.model(value)  # type: ignore[no-any-return]
 
 
 def cross_encoder_of(value: object) -> CrossEncoder:
-    """Return a cross-encoder, given its name, itself, or a function of a query and a list of texts.
-
-    >>> cross_encoder_of("minilm")
-    MiniLMCrossEncoder()
-    """
-    return _CROSS_ENCODER.model(value)
+    """Return a cross-encoder, given its name, itself, or a function of a query and a list of texts."""
+    return _CROSS_ENCODER.model(value)  # type: ignore[no-any-return]
 
 
 def reader_of(value: object) -> Reader:
-    """Return a reader, given its name, itself, or a function of a question and a list of passages.
-
-    >>> reader_of("minilm")
-    MiniLMReader()
-    """
-    return _READER.model(value)
+    """Return a reader, given its name, itself, or a function of a question and a list of passages."""
+    return _READER.model(value)  # type: ignore[no-any-return]

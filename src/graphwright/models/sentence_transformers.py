@@ -99,11 +99,6 @@ class SentenceTransformerEncoder(HuggingFaceModel):
         return vectors
 
 
-@lru_cache(maxsize=4)
-def _load_encoder(name: str, device: str | None) -> Any:
-    return open_encoder(name, device)
-
-
 def open_encoder(name: str, device: str | None = None) -> Any:
     """Return a SentenceTransformer. Raises OptionError for another kind of model, ModelError where it is not found."""
     from sentence_transformers import SentenceTransformer
@@ -118,16 +113,17 @@ def open_encoder(name: str, device: str | None = None) -> Any:
         return SentenceTransformer(name, device=device)
 
 
+_load_encoder = lru_cache(maxsize=4)(open_encoder)
+
+
 @dataclass(frozen=True)
 class SentenceTransformerCrossEncoder(HuggingFaceModel):
     """Any cross-encoder with one score that sentence-transformers can load, by its name or its folder.
 
     A latent is the input of the last two linear layers of the classification head, after pooling, as in FastInsight
-    (section 4.1.1), which BERT, RoBERTa, DistilBERT, ELECTRA, DeBERTa, MPNet and the like have. `head` applies these
-    layers, the activation between them, and that of the model. Where more than an activation lies between the two
-    (ModernBERT), a latent is the input of the last layer; where a model ends otherwise, the score before the
-    activation, one column. The head runs in float32 where the model has less precision, so that its best candidates do
-    not tie. The arguments are those of HuggingFaceModel.
+    (section 4.1.1); `head` applies these layers, the activation between them, and that of the model. Where more than an
+    activation lies between the two (ModernBERT), a latent is the input of the last layer; where a model ends otherwise,
+    the score before the activation. The arguments are those of HuggingFaceModel.
     """
 
     def latents(self, query: str, texts: Sequence[str]) -> Floats:

@@ -30,15 +30,10 @@ SETTINGS = "settings.toml"
 class LLMSettings(Checked):
     """A language model and its limits.
 
-    `deadline`: seconds for all replies to a question that is asked on the command line (see Index.ask); None is no
-    limit. In the file `extra_body` is a section [llm.extra_body]. OpenAILLM describes the
-    fields that are not named here. `prompt_price`, `completion_price`: price of a million tokens, both or neither.
-    `prompt_rate`, `completion_rate`: tokens a second that the server reads and writes, over all requests at a time,
-    both or neither; estimates of hours need them. `extraction`: "full", or "triples" for names and triples only.
-    `gleanings`: extra extraction passes over a chunk, to find what was missed. Raises OptionError for a wrong value.
-
-    >>> LLMSettings("qwen2.5:7b", "http://localhost:11434/v1", concurrency=2).concurrency
-    2
+    `deadline`: seconds for all replies to a question that is asked on the command line; None is no limit.
+    `prompt_price`, `completion_price`: price of a million tokens; `prompt_rate`, `completion_rate`: tokens a second
+    that the server reads and writes, over all requests; of each pair both or neither. `extraction`, `gleanings`: see
+    GenerativeExtractor. The other fields are those of OpenAILLM. Raises OptionError for a wrong value.
     """
 
     model: Annotated[str, TEXT]

@@ -46,18 +46,10 @@ Ask = Callable[[RawReply | None, str], RawReply]
 def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completion:
     """Call a model, and once more for a correction where the reply does not fit the schema.
 
-    A reply that was cut off at the maximum length is not corrected: a model that repeats itself would do so again, and
-    the conversation, longer by the whole reply, may exceed the model's context.
+    A reply that was cut off at the maximum length is not corrected: a model that repeats itself would do so again.
 
     `name`: of the model, for errors. `usage`: filled by `ask`, and part of the completion or the error. Raises
     LLMResponseError where the corrected reply does not fit either, and the errors of `ask`.
-
-    >>> from pydantic import BaseModel
-    >>> class Place(BaseModel):
-    ...     name: str
-    >>> replies = iter(["It is Graz.", '{"name": "Graz"}'])
-    >>> complete_with(lambda previous, correction: RawReply(next(replies)), Place, "m", Usage()).value
-    Place(name='Graz')
     """
     try:
         if schema is not None:
@@ -73,11 +65,8 @@ def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completi
             reply = ask(reply, f"{problem}Reply with the corrected JSON object only.")
             value = parse_reply(schema, reply.text)
         if isinstance(value, Mismatch):
-            tried = (
-                "but its reply does not fit"
-                if reply is first
-                else "then to correct its reply, which still does not fit"
-            )
+            corrected = "then to correct its reply, which still does not fit"
+            tried = "but its reply does not fit" if reply is first else corrected
             problems = "; ".join(value.reason.splitlines())
             error = LLMResponseError(
                 f"{name} was asked for {schema.__name__} as JSON, {tried}{_ending(reply)}: {problems}. {_REMEDY}"
@@ -152,10 +141,7 @@ def parse_reply(schema: type[Any], text: str) -> Any:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield each outermost JSON object of a text; objects inside a broken one are left out.
-
-    A part of a reply that was cut off may fit a schema, and would then count as the whole reply.
-    """
+    """Yield each outermost JSON object of a text; one inside a broken one would count as the whole reply."""
     text = without_thoughts(text)
     decoder = json.JSONDecoder(strict=False)  # many models do not escape a line break inside a string
     position = 0
@@ -243,13 +229,6 @@ def strict_schema(schema: type[Any], *, limits: bool = True) -> dict[str, Any]:
     """Return a JSON schema in the form that servers enforce: all properties required, no others, no defaults.
 
     `limits`: keep the limits of texts, lists and numbers, which some servers refuse.
-
-    >>> from pydantic import BaseModel
-    >>> class Place(BaseModel):
-    ...     name: str = "?"
-    >>> result = strict_schema(Place)
-    >>> result["required"], result["additionalProperties"], result["properties"]["name"]
-    (['name'], False, {'title': 'Name', 'type': 'string'})
     """
     from pydantic.json_schema import GenerateJsonSchema
 
@@ -274,7 +253,6 @@ def strict_schema(schema: type[Any], *, limits: bool = True) -> dict[str, Any]:
 
 
 def _unlimited(schema: Any) -> Any:
-    """Return a JSON schema without limits of texts, lists and numbers."""
     if isinstance(schema, list):
         return [_unlimited(part) for part in schema]
     if not isinstance(schema, dict):

@@ -32,11 +32,10 @@ _UNCLEAN_NAME = re.compile(f"[{_CONTROLS}\t\n\xad\u200b\ufeff]")
 def clean(text: str) -> str:
     r"""Return a text in the form that is stored and compared: composed letters (NFC), and no invisible characters.
 
-    Ligatures, presentation forms and full-width letters become plain ones, all spaces and hyphens without a break
-    ordinary ones. Lowered digits become plain, raised ones too, after "^", where a digit or a word of four letters
-    precedes them: 10³ is no 103; those of units (m²) stay. Line ends become `\n`, form feeds a paragraph break, other
-    control characters a space, and lone surrogates (which JSON can hold and UTF-8 cannot) U+FFFD. Joiners stay in
-    scripts and emoji that need them.
+    Ligatures, presentation forms, full-width letters, spaces, hyphens and lowered digits become plain ones; raised
+    digits too, after "^", where a digit or a word of four letters precedes them: those of units (m²) stay. Line ends
+    become `\n`, form feeds a paragraph break, other control characters a space, and lone surrogates U+FFFD. Joiners
+    stay in scripts and emoji that need them.
 
     >>> clean("co\xadoperate\r\nnow\x00\ud800"), clean("e\u0301tat de l\u2019oﬃce\u00a0: ４²")
     ('cooperate\nnow \ufffd', 'état de l’office : 4^2')
@@ -64,7 +63,7 @@ def _power(run: re.Match[str]) -> str:
 
 
 def unhyphenated(text: str) -> str:
-    r"""Return a text whose words are not divided at line ends, with the rest of each before the line end.
+    r"""Return a text whose words are not divided at line ends.
 
     The hyphen stays where the text has it elsewhere in the word, or has both parts, but not the whole, as words.
 
@@ -96,18 +95,12 @@ def raised(before: str, text: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Return a name or a pattern with composed letters (NFC), as ids are compared.
-
-    >>> composed("U\u0308ber*")
-    'Über*'
-    """
+    """Return a name or a pattern with composed letters (NFC), as ids are compared."""
     return unicodedata.normalize("NFC", text)
 
 
 def file_name(name: str) -> str:
-    r"""Return the name of a file for ids: composed letters; line ends, controls and invisible characters become %XX.
-
-    So do bytes that are not UTF-8, which Python reads as lone surrogates.
+    r"""Return the name of a file for ids, composed; invisible and control characters, and bytes not UTF-8, become %XX.
 
     >>> file_name("caf\udce9.txt"), file_name("two\nlines"), file_name("Ku\u0308hlhaus")
     ('caf%E9.txt', 'two%0Alines', 'Kühlhaus')

@@ -33,9 +33,8 @@ class Places:
 
     `kind`: page, slide, cell, part, line or time; "" where the labels are complete. `labels`: one for each start;
     without any, places are numbered from 1. `boxes`: one for each line of text, ascending; only of PDF. `checksum`: of
-    the file that the boxes were measured in, 32 hexadecimal digits. `sections`: characters, ascending, at which
-    definitions of source code begin or end, each with the names of the definitions around the text that follows:
-    Parser.read.
+    that file, 32 hexadecimal digits. `sections`: characters, ascending, at which definitions of source code begin or
+    end, each with the names of the definitions around the text that follows: Parser.read.
 
     >>> places = Places("page", (0, 100, 250))
     >>> places.of(10, 20), places.of(90, 110), Places("", (0, 9), ("Rivers!A2:B2", "Rivers!A3:B3")).of(0, 20)
@@ -76,11 +75,7 @@ class Places:
         return ".".join(own[0] for own in takewhile(lambda own: len(set(own)) == 1, steps))
 
     def cuts(self, start: int, end: int) -> tuple[int, ...]:
-        """Return the characters after `start` and before `end` that no sentence crosses, ascending.
-
-        At these a slide, a cell, a row of cells, a part or a definition begins or ends; sentences go on from page to
-        page.
-        """
+        """Return the characters from `start` to `end` that no sentence crosses, ascending: no ends of pages."""
         begins = {*(() if self.kind in _FLOWING else self.starts), *(at for at, _ in self.sections)}
         return tuple(sorted(at for at in begins if start < at < end))
 

@@ -25,10 +25,7 @@ _UNSPACED = (
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 )
 UNSPACED = re.compile(f"[{_UNSPACED}]+")
-"""A run of a script in which spaces do not separate words: kana, Chinese characters, Hangul, Thai, Lao, Burmese, Khmer.
-
-Korean has spaces, but a noun is written together with its particle, as if it had none.
-"""
+"""A run of a script in which spaces do not separate words."""
 
 _OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
@@ -92,8 +89,7 @@ def without_article(word: str) -> str:
 def fold_letters(text: str) -> str:
     """Fold letters that one word may be written with: Arabic and Hebrew points, final sigma, digits of other scripts.
 
-    Of Arabic: points and the stretching line are dropped, and letters that differ by country or position are one. The
-    text must be decomposed (NFKD), so that the signs over alef, waw and ya are points.
+    Of Arabic, letters that differ by country or position are one. The text must be decomposed (NFKD).
 
     >>> fold_letters("مُحَمَّد"), fold_letters("٢٠٢٤"), fold_letters("λόγος")
     ('محمد', '2024', 'λόγοσ')

@@ -63,11 +63,9 @@ _PAUSES = ("\n", "; ", ": ", ", ", " ")
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the (start, end) of each sentence, in order.
 
-    Spans never overlap, neither begin nor end with white space, and together cover every other character.
-    An empty line always ends a sentence. A single line end does so where the line is too short or too long
-    to have been wrapped, or where a list begins: headings, verse and lists are split into lines, wrapped
-    prose is not. So does a full stop at the end of a line that had room for the next word, even if that is in
-    lower case. Time is linear in the text.
+    Spans never overlap, neither begin nor end with white space, and together cover every other character. An empty line
+    always ends a sentence. A single line end does so where the line is too short or too long to have been wrapped,
+    where a list begins, and after a full stop where the line had room for the next word. Time is linear in the text.
 
     >>> text = "Dr. J. R. Smith left the U.S. Army. He paid $3.50 (No. 5). “Why?” she asked. 是的。好。"
     >>> [text[start:end] for start, end in sentence_spans(text)]
@@ -105,10 +103,7 @@ class _Paragraph:
         self.end = self.width = 0
 
     def has_room(self, line: int, after: int) -> bool:
-        """Return whether a line had room for the first word of the next one, which begins at `after`.
-
-        It had room if both fit into the widest line of the paragraph, or if that line is too wide to have been wrapped.
-        """
+        """Return whether a line had room for the first word of the next one, by the widest line of the paragraph."""
         if after >= self.end:
             begin = max(self.text.rfind("\n\n", self.end, line), self.end)
             end = self.text.find("\n\n", after)
@@ -122,10 +117,7 @@ class _Paragraph:
 
 
 def _ends(text: str, start: int, match: re.Match[str], lower_case: bool, broken: bool) -> bool:
-    """Return whether a full stop before white space, or before one of FIRST_WORDS, ends the sentence.
-
-    `broken`: it ends a line that had room for the next word, so that a small letter may begin a sentence there.
-    """
+    """Return whether a full stop ends the sentence; `broken`: so that a small letter may begin one after it."""
     stop, after = match.start(), match.end()
     following = text[after]
     lower = following.islower() and not (lower_case or broken)

@@ -133,9 +133,8 @@ def words(text: str) -> list[str]:
 def terms(text: str) -> list[str]:
     """Return the terms by which passages are indexed: the words of a text, then its identifiers and their parts.
 
-    An identifier is a word with signs in it or before it, in lower case: a code, an option, the name of a file. So it
-    is rarer than its words, which it shares with other identifiers. The parts of a word in mixed case or with digits
-    are terms too.
+    An identifier is a word with signs in it or before it, in lower case: a code, an option, the name of a file. The
+    parts of a word in mixed case or with digits are terms too.
 
     >>> terms("Or ERR_CONN --no-verify")[2:], terms("getUserById v2.3")
     (['verify', 'err_conn', '--no-verify'], ['getuserbyid', 'v2.3', 'get', 'user', 'id', '2.3'])
@@ -147,8 +146,7 @@ def terms(text: str) -> list[str]:
 def identifiers(text: str) -> list[str]:
     """Return the identifiers of a text and of its paths, in the form of `terms`.
 
-    They are words with signs, or with letters and digits, or with a capital after a small letter; not words that only
-    hyphens join.
+    They are words with signs other than hyphens, with letters and digits, or with a capital after a small letter.
 
     >>> identifiers("Set ERR_CONN in a/conf.toml to v2.3, not 1,000, in NATO"), identifiers("getUsers")
     (['err_conn', 'a/conf.toml', 'conf.toml', 'v2.3'], ['getuser'])
@@ -164,7 +162,6 @@ def identifiers(text: str) -> list[str]:
 
 
 def _parts_of_names(text: str) -> Iterator[str]:
-    """Yield the parts of words in mixed case or with digits."""
     for word in _INDEXED.findall(text):
         parts = () if _PLAIN.fullmatch(word) else _PARTS.findall(word)
         if len(parts) > 1:
@@ -237,9 +234,8 @@ def repeated_phrases(text: str) -> list[tuple[str, int]]:
 def frequent_terms(text: str) -> list[tuple[int, str]]:
     """Return all occurrences of the most frequent terms of a text, words and runs of characters: (offset, term).
 
-    In scripts without spaces a term is a repeated run of two to six characters that is not part of a longer run
-    repeated as often. Hiragana, which writes endings and particles, is in no term, and a term in Hangul begins a word.
-    Ties: the longer term first, then the earlier one.
+    In scripts without spaces a term is a repeated run of two to six characters, without Hiragana, that is not part of a
+    longer run repeated as often; in Hangul it begins a word. Ties: the longer term first, then the earlier one.
 
     >>> frequent_terms("the whale swam. a whale is a mammal")
     [(4, 'whale'), (10, 'swam'), (18, 'whale'), (29, 'mammal')]

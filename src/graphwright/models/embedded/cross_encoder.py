@@ -64,7 +64,6 @@ class TokenStates:
     """Cache of token states: those of the most recent `max_remembered` tokens."""
 
     def __init__(self, max_remembered: int = _MAX_REMEMBERED) -> None:
-        """Create an empty cache."""
         self.max_remembered = max_remembered
         self.recent: OrderedDict[str, Tokens] = OrderedDict()
         self.size = 0  # tokens of recent texts
@@ -170,8 +169,7 @@ class Match:
         """Return three features for each token of the question and of the text: float32[q + 2, 3], float32[t + 2, 3].
 
         The cosine of the nearest word on the other side, the same times the rarity of the question's word, and that
-        rarity where the other side has the same word, else 0: aligned and exact matches (Chen et al., 2017). Special
-        tokens have zeros.
+        rarity where the other side has the word, else 0 (Chen et al., 2017). Special tokens have zeros.
         """
         of_question = np.zeros((len(self.question.ids), 3), np.float32)
         of_text = np.zeros((len(self.text.ids), 3), np.float32)
@@ -205,19 +203,16 @@ class MiniLMCrossEncoder(Checked):
     """Cross-encoder that needs no download, no key and no torch: scores how well a text answers a question.
 
     A text of several lines begins with its title. Texts are cut at 256 tokens, questions at 128. A latent holds 384
-    numbers of the network and 14 features of the match of words (see `Match`); `head` has two layers, tanh between
-    them, and a linear bypass.
+    numbers of the network and 14 features of `Match`; `head` has two layers, tanh between them, and a linear bypass.
 
     >>> model = MiniLMCrossEncoder()
     >>> texts = ["Mur\\nThe Mur flows through Graz.", "Graz\\nGraz is the seat of a university founded in 1585."]
     >>> latents = model.latents("When was the university of Graz founded?", texts)
     >>> latents.shape, int(model.head(latents).argmax())
     ((2, 398), 1)
-
-    `weights`: the folder of the weights: others rank queries over a graph.
     """
 
-    weights: str = READING
+    weights: str = READING  # folder; others rank queries over a graph
 
     @property
     def id(self) -> str:
@@ -225,10 +220,7 @@ class MiniLMCrossEncoder(Checked):
         return f"{self.weights}:{checksum(self.weights)[:12]}"
 
     def latents(self, query: str, texts: Sequence[str], usage: Usage | None = None) -> Floats:
-        """Return one latent per text: float32, shape (len(texts), 398); add the work to `usage`.
-
-        Raises ModelError where the model fails.
-        """
+        """Return one latent per text: float32, shape (len(texts), 398); add the work to `usage`. Raises ModelError."""
         refuse_text(texts, "latents")
         model, started = network(self.weights), time.perf_counter()
         question, *documents = tokens_of([query, *texts])
@@ -253,8 +245,6 @@ def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
 
 
 class _Network:
-    """The loaded weights."""
-
     def __init__(self, weights: str) -> None:
         self.join = open_graph(weights_file("join.onnx", weights))
         with np.load(weights_file("head.npz", weights), allow_pickle=False) as file:

@@ -37,8 +37,7 @@ _U = TypeVar("_U")
 def side_by_side(work: Callable[[_T], _U], items: Sequence[_T]) -> Iterator[tuple[_T, _U]]:
     """Run work on items in parallel, one thread per core, and yield each with its result, in their order.
 
-    Batches run in parallel, each on one thread, so that no layer waits for the slowest of several threads. A single
-    item is processed in the caller's thread.
+    Each batch runs on one thread, so that no layer waits for the slowest of several; a single one in the caller's.
     """
     if len(items) < 2:
         yield from ((item, work(item)) for item in items)
@@ -48,7 +47,6 @@ def side_by_side(work: Callable[[_T], _U], items: Sequence[_T]) -> Iterator[tupl
 
 
 def _cores() -> int:
-    """Return how many processor cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -64,10 +62,7 @@ def loaded(load: Callable[[], _T]) -> _T:
 
 
 def import_runtime() -> Any:
-    """Import onnxruntime without telemetry: its wheels since 1.32 report to Microsoft.
-
-    The import reads the variable ORT_DISABLE_TELEMETRY; a value that the user has set stays.
-    """
+    """Import onnxruntime without telemetry, unless the user has set ORT_DISABLE_TELEMETRY otherwise."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -77,8 +72,8 @@ def import_runtime() -> Any:
 def open_graph(file: Path, output: bytes = b"", exact: bool | None = None) -> Any:
     """Open an ONNX model of int8 products as an onnxruntime session.
 
-    `output`: an ONNX model with one more output, whose bytes are appended: protocol buffers merge by concatenation.
-    `exact`: request the exact kernel, about half as fast; by default where the fast one saturates.
+    `output`: an ONNX model with one more output, whose bytes are appended: protocol buffers merge so. `exact`: request
+    the exact kernel, about half as fast; by default where the fast one saturates.
     """
     onnxruntime = import_runtime()
     options = onnxruntime.SessionOptions()
@@ -139,11 +134,8 @@ _CHARACTERS_PER_TOKEN = 64  # a text is cut here before it is tokenised; real te
 class MiniLM(Checked):
     """Sentence encoder of dimension 384 that needs no download, no key and no torch.
 
-    A text has the same vector alone and in any batch, to 1e-3 in each number: the order of float additions may differ,
-    and a sum on the border of two int8 steps may then round either way. Weights are loaded on the first use, once per
-    process: objects are cheap, equal when their arguments are, and load again after unpickling. Threads may share one.
-
-    `max_tokens`: longer texts are cut to this many tokens, the two special ones included.
+    A text has the same vector alone and in any batch, to 1e-3 in each number. Weights are loaded on the first use, once
+    per process. Threads may share one. `max_tokens`: longer texts are cut to this many, two special ones included.
 
     >>> vectors = MiniLM().encode(["a small cat", "a little kitten", "stock prices"])
     >>> vectors.shape, bool(vectors[0] @ vectors[1] > 0.5 > vectors[0] @ vectors[2])
@@ -163,10 +155,7 @@ class MiniLM(Checked):
         return _DIMENSION
 
     def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
-        """Return unit vectors in the order of the texts: float32, shape (len(texts), 384); add the work to `usage`.
-
-        Raises ModelError where the weights cannot be loaded or a batch fails.
-        """
+        """Return unit vectors: float32, shape (len(texts), 384); add the work to `usage`. Raises ModelError."""
         refuse_text(texts, "MiniLM.encode")
         vectors = np.zeros((len(texts), _DIMENSION), np.float32)
         started = time.perf_counter()
@@ -179,11 +168,7 @@ class MiniLM(Checked):
         return vectors
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the number of tokens of each text, uncut and without the two special ones.
-
-        >>> MiniLM().count_tokens(["", "graphs", "Graphs of knowledge."])
-        [0, 1, 4]
-        """
+        """Return the number of tokens of each text, uncut and without the two special ones."""
         counts: list[int] = []
         for start in range(0, len(texts), _BLOCK):
             counts += map(len, tokenise(texts[start : start + _BLOCK]))
@@ -200,10 +185,7 @@ def add_work(usage: Usage, inputs: Sequence[Sized], started: float) -> float:
 def token_ids(
     texts: Sequence[str], max_tokens: int, spans: bool = False
 ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-    """Return the token ids of each text, at most `max_tokens` with the two special ones, and their character spans.
-
-    Special tokens have no span. The spans are empty unless `spans`.
-    """
+    """Return the token ids of each text, at most `max_tokens` with two special ones, and the spans of the others."""
     encodings = tokenise([text[: max_tokens * _CHARACTERS_PER_TOKEN] for text in texts], spans)
     return [
         ([_CLS, *each.ids[: max_tokens - 2], _SEP], each.offsets[: max_tokens - 2] if spans else [])
@@ -234,10 +216,7 @@ def vocabulary() -> list[str]:
 
 
 def encoded(ids: Sequence[list[int]]) -> Iterator[tuple[list[int], list[Floats]]]:
-    """Yield the positions of texts, given as token ids, and their vectors and states, batch by batch.
-
-    The texts of a batch have equal length, the longest first: nothing is padded.
-    """
+    """Yield the positions of texts, given as token ids, and their vectors and states, by batches of one length."""
     session = loaded(_load_session)
     batches = []
     order = sorted(range(len(ids)), key=lambda position: -len(ids[position]))

@@ -48,11 +48,7 @@ class Words(NamedTuple):
 
 
 def words_of(text: str, tokens: Sequence[Span]) -> Words:
-    """Join the tokens of a text to words: runs of letters and digits, and single other characters.
-
-    >>> words_of("MiniLM's", [(0, 4), (4, 6), (6, 7), (7, 8)])
-    Words(spans=[(0, 6), (6, 7), (7, 8)], tokens=array([0, 2, 3]))
-    """
+    """Join the tokens of a text to words: runs of letters and digits, and single other characters."""
     spans: list[Span] = []
     first: list[int] = []
     last = -1
@@ -79,12 +75,7 @@ def word_states(states: Floats, words: Words) -> Floats:
 
 
 def surface_features(text: str, spans: Sequence[Span], title: int) -> Floats:
-    """Return the spelling features of words: float32[n, SURFACE]. `title`: characters before the first sentence.
-
-    >>> features = surface_features("Ada met Bob.", [(0, 3), (4, 7), (8, 11), (11, 12)], 0)
-    >>> features[:, 0].tolist(), features[:, 8].tolist()  # capital, start of a sentence
-    ([1.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0])
-    """
+    """Return the spelling features of words: float32[n, SURFACE]. `title`: characters before the first sentence."""
     forms = [text[start:end] for start, end in spans]
     starts = _sentence_starts(text, spans, title)
     shapes = list(map(_shape, forms))
@@ -148,7 +139,6 @@ def _case_features(forms: Sequence[str], shapes: Sequence[_Shape], starts: set[i
 
 
 def _sentence_starts(text: str, spans: Sequence[Span], title: int) -> set[int]:
-    """Return the words that begin a sentence, after opening quotes and brackets."""
     starts, row = set(), 0
     for start, _ in [(0, 0), *((title + a, title + b) for a, b in sentence_spans(text[title:]))]:
         while row < len(spans) and (spans[row][0] < start or text[spans[row][0]] in _OPENING):
@@ -208,8 +198,8 @@ def _load() -> Any:
 def read_mentions(texts: Sequence[str], titles: Sequence[int], usage: Usage | None = None) -> list[EncodedText]:
     """Return the vector of each text, as `MiniLM` encodes it, and the names in it, from the same pass.
 
-    `titles`: the number of characters at the start of each text that are its title, which is not searched. A text that
-    is longer than the encoder's limit is read in several windows; each begins with the sentence that the last one cut.
+    `titles`: the characters at the start of each text that are its title, which is not searched. A text longer than the
+    encoder's limit is read in several windows; each begins with the sentence that the last one cut.
 
     >>> text = "Ludwig Boltzmann\\nBoltzmann taught physics in Graz until 1890."
     >>> (encoded_text,) = read_mentions([text], [17])
@@ -316,10 +306,7 @@ def best_tags(scores: Floats) -> NDArray[np.int64]:
     """Return the sequence of tags with the largest sum of scores: `scores: float32[words, 2 * types + 1]`.
 
     Tag 0 is outside of spans; 2k + 1 begins a span of type k; 2k + 2 continues it, and follows only 2k + 1 or 2k + 2.
-    The best tags of the single words mostly make an allowed sequence; else the Viterbi algorithm finds the best one.
-
-    >>> best_tags(np.float32([[0, 1, 0], [0, 0, 2], [1, 0, 0], [0.5, 0, 1]])).tolist()
-    [1, 2, 0, 0]
+    The best tags of the single words mostly are allowed; else the Viterbi algorithm finds the best sequence.
     """
     if not len(scores):
         return np.zeros(0, np.int64)

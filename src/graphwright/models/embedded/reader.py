@@ -62,14 +62,12 @@ PARTS = {
 class MiniLMReader(Checked):
     """Reader without download, key or torch: names, dates, numbers, and the probability that there is an answer.
 
-    The passages are read alone, and the first `paired` of them in pairs, so that an answer may take two passages. The
-    readings are mixed, weighted by the ranks of their passages, the probability of an answer in them, and their
-    coverage of the question. The score of the best answer is the probability that it is right; other scores are lower
-    in proportion. A question that asks for yes or no has no other short answer, and these only where it compares two
-    passages, by the overlap of their spans.
+    The passages are read alone, and the first `paired` of them in pairs. The readings are mixed, weighted by the ranks
+    of their passages, the probability of an answer in them, and their coverage of the question. The score of the best
+    answer is the probability that it is right; others are lower in proportion. A question that asks for yes or no has
+    no other short answer, and these only where it compares two passages, by the overlap of their spans.
 
-    `max_spans`: number of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights,
-    written by scripts/build_reader.py and scripts/fit_reader.py; the embedded ones by default.
+    `max_spans`: number of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights.
 
     >>> graz = PassageText("Graz", "Graz lies on the Mur. Its university was founded in 1585.")
     >>> passages = [graz, PassageText("Mur", "The Mur is 464 km long.")]
@@ -83,10 +81,7 @@ class MiniLMReader(Checked):
     weights: str = ""
 
     def read(self, question: str, passages: Sequence[PassageText], usage: Usage | None = None) -> list[Span]:
-        """Return answers with probabilities, best first, each text once; none where no passage has text.
-
-        The work is added to `usage`, as in the other methods.
-        """
+        """Return answers with probabilities, best first, each text once; add the work to `usage`."""
         readings, rows, shares = self._mixed(question, passages, usage)
         proposed = candidates(readings, passages, sides(question, passages, readings))
         if not proposed:
@@ -122,7 +117,6 @@ class MiniLMReader(Checked):
     def _mixed(
         self, question: str, passages: Sequence[PassageText], usage: Usage | None
     ) -> tuple[list[ReaderOutput], Scores, Scores]:
-        """Return the readings, their features, and their weights."""
         readings = self.readings(question, passages, usage or Usage())
         rows = reading_features(question, passages, readings)
         return readings, rows, mixture(rows, _network(self.weights).weights["mixture"])
@@ -130,8 +124,7 @@ class MiniLMReader(Checked):
     def readings(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[ReaderOutput]:
         """Return the readings of each passage alone, and of the pairs of the first passages.
 
-        Readings of recent questions are cached, so that several steps can use them. Cached readings add their original
-        usage, with the seconds counted as saved.
+        Those of recent questions are cached, and add their original usage, with the seconds counted as saved.
         """
         remembered = _network(self.weights).remembered
         key = question, tuple(passages), self.max_tokens, self.paired
@@ -224,8 +217,7 @@ def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> li
 def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -> Span:
     """Return a candidate as a span of its passage's text; `text` is set where the span has other words.
 
-    Words of the title are cited from the text, else from the first passage of the same title with these words in its
-    text, else at the beginning of the text.
+    Words of the title are cited from the text of a passage of this title, else at the beginning of the text.
     """
     passage, shift = passages[candidate.passage], title_length(passages[candidate.passage])
     score = round(score, 4)
@@ -243,8 +235,6 @@ def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -
 
 
 class _Network:
-    """The loaded weights."""
-
     def __init__(self, folder: str) -> None:
         home = Path(folder) if folder else WEIGHTS / "minilm-reader"
         fitted = json.loads((home / "model.json").read_text("utf-8"))

@@ -22,19 +22,13 @@ NONE, SPAN, YES, NO, SEVERAL = range(5)  # kinds of answers, in the order of the
 
 
 class ReaderOutput(NamedTuple):
-    """Output of the network for one input.
+    """Output of the network for one input."""
 
-    `passages`: the numbers of the one or two passages; `kind: float32[5]`, log-probabilities of no answer, a span, yes,
-    no, and several spans; `spans`: log-probability, passage, and characters of the best spans, best first; `begins:
-    float32[tokens]`: the probability that an answer begins at each token, `places: int64[tokens, 2]`: the passage and
-    first character of each.
-    """
-
-    passages: tuple[int, ...]
-    kind: Floats
-    spans: list[tuple[float, int, int, int]]
-    begins: Floats
-    places: Ints
+    passages: tuple[int, ...]  # the one or two of the input
+    kind: Floats  # float32[5]: log-probabilities of no answer, a span, yes, no, and several spans
+    spans: list[tuple[float, int, int, int]]  # log-probability, passage, characters; best first
+    begins: Floats  # float32[tokens]: the probability that an answer begins at each
+    places: Ints  # int64[tokens, 2]: passage and first character of each
 
 
 class Candidate(NamedTuple):
@@ -65,10 +59,7 @@ _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
 def parts_of(passage: PassageText) -> list[int]:
-    """Return where the parts after the title begin: text and labels by turns, so that a label has an odd number.
-
-    No answer crosses the ends of a part. An empty line, a cut and the ends of a question have an empty label.
-    """
+    """Return where the parts after the title begin, which no answer crosses: text and labels, some empty, by turns."""
     text, shift, end = passage.text, title_length(passage), 0
     breaks = {0, *passage.cuts, *(match.end() for match in _EMPTY_LINE.finditer(text))}
     breaks |= {at - shift for at in asking_of(passage)}
@@ -131,14 +122,10 @@ def asks_yes_or_no(readings: Sequence[ReaderOutput], shares: Scores) -> bool:
 
 
 class Sides(NamedTuple):
-    """Comparison of the answers in two passages whose titles the question names.
+    """Comparison of the answers in two passages whose titles the question names."""
 
-    `place`: passage and characters of the first side; `alike`: the probability of yes, from 0.1 to 0.9, by the greatest
-    share of words that an answer of each side have in common.
-    """
-
-    place: tuple[int, int, int]
-    alike: float
+    place: tuple[int, int, int]  # passage and characters of the first side
+    alike: float  # probability of yes, 0.1 to 0.9, by the greatest share of words that answers of both sides share
 
 
 _MIN_TITLE_SHARE = 0.5  # of a title's tokens, weighted by rarity, in a question that names the title
@@ -175,7 +162,6 @@ def _in_text(reading: ReaderOutput, passage: PassageText) -> list[tuple[int, int
 
 
 def _word_overlap(a: str, b: str) -> float:
-    """Return the share of words that two texts have in common (Jaccard)."""
     first, second = set(a.split()), set(b.split())
     return len(first & second) / max(1, len(first | second))
 
@@ -249,7 +235,6 @@ def reading_features(question: str, passages: Sequence[PassageText], readings: S
 
 
 def _answer_logit(reading: ReaderOutput) -> float:
-    """Return the logit of the probability that a reading holds an answer."""
     none = min(float(reading.kind[NONE]), -1e-6)
     return float(np.log(-np.expm1(none)) - none)
 
@@ -289,10 +274,7 @@ CONFIDENCE_FEATURES = (
 def confidence_features(
     proposed: Sequence[Candidate], readings: Sequence[ReaderOutput], shares: Scores, rows: Scores
 ) -> Scores:
-    """Return the features of the best candidate: float64[11].
-
-    `shares`: the weight of each reading (`mixture`); `rows`: the features of readings.
-    """
+    """Return the features of the best candidate: float64[11], given the weights of readings and their features."""
     table = probabilities(proposed, len(readings))
     total = table @ shares
     best = int(total.argmax())
@@ -410,10 +392,7 @@ def answer_features(
     sentences: Scores,
     scores: Scores,
 ) -> Scores:
-    """Return the features of the best sentence: float64[5].
-
-    `shares`: the weight of each reading; `sentences`: the features of sentences, and `scores` their probabilities.
-    """
+    """Return the features of the best sentence: float64[5]; `sentences`, `scores`: features and scores of all."""
     best = int(scores.argmax())
     none = float(shares @ np.exp([reading.kind[NONE] for reading in readings]))
     covered = sentences[best, SENTENCE_FEATURES.index("covered")]

@@ -27,10 +27,7 @@ class Secret:
     key: str | None = field(repr=False)
 
     def hidden(self, text: str, *, reply: bool = False) -> str:
-        """Return a text without the key, also where its characters are escaped as in JSON, URLs or HTML.
-
-        `reply`: the text is the answer of a model rather than an error, so that a short key is left in it.
-        """
+        """Return a text without the key, also escaped as in JSON, URLs or HTML; a `reply` keeps a short key."""
         key = self.key
         if key is None or len(key) < (_MIN_IN_REPLIES if reply else _MIN_IN_ERRORS):
             return text
@@ -47,12 +44,7 @@ class Secret:
 
 @dataclass
 class HiddenText:
-    """A reply that arrives in parts, without the key: its end is delayed while it may begin the key.
-
-    >>> text = HiddenText(Secret("sk-12345"))
-    >>> text.add("It is sk-1"), text.add("2345"), text.add("", last=True)
-    ('It is ', '***', '')
-    """
+    """A reply that arrives in parts, without the key: its end is delayed while it may begin the key."""
 
     secret: Secret
     _delayed: str = ""
@@ -130,8 +122,8 @@ class Endpoint:
     def parsed(self, body: bytes) -> dict[str, Any]:
         """Return the JSON object of a body.
 
-        Raises HTTPStatusError where it reports an error, IncompleteResponse where its end is missing, and
-        LLMResponseError where it is not a JSON object.
+        Raises HTTPStatusError where it reports an error, IncompleteResponse where its end is missing, else
+        LLMResponseError.
         """
         try:
             text = self.secret.hidden(body.decode("utf-8-sig", "replace"), reply=True)
@@ -162,7 +154,6 @@ def shortened(text: str) -> str:
 
 
 def _message(body: str) -> str:
-    """Return the message of an error body, on one line."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -197,8 +188,5 @@ def _advice(status: int, body: str, model: str) -> tuple[str, str]:
 
 
 def _whole(digits: str) -> int | float:
-    """Return an integer of JSON; more than 18 digits give a float, which may be infinite.
-
-    Python refuses to convert thousands of digits, and no number of this interface needs more than 18.
-    """
+    """Return an integer of JSON; more than 18 digits, of which Python refuses thousands, give a float."""
     return int(digits) if len(digits) <= 18 else float(digits)

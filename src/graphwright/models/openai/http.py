@@ -1,11 +1,7 @@
 """HTTP requests by httpx, with a time limit on the whole response, cancellation and retries.
 
-No client library replaces this loop: each attempt needs a check of the budget and of cancellation, and responses that
-are cut off are retried too.
-
-All requests of a process run in one event loop, in a separate thread. A slow, endless response passes every timeout of
-a single read, and a thread that waits for a socket cannot be interrupted. A task of an event loop can: it then closes
-its connection, so that the server stops generating.
+All requests of a process run in one event loop, in a thread of its own: a thread that waits for a socket cannot be
+interrupted, but a task can, and closes its connection, so that the server stops generating.
 """
 
 from __future__ import annotations
@@ -43,7 +39,7 @@ from graphwright.models.protocols import Cancellation
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from httpx import AsyncClient, RequestError, Response
+    from httpx import AsyncClient, Response
 
 
 _CONNECT_TIMEOUT = 10.0  # seconds
@@ -54,22 +50,94 @@ _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PR
 _NO_KEY = "none"  # for local servers, some of which require any key
 
 
-class HTTPRequests:
-    """Requests to one server, each given up after `timeout` seconds. Threads may share the object."""
+T = TypeVar("T")
 
-    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
-        """Open nothing before the first request."""
-        self._endpoint = endpoint
+_RETRIED = {408, 409, 429}  # and every 5xx
+_MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
+_MAX_BACKOFF = 60.0
+
+
+def _pause(cancel: Cancellation, seconds: float) -> None:
+    cancel.pause(seconds)  # a Deadline overrides it
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A source of time (`date`: seconds since 1970) and a way to wait, which tests replace."""
+
+    date: Callable[[], float] = time.time
+    sleep: Callable[[Cancellation, float], None] = _pause
+
+
+class HTTPConnection:
+    """A thread-safe connection to one server; each request is given up after `timeout` seconds, and retried."""
+
+    def __init__(self, endpoint: Endpoint, clock: Clock, *, timeout: float, retries: int, concurrency: int) -> None:
+        self.endpoint = endpoint
+        self._clock = clock
         self._timeout = timeout
+        self._retries = retries
+        self._slots = threading.BoundedSemaphore(concurrency)
         self._clients: dict[int, AsyncClient] = {}  # by process: two must not share a socket
 
-    def stream(self, path: str, body: bytes, max_bytes: int, cancel: Cancellation) -> Generator[bytes, None, None]:
-        """Yield the bytes of the response to a JSON body as they arrive.
+    def request(
+        self,
+        path: str,
+        body: dict[str, Any],
+        read: Callable[[Iterator[bytes]], T],
+        *,
+        max_bytes: int,
+        cancel: Cancellation,
+        allow: Callable[[], None] = lambda: None,
+    ) -> T:
+        """Send a request, with at most `retries` retries.
 
-        Raises HTTPStatusError for an error status, NotSent where there is no connection, IncompleteResponse where it
-        breaks or takes too long, LLMResponseError for more than `max_bytes`, and ModelError soon after the work is
-        cancelled.
+        `path`: below the address of the server. `read` turns the bytes of the response into a result; a response above
+        `max_bytes` is treated as endless. `allow` is called before each attempt, and raises to prevent it. Raises
+        ModelError where the work is cancelled.
         """
+        content = json.dumps(body)
+        attempt = 0
+        while True:
+            allow()
+            try:
+                with cancel.acquire(self._slots):
+                    cancel.check()
+                    with closing(self._stream(path, content.encode(), max_bytes, cancel)) as chunks:
+                        return read(chunks)
+            except HTTPStatusError as error:
+                seconds = retry_after(error.retry_after, self._clock.date())
+                if not _may_succeed(error, seconds):
+                    raise
+                failure: ModelError = error
+            except (IncompleteResponse, NotSent) as error:
+                failure, seconds = error, None
+            wait = self._wait(failure, seconds, attempt, content)
+            try:
+                self._clock.sleep(cancel, wait)
+            except ReplyCutError as late:  # the deadline of a question; its message includes the last failure
+                raise ReplyCutError(f"{failure} {late}") from failure
+            attempt += 1
+
+    def _wait(self, error: ModelError, seconds: float | None, attempt: int, content: str) -> float:
+        """Return the seconds until the next attempt (`seconds`: as demanded); raise the error after the last one."""
+        # One retry after a timeout or a refused connection: a second one would hardly help, and takes as long.
+        if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut | NoServer) else self._retries):
+            if attempt == 0:
+                raise error
+            kind = ReplyCutError if isinstance(error, ReplyCutError) else ModelError
+            raise kind(f"{error} Tried {attempt + 1} times.") from error
+        if seconds is None:
+            jitter = random.Random(f"{content} {attempt}").uniform(0.75, 1.25)  # separates simultaneous retries
+            return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
+        if seconds > _MAX_WAIT:
+            raise ModelError(
+                f"{error} The server demands a wait of {seconds:,.0f} seconds; the limit is {_MAX_WAIT:,.0f}. Try "
+                f"again later."
+            ) from error
+        return seconds
+
+    def _stream(self, path: str, body: bytes, max_bytes: int, cancel: Cancellation) -> Generator[bytes, None, None]:
         received: SimpleQueue[bytes | Exception | None] = SimpleQueue()
         task = asyncio.run_coroutine_threadsafe(self._receive(path, body, max_bytes, received.put), _event_loop())
         try:
@@ -117,13 +185,13 @@ class HTTPRequests:
         async with self._client().stream("POST", path, content=body, extensions={"trace": trace}) as response:
             if not response.is_success:
                 text, retry_after = await _error_body(response), response.headers.get("retry-after", "")
-                raise self._endpoint.status_error(response.status_code, text, retry_after)
+                raise self.endpoint.status_error(response.status_code, text, retry_after)
             size = 0
             async for chunk in response.aiter_bytes():
                 put(chunk)
                 size += len(chunk)
                 if size > max_bytes:
-                    raise LLMResponseError(f"{self._endpoint.url} sent more than {max_bytes:,} bytes: cut off.")
+                    raise LLMResponseError(f"{self.endpoint.url} sent more than {max_bytes:,} bytes: cut off.")
 
     def _client(self) -> AsyncClient:
         """Return the client of this process, which keeps connections open."""
@@ -132,10 +200,10 @@ class HTTPRequests:
         process = os.getpid()
         if process not in self._clients:
             headers = {"Content-Type": "application/json", "User-Agent": "graphwright"}
-            headers["Authorization"] = f"Bearer {self._endpoint.secret.key or _NO_KEY}"
+            headers["Authorization"] = f"Bearer {self.endpoint.secret.key or _NO_KEY}"
             headers |= {name: os.environ[variable] for name, variable in _HEADERS.items() if os.environ.get(variable)}
             self._clients[process] = client = httpx.AsyncClient(
-                base_url=self._endpoint.url,
+                base_url=self.endpoint.url,
                 headers=headers,
                 verify=_trust(),
                 timeout=httpx.Timeout(None, connect=min(self._timeout, _CONNECT_TIMEOUT)),
@@ -150,25 +218,23 @@ class HTTPRequests:
 
         if isinstance(error, TimeoutError):
             remedy = "Set a longer timeout, a smaller max_tokens, or use a faster model."
-            return self._endpoint.incomplete(f"it took more than {self._timeout:g} seconds. {remedy}", TimedOut)
+            return self.endpoint.incomplete(f"it took more than {self._timeout:g} seconds. {remedy}", TimedOut)
         if isinstance(error, httpx.ConnectTimeout):
             seconds = min(self._timeout, _CONNECT_TIMEOUT)
-            return self._endpoint.incomplete(f"no connection within {seconds:g} seconds. {CHECK_SERVER}", NotSent)
-        return self._broken(error) if isinstance(error, httpx.RequestError) else error
-
-    def _broken(self, error: RequestError) -> ModelError:
-        """Return the error for a broken or a missing connection."""
+            return self.endpoint.incomplete(f"no connection within {seconds:g} seconds. {CHECK_SERVER}", NotSent)
+        if not isinstance(error, httpx.RequestError):
+            return error
         cause = _first_cause(error)
         if isinstance(cause, ConnectionRefusedError):
             return NoServer(
-                f"No server answers at {self._endpoint.url}: the connection for {self._endpoint.model!r} was refused. "
+                f"No server answers at {self.endpoint.url}: the connection for {self.endpoint.model!r} was refused. "
                 f"{CHECK_SERVER}"
             )
-        text = self._endpoint.secret.hidden(str(cause) or str(error))
+        text = self.endpoint.secret.hidden(str(cause) or str(error))
         reason = f"{type(error).__name__}: {shortened(text)}. {CHECK_SERVER}"
-        if type(error).__name__ == "ConnectError":
-            return self._endpoint.incomplete(reason, NotSent)
-        return self._endpoint.incomplete(reason)
+        return self.endpoint.incomplete(
+            reason, NotSent if isinstance(error, httpx.ConnectError) else IncompleteResponse
+        )
 
 
 def _first_cause(error: BaseException) -> BaseException:
@@ -219,102 +285,6 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 def _close(client: AsyncClient, loop: asyncio.AbstractEventLoop, process: int) -> None:
     if process == os.getpid() and loop.is_running():
         asyncio.run_coroutine_threadsafe(client.aclose(), loop)
-
-
-T = TypeVar("T")
-
-_RETRIED = {408, 409, 429}  # and every 5xx
-_MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
-_MAX_BACKOFF = 60.0
-
-
-def _pause(cancel: Cancellation, seconds: float) -> None:
-    cancel.pause(seconds)  # a Deadline overrides it
-
-
-@dataclass(frozen=True)
-class Clock:
-    """A source of time and a way to wait, which tests replace.
-
-    `date`: seconds since 1970; `sleep`: waits for seconds, and by default raises ModelError as soon as the work is
-    cancelled.
-    """
-
-    date: Callable[[], float] = time.time
-    sleep: Callable[[Cancellation, float], None] = _pause
-
-
-class HTTPConnection:
-    """A thread-safe connection to one server, with retries."""
-
-    def __init__(self, endpoint: Endpoint, clock: Clock, *, timeout: float, retries: int, concurrency: int) -> None:
-        """Set the limits; nothing is opened before the first request."""
-        self.endpoint = endpoint
-        self._requests = HTTPRequests(endpoint, timeout)
-        self._clock = clock
-        self._retries = retries
-        self._slots = threading.BoundedSemaphore(concurrency)
-
-    def request(
-        self,
-        path: str,
-        body: dict[str, Any],
-        read: Callable[[Iterator[bytes]], T],
-        *,
-        max_bytes: int,
-        cancel: Cancellation,
-        allow: Callable[[], None] = lambda: None,
-    ) -> T:
-        """Send a request, with at most `retries` retries.
-
-        `path`: below the address of the server. `read` turns the bytes of the response into a result; a
-        response above `max_bytes` is treated as endless. `allow` is called before
-        each attempt, while the request occupies no slot, and raises to prevent the attempt. Raises ModelError where the
-        work is cancelled: nothing is sent then.
-        """
-        content = json.dumps(body)
-        attempt = 0
-        while True:
-            allow()
-            try:
-                with cancel.acquire(self._slots):
-                    cancel.check()
-                    with closing(self._requests.stream(path, content.encode(), max_bytes, cancel)) as chunks:
-                        return read(chunks)
-            except HTTPStatusError as error:
-                seconds = retry_after(error.retry_after, self._clock.date())
-                if not _may_succeed(error, seconds):
-                    raise
-                failure: ModelError = error
-            except (IncompleteResponse, NotSent) as error:
-                failure, seconds = error, None
-            wait = self._wait(failure, seconds, attempt, content)
-            try:
-                self._clock.sleep(cancel, wait)
-            except ReplyCutError as late:  # the deadline of a question; its message includes the last failure
-                raise ReplyCutError(f"{failure} {late}") from failure
-            attempt += 1
-
-    def _wait(self, error: ModelError, seconds: float | None, attempt: int, content: str) -> float:
-        """Return the seconds until the next attempt; raise the error after the last attempt.
-
-        `seconds`: the wait that the server demands, if any.
-        """
-        # One retry after a timeout or a refused connection: a second one would hardly help, and takes as long.
-        if attempt >= (min(self._retries, 1) if isinstance(error, TimedOut | NoServer) else self._retries):
-            if attempt == 0:
-                raise error
-            kind = ReplyCutError if isinstance(error, ReplyCutError) else ModelError
-            raise kind(f"{error} Tried {attempt + 1} times.") from error
-        if seconds is None:
-            jitter = random.Random(f"{content} {attempt}").uniform(0.75, 1.25)  # separates simultaneous retries
-            return min(0.5 * 2.0 ** min(attempt, 32), _MAX_BACKOFF) * jitter
-        if seconds > _MAX_WAIT:
-            raise ModelError(
-                f"{error} The server demands a wait of {seconds:,.0f} seconds; the limit is {_MAX_WAIT:,.0f}. Try "
-                f"again later."
-            ) from error
-        return seconds
 
 
 def _may_succeed(error: HTTPStatusError, seconds: float | None) -> bool:

@@ -25,8 +25,7 @@ _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may h
 class IncomingReply:
     """A reply while it arrives, whole or as a stream whose text is passed to `on_text`.
 
-    `finish`: the reason why it ended; `prompt_tokens`, `completion_tokens`: as the server counts them, 0 where it does
-    not.
+    `finish`: the reason why it ended; `prompt_tokens`, `completion_tokens`: of the server, 0 where it counts none.
     """
 
     def __init__(self, endpoint: Endpoint, on_text: OnText) -> None:
@@ -48,9 +47,8 @@ class IncomingReply:
     def read(self, chunks: Iterator[bytes]) -> None:
         """Read to the end.
 
-        Raises LLMResponseError where there is no reply or it is too long; IncompleteResponse or HTTPStatusError where
-        it breaks off before any text was passed on, and ReplyCutError where it does so later, because a retry would
-        pass on the text twice.
+        Raises LLMResponseError where there is no reply, IncompleteResponse or HTTPStatusError where it breaks off, and
+        ReplyCutError where text was passed on before: a retry would pass it on twice.
         """
         try:
             if self._on_text is None:
@@ -97,7 +95,6 @@ class IncomingReply:
             raise self._endpoint.incomplete("the stream ended early.")
 
     def _add(self, text: str, *, last: bool = False) -> None:
-        """Add text without the key; its end is delayed while it may begin the key, unless it is the last part."""
         if text := self._hidden.add(text, last=last):
             self.text += text
             if self._on_text is not None:
@@ -183,8 +180,6 @@ def _refused(error: HTTPStatusError, body: dict[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class _Call:
-    """Arguments of one call that each of its requests needs."""
-
     schema: Schema
     on_text: OnText
     cancel: Cancellation
@@ -198,14 +193,12 @@ class OpenAILLM(OpenAIModel):
 
     `max_tokens`: limit of a reply. `prices`: for the cost of each call. For reasoning models: `reasoning_effort`, such
     as "low" or "none"; `max_completion_tokens`, the limit of a reply with its hidden thoughts, sent in place of
-    `max_tokens`. `seed`: for servers with seeded sampling. `extra_body`: more fields of each request, such as
-    {"chat_template_kwargs": {"enable_thinking": False}}; they override fields of the same name. The other arguments are
-    those of OpenAIModel. Thoughts in `<think>` are removed. Threads may share the object.
+    `max_tokens`. `seed`: for servers with seeded sampling. `extra_body`: more fields of each request, which override
+    those of the same name. The other arguments are those of OpenAIModel. Threads may share the object.
 
     The server enforces a schema; else it enforces JSON, and the prompt holds the schema; else only the prompt has it.
-    The first accepted form and the refused parameters are remembered. An interrupted stream is repeated only if none of
-    its text was passed on; otherwise a ReplyCutError states how much arrived. Without a schema, a reply that the server
-    cut off at `max_tokens` is returned. An attempt with an unknown token count is counted at its maximum.
+    The first accepted form and the refused parameters are remembered. Without a schema, a reply that the server cut off
+    at `max_tokens` is returned. An attempt with an unknown token count is counted at its maximum.
 
     >>> llm = OpenAILLM("qwen3:8b", "http://localhost:11434/v1", max_tokens=500)
     >>> llm
@@ -241,10 +234,9 @@ class OpenAILLM(OpenAIModel):
         return self.max_completion_tokens or self.max_tokens
 
     def with_grammar(self, grammar: str) -> OpenAILLM:
-        """Return the model with every reply constrained by a grammar in GBNF, which servers of llama.cpp accept.
+        """Return the model, on the same connection, with replies constrained by a grammar in GBNF (llama.cpp).
 
-        Both models share the connection and its limits. A server that refuses the grammar causes an LLMResponseError; a
-        server that ignores it returns unconstrained replies.
+        A server that refuses the grammar causes an LLMResponseError; one that ignores it is not noticed.
         """
         constrained = object.__new__(type(self))  # pickling would create a separate connection
         vars(constrained).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
@@ -263,8 +255,7 @@ class OpenAILLM(OpenAIModel):
     ) -> Completion:
         """Answer one prompt, as LLM.complete does, and add the work of each request to `usage` as soon as it ends.
 
-        `allow` is called before each request with its maximum of prompt and reply tokens; it raises to prevent the
-        request.
+        `allow` is called before each request with its maximum of prompt and reply tokens, and raises to prevent it.
         """
         usage = Usage() if usage is None else usage
         prompt = [("system", system), ("user", user)]
@@ -324,7 +315,6 @@ class OpenAILLM(OpenAIModel):
         return body
 
     def _send(self, body: dict[str, Any], call: _Call) -> RawReply:
-        """Send one request, with retries, and count the usage of each attempt."""
         prompt = sum(estimated_tokens(message["content"]) for message in body["messages"])
         per_token = _BYTES_PER_TOKEN if call.on_text is None else _BYTES_PER_EVENT
 

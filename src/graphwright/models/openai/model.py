@@ -30,11 +30,9 @@ class OpenAIModel(Checked):
     """A model behind a server with the interface of OpenAI.
 
     `base_url`: address of the server, up to and with `/v1`; by default the environment variable OPENAI_BASE_URL, else
-    OpenAI. `api_key`: by default OPENAI_API_KEY; servers given by address may need none. `timeout`: seconds from
-    sending a request to the last byte of its response. `retries`: maximum number of retries after failures that may
-    pass; one at most after a timeout or a refused connection. `concurrency`:
-    requests at a time of this object and its threads together; waiting does not count against the timeout.
-    Equality ignores the key. The key is in no repr, error or id; it is in a pickle only if it was an argument.
+    OpenAI. `api_key`: by default OPENAI_API_KEY; it is in no repr, error or id, and in a pickle only if it was an
+    argument. `timeout`: seconds from sending a request to the last byte of its response. `retries`: after failures that
+    may pass; one at most after a timeout or a refused connection. `concurrency`: requests at a time.
     """
 
     model: Annotated[str, TEXT]
@@ -109,9 +107,6 @@ def checked_address(url: str) -> str:
     """Return the address of a server without a slash at its end.
 
     Raises OptionError for anything else, and for an address with a user, a password or a query, which logs would show.
-
-    >>> checked_address("http://localhost:11434/v1/")
-    'http://localhost:11434/v1'
     """
     url = url.strip()
     if set(url) & set("@?#"):
@@ -171,8 +166,8 @@ class OpenAIEncoder(OpenAIModel):
     def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
         """Return one row per text: float32, shape (len(texts), dimension); add the work to `usage`.
 
-        Raises ModelError where there is no response, and LLMResponseError where it is not one finite vector per text,
-        all of one length. Without texts, the dimension is the requested one, else 0.
+        Raises ModelError where there is no response, LLMResponseError unless it is one finite vector per text, all of
+        one length.
         """
         refuse_text(texts, "OpenAIEncoder.encode")
         batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]
@@ -222,7 +217,6 @@ class OpenAIEncoder(OpenAIModel):
         )
 
     def _rows(self, data: dict[str, Any], count: int) -> Floats:
-        """Return the vectors in the order of the texts."""
         items = data.get("data")
         items = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         order = [item.get("index", position) for position, item in enumerate(items)]
