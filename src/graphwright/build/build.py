@@ -69,7 +69,7 @@ def build_from_chunks(
     before = {} if known is None else known_vectors(known)
     merged = _merged(chunks, settings, encode, before, derived)
     with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
-        merged.entities.compute()
+        merged.entities  # noqa: B018  # before threads need them
         mentions = beside.submit(lambda: merged.mentions)
         words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
         every = {"passages": chunks.texts_with_titles, "names": merged.names, "triples": merged.sentences}

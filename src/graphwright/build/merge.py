@@ -88,7 +88,7 @@ class MergedChunks:
     @cached_property
     def mentions(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) ordered by chunk: extracted mentions, then matches of topics in the text."""
-        owner, entity = self.entities.chunk_of_forms, self.entities.of_forms.astype(np.int64)
+        owner, entity = self.chunks.strings("forms").owner, self.entities.of_forms.astype(np.int64)
         count = max(len(self.entities.forms), 1)
         chunk, matched = self._phrase_matches
         extracted = np.sort(owner * count + entity)

@@ -10,8 +10,7 @@ Edges of the graph come first, then those of the documents, so that the graph ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,61 +35,24 @@ Encode = Callable[[str, TextColumn], VectorRows]
 """A function that returns the vectors of texts; the name of their space is for progress."""
 
 
-@dataclass(frozen=True, eq=False)
 class Combination:
     """The snapshot of an imported graph and of documents.
 
-    Numbers: p chunks of documents, q passages of nodes, n nodes of the graph, then entities of documents alone.
+    Numbers: p chunks of documents, q passages of nodes, n nodes of the graph from `first` on, then entities that only
+    documents name (`new`, by their number there); `number`: of each node of the documents' graph.
     """
 
-    imported: Snapshot
-    documents: Snapshot
-
-    @cached_property
-    def nodes(self) -> NodePassages:
-        """The passages of the nodes of the graph."""
-        return NodePassages(self.imported.graph)
-
-    @property
-    def base(self) -> Columns:
-        """The imported graph."""
-        return self.imported.graph.columns
-
-    @cached_property
-    def added(self) -> Columns:
-        """The graph of the added documents."""
-        return self.documents.graph.columns
-
-    @property
-    def p(self) -> int:
-        """The number of chunks of documents."""
-        return len(self.documents.graph.passages or ())
-
-    @property
-    def first(self) -> int:
-        """The number of the graph's first node."""
-        return self.p + len(self.nodes.described)
-
-    @cached_property
-    def links(self) -> EntityLinks:
-        """The nodes of the graph that the entities of the documents are, or may be."""
-        return EntityLinks(self.base, self.added, self.p, self.first)
-
-    @property
-    def number(self) -> Ints:
-        """The number here of each node of the documents' graph."""
-        return self.links.number
-
-    @property
-    def new(self) -> Ints:
-        """The entities that only documents name."""
-        return self.p + np.flatnonzero(self.links.node_of < 0)
-
-    @property
-    def mentions(self) -> tuple[Ints, Ints]:
-        """Pairs (passage of a node, another node that it mentions)."""
+    def __init__(self, imported: Snapshot, documents: Snapshot) -> None:
+        self.imported, self.documents = imported, documents
+        self.base, self.added = imported.graph.columns, documents.graph.columns
+        self.nodes = NodePassages(imported.graph)
+        self.p = len(documents.graph.passages or ())
+        self.first = self.p + len(self.nodes.described)
+        self.links = EntityLinks(self.base, self.added, self.p, self.first)
+        self.number, self.new = self.links.number, self.p + np.flatnonzero(self.links.node_of < 0)
         passage, node = self.nodes.mentions
-        return self.p + passage, self.first + node
+        self.mentions = self.p + passage, self.first + node
+        self._about, self._topics = np.arange(self.p, self.first), self.first + self.nodes.described
 
     def graph(self) -> Graph:
         """Return the graph."""
@@ -117,14 +79,6 @@ class Combination:
                 records=self._records(),
             )
         )
-
-    @property
-    def _about(self) -> Ints:
-        return self.p + np.arange(len(self.nodes.described))
-
-    @property
-    def _topics(self) -> Ints:
-        return self.first + self.nodes.described
 
     def _owners(self) -> NDArray[np.int64]:
         """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
