@@ -71,7 +71,7 @@ def resolve(
     if "aliases" in by:
         proposed += [Candidate.of(a, b, 2.0) for a, b in _stated(merged)]
     candidates = {candidate[:2]: candidate for candidate in proposed}
-    decide = _Judge(merged, position, derived) if "llm" in by else lambda candidate: None
+    decide = _judge(merged, position, derived) if "llm" in by else lambda candidate: None
     titles = set(map(normal_form, merged.chunks.document_titles)) - {""}
     same: dict[str, str] = {}
     for members in groups(candidates.values(), titles, decide):
@@ -225,23 +225,20 @@ def _stated(merged: MergedChunks) -> Iterator[tuple[str, str]]:
                     yield expansion, acronym
 
 
-class _Judge:
-    """Decisions of a language model about pairs of names, from the statements of the documents."""
+def _judge(merged: MergedChunks, position: Mapping[str, int], derived: Derived) -> Callable[[Candidate], bool | None]:
+    """Return the decisions of a language model about pairs of names, from the statements of the documents."""
+    statements = defaultdict[int, dict[str, None]](dict)
+    for (head, _, tail), text in zip(merged.statements(), merged.statement_texts(), strict=True):
+        for entity in (head, tail):
+            if len(statements[entity]) < _STATEMENTS:
+                statements[entity][text] = None
 
-    def __init__(self, merged: MergedChunks, position: Mapping[str, int], derived: Derived) -> None:
-        self._merged, self._position, self._derived = merged, position, derived
-        self._statements = defaultdict[int, dict[str, None]](dict)
-        for (head, _, tail), text in zip(merged.statements(), merged.statement_texts(), strict=True):
-            for entity in (head, tail):
-                if len(self._statements[entity]) < _STATEMENTS:
-                    self._statements[entity][text] = None
+    def line(form: str) -> str:
+        at = position[form]
+        return data_line({"name": merged.names[at], "about": merged.texts[at], "statements": list(statements[at])})
 
-    def __call__(self, candidate: Candidate) -> bool | None:
-        lines = "\n".join(self._line(form) for form in candidate[:2])
-        value = self._derived.get(Task("same_entity", lines))
+    def decision(candidate: Candidate) -> bool | None:
+        value = derived.get(Task("same_entity", "\n".join(map(line, candidate[:2]))))
         return None if value is None else value == "yes"
 
-    def _line(self, form: str) -> str:
-        at = self._position[form]
-        text = self._merged.texts[at]
-        return data_line({"name": self._merged.names[at], "about": text, "statements": list(self._statements[at])})
+    return decision

@@ -53,12 +53,7 @@ def bubble(
     the other end of its terminal's edge. A candidate is dropped if its nodes contain those of an earlier one of the
     same groups, or are contained in them: near-duplicates would use up the budget. `budget` (B in the paper) of them
     end the search; so do 100 times as many with the near-duplicates, and a state in which no two origins can meet.
-
-    The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. The
-    number of steps in which a node was reached is an upper bound of its distance in hops; only where the search would
-    go beyond `hops` are the nodes inside marked, once and exactly, breadth first.
-
-    Cost: a vector read for each node touched, (groups · edges touched) · log, nothing of length n.
+    The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them.
     Raises ValueError for an invalid origin, and a negative `hops` or `budget`.
 
     >>> from graphwright.kernels.csr import undirected

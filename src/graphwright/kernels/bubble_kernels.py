@@ -141,8 +141,7 @@ def _join(origins: Table, a: int, b: int) -> None:
 def _can_meet(origins: Table) -> int:
     """Return 1 while two origins can still meet: an open component with two origins, or two open components.
 
-    A component with one origin is not explored further once no other is open: any other origin in it would have come
-    through all of it.
+    A component with one origin alone is not explored: another origin in it would have come through all of it.
     """
     alive = 0
     for o in range(origins.shape[0]):
@@ -235,10 +234,7 @@ def _stamp_all(tables: Tables, groups: int, label: int, other: int, column: int,
 
 @kernel
 def _covered(tables: Tables, stamp: int) -> int:
-    """Return the groups with a terminal among the stamped nodes, or with both ends of an edge there, as bits.
-
-    Groups that are 62 apart share a bit.
-    """
+    """Return as bits, modulo 62, the groups with a terminal, or both ends of its edge, among the stamped nodes."""
     bits, origins = 0, tables.origins
     for o in range(origins.shape[0]):
         slot, mate = tables.marks[origins[o, TERMINAL], 0] - 1, origins[o, MATE]
@@ -249,10 +245,7 @@ def _covered(tables: Tables, stamp: int) -> int:
 
 @kernel
 def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
-    """Add a candidate: all groups at a node, or two neighbouring labels.
-
-    It is dropped if its nodes contain those of an earlier one that covers the same groups, or are contained in them.
-    """
+    """Add a candidate, all groups at a node or two neighbouring labels, unless it is a near-duplicate (see bubble)."""
     place, events = tables.place, tables.events
     place[MET] += 1
     place[STAMPS] += 1

@@ -17,14 +17,9 @@ _MIN_K = 512  # a small top k is cut among near-ties, and needs a finer threshol
 
 
 def push_ppr(
-    indptr: Pointers,
-    neighbours: Ids,
-    seeds: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    restart: float = 0.15,
+    indptr: Pointers, neighbours: Ids, seeds: ArrayLike, weights: ArrayLike | None = None, *, restart: float = 0.15,
     k: int | None = None,
-) -> tuple[Ids, Floats]:
+) -> tuple[Ids, Floats]:  # fmt: skip
     """Return the nodes with the highest personalised PageRank, best first, and their scores.
 
     The walk starts at a seed drawn by weight (uniformly by default); at each step it returns to the seeds with
@@ -89,11 +84,7 @@ def _best(nodes: Ids, scores: Floats, k: int | None) -> tuple[Ids, Floats]:
 
 
 def _pushed(walk: Walk, k: int) -> tuple[Ids, Floats]:
-    """Push until the top k is stable; change to sweeps when these are cheaper, or k covers all nodes.
-
-    A push that would walk a quarter of the edges (twice all edges, while it stays among an eighth of the nodes), as on
-    small and dense graphs, costs more than sweeps that continue from its estimate.
-    """
+    """Push until the top k is stable; use sweeps when these are cheaper (see Push.limit), or k covers all nodes."""
     with workspace(walk.indptr.size - 1) as scratch:
         push = Push(walk, max(k, _MIN_K), scratch)
         nodes, scores, stable = _rounds(push, k)

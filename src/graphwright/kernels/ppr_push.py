@@ -1,3 +1,4 @@
+# mypy: allow-untyped-calls, allow-untyped-decorators
 """Personalised PageRank: pushes along a frontier with a hash table, and sweeps (conjugate gradients)."""
 
 from __future__ import annotations
@@ -138,9 +139,6 @@ def _iterate(walk: Walk, value: Floats, enough: Callable[[int, float], bool]) ->
         ratio = square / before
         done += 1
     return done
-
-
-# mypy: allow-untyped-calls, allow-untyped-decorators
 
 
 Table: TypeAlias = NDArray[np.uint64]
@@ -307,8 +305,7 @@ def _refine(
 class Push:
     """State of a push: each node touched has a slot, in the order met, and a row there.
 
-    `size` is the number of nodes touched, `spent` the edges walked. All arrays are the calling thread's workspace, with
-    `marks` as the table of slots; `clear` empties it.
+    `size` is the number of nodes touched, `spent` the edges walked. All arrays are the calling thread's workspace.
     """
 
     def __init__(self, walk: Walk, k: int, scratch: Workspace) -> None:

@@ -80,8 +80,7 @@ class WordIndex(ChecksummedIndex):
     def _norm(self) -> NDArray[np.float64]:
         """The part k1 · (1 - b + b · dl / avgdl) of each row."""
         lengths = np.asarray(self.lengths, np.float64)
-        norm: NDArray[np.float64] = K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9))
-        return norm
+        return np.asarray(K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9)))
 
     def scores(self, text: str) -> Floats:
         """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
@@ -122,15 +121,8 @@ class WordIndex(ChecksummedIndex):
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return the arrays in the order of their files."""
-        return [
-            self.vocabulary.data,
-            self.vocabulary.offsets,
-            self.indptr,
-            self.rows,
-            self.counts,
-            self.lengths,
-            self.nodes,
-        ]
+        words = self.vocabulary
+        return [words.data, words.offsets, self.indptr, self.rows, self.counts, self.lengths, self.nodes]
 
     def save(self, folder: Path) -> None:
         """Write the index into a new folder; all of it is on disk when this returns."""

@@ -1,4 +1,4 @@
-"""Base of indexes that are equal if their arrays are."""
+"""Base of indexes that are equal if their arrays are: checksum, equality, hash and repr."""
 
 from __future__ import annotations
 

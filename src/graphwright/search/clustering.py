@@ -17,7 +17,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats
-from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.snapshot import per_snapshot
 from graphwright.search.vector_index import normalised
 
 _MAX_ROUNDS = 15  # of k-means
@@ -78,8 +78,7 @@ def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed:
     [['a', 'b', 'c'], ['x', 'y', 'z']]
     """
     check_installed("igraph", "communities", "communities()")
-    columns = graph.columns
-    return _cache.get(columns, (max_size, resolution, seed), lambda: _divided(columns, max_size, resolution, seed))
+    return _divided(graph.columns, max_size, resolution, seed)
 
 
 def clusters(vectors: Floats, size: int, seed: int = 0) -> list[Ints]:
@@ -120,6 +119,7 @@ def _k_means(vectors: Floats, ids: Ints, count: int, rng: np.random.Generator) -
     return [ids[nearest == mean] for mean in range(count) if (nearest == mean).any()]
 
 
+@per_snapshot
 def _divided(columns: Columns, max_size: int, resolution: float, seed: int) -> Communities:
     import igraph
 
@@ -178,6 +178,3 @@ def _sorted(nodes: int, parts: Sequence[tuple[int, int, Ints]]) -> Communities:
         number[[parts[i][1] for i in order]] if order else np.empty(0, np.int32),
         Csr(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), members.astype(np.int32)),
     )
-
-
-_cache: SnapshotCache[Communities] = SnapshotCache()

@@ -14,15 +14,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.records import RecordColumns, sorted_forms
+from graphwright.graph.records import RecordColumns
 from graphwright.search.fact_words import FactWords, Likeness, values_of
 from graphwright.search.name_index import NameIndex, name_index_of
 from graphwright.search.relation_facts import TYPES, RelationFacts, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
-from graphwright.search.statement_times import Period, statement_times_of
+from graphwright.search.statement_times import statement_times_of
 from graphwright.text.names import normal_form
 from graphwright.text.values import TypedValues
 
@@ -55,22 +54,9 @@ class Facts:
         >>> facts.relations, facts.types, [facts.text(thing) for thing in facts.relation("city").objects.tolist()]
         (('city', 'inhabitants'), ('cities',), ['Graz', 'Linz'])
         """
-        names: dict[str, int] = {}
-        texts: dict[str, int] = {}
-        cells: list[tuple[int, int, int]] = []
-        count = 0
-        for row in rows:
-            for name, text in row.items():
-                if text.strip():
-                    cells.append((count, names.setdefault(name, len(names)), texts.setdefault(text, len(texts))))
-            count += 1
-        record, name_id, text_id = np.array(cells, np.int32).reshape(-1, 3).T
-        spans, zeros = np.zeros((max(count, len(cells)), 2), np.int64), np.zeros(count, np.int32)
-        records = RecordColumns(
-            TextColumn.of([type]), zeros, zeros, spans[:count], zeros.astype(bool), TextColumn.of(names),
-            TextColumn.of(texts), record, name_id, text_id, spans[: len(cells)], np.full(len(cells), -1, np.int32),
-            *sorted_forms(TextColumn.of(map(form_of, texts))),
-        )  # fmt: skip
+        table = list(rows)
+        cells = [(at, name, text, -1) for at, row in enumerate(table) for name, text in row.items() if text.strip()]
+        records = RecordColumns.of_cells(type, [0] * len(table), cells)
         return cls(replace(Graph.from_triples([]).columns, records=records))
 
     @property
@@ -138,7 +124,7 @@ class Facts:
         times, edges = statement_times_of(self.columns), len(self.columns.heads)
         if times is None or self.records is None:
             return np.ones(len(numbers), bool)
-        holding = times.at(Period.of(date))
+        holding = times.at(date)
         of_edges, of_records = times.edges(holding, edges), np.ones(len(self.records), bool)
         of_records[times.records[~holding]] = False
         return np.concatenate((of_edges, of_records[self.records.record]))[numbers]

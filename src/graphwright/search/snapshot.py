@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +20,7 @@ from graphwright.store.locks import Lease
 
 INDEXES = ("passages", "names", "triples", "words")  # of a snapshot
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +100,6 @@ class SnapshotCache(Generic[Value]):
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self._entries: WeakKeyDictionary[Columns, dict[Hashable, _CacheEntry]] = WeakKeyDictionary()
         self._lock = Lock()
 
@@ -111,6 +112,19 @@ class SnapshotCache(Generic[Value]):
                 entry.values.append(compute())
             value: Value = entry.values[0]
             return value
+
+
+def per_snapshot(
+    compute: Callable[Concatenate[Columns, Arguments], Value],
+) -> Callable[Concatenate[Columns, Arguments], Value]:
+    """Compute a function of a snapshot's columns, and of positional arguments, once for each (see SnapshotCache)."""
+    cache: SnapshotCache[Value] = SnapshotCache()
+
+    @wraps(compute)
+    def cached(columns: Columns, *args: Arguments.args, **none: Arguments.kwargs) -> Value:
+        return cache.get(columns, args, lambda: compute(columns, *args, **none))
+
+    return cached  # type: ignore[return-value]  # a keyword `columns` is not promised
 
 
 @dataclass

@@ -129,24 +129,15 @@ class Store(StoreFile):
         """Add a document, or replace the document with its id; `folder`: the folder that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
         places = b"" if document.places is None else document.places.encoded()
-        records = encoded_records(document.records)
+        records, digest = encoded_records(document.records), content_hash(document)
+        row = (document.id, document.title, digest, metadata, links, places, records, document.file, folder)
         self._db.execute(
             "INSERT INTO documents (id, title, hash, metadata, links, places, records, is_file, folder) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET title = excluded.title, hash = excluded.hash, links = excluded.links, "
             "metadata = excluded.metadata, places = excluded.places, records = excluded.records, "
             "is_file = excluded.is_file, folder = coalesce(nullif(excluded.folder, ''), folder)",
-            (
-                document.id,
-                document.title,
-                content_hash(document),
-                metadata,
-                links,
-                places,
-                records,
-                document.file,
-                folder,
-            ),
+            row,
         )
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
