@@ -194,8 +194,6 @@ def triple_words(graph: Graph) -> TextColumn:
 
 
 class _Clock:
-    """Stopwatch of the parts of the work."""
-
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter()

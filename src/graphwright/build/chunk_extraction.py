@@ -21,7 +21,6 @@ class ChunkExtraction:
     """The extraction of chunks in one operation."""
 
     def __init__(self, operation: Operation) -> None:
-        """`operation`: provides the extractor."""
         self._operation = operation
         self._failed: set[tuple[str, int]] = set()  # documents and chunks, in this run
 

@@ -113,7 +113,6 @@ def _create_of_graph(
     embed: Sequence[str] | None,
     progress: Progress | None,
 ) -> IndexLayout:
-    """Create an index of a graph or of files of triples in a new or empty folder, atomically."""
     model = encoder_of(EMBEDDED if encoder is None else encoder)
 
     def fill(layout: IndexLayout) -> None:
@@ -145,7 +144,6 @@ def _create_of_graph(
 def _create_of_other(
     folder: Path, source: Path, encoder: object, settings: Settings, reports: bool, progress: Progress | None
 ) -> IndexLayout:
-    """Create an index of the content of another system's index in a new or empty folder, atomically."""
     other = read_other_index(source)
     documents = documents_of(other, reports=reports)
 

@@ -30,7 +30,6 @@ class DocumentStorage:
     """The documents of one operation, from their sources to the store."""
 
     def __init__(self, operation: Operation, extraction: ChunkExtraction) -> None:
-        """`extraction`: reads the chunks of new documents."""
         self._operation, self._extraction = operation, extraction
         self._store, self._changes = operation.store, operation.changes
         self._position = ("read documents", 0, 0)  # of the sources: the work, the amount read, and in all

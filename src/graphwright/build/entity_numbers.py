@@ -83,9 +83,6 @@ def description(name: str, parts: Sequence[str], max_tokens: int, derived: Deriv
     Up to `max_tokens` they are joined. Longer ones are replaced by a language model's summary, where `derived` has it;
     else the first that fit stay, at least one. Descriptions are summarised in their order, up to 2,000 tokens together,
     and several summaries are summarised again, so that a summary depends on nothing but the descriptions.
-
-    >>> description("Mur", ["A river.", "It is long.", "It flows through Graz."], 6, Derived())
-    'A river. It is long.'
     """
     if _size(parts) <= max_tokens:
         return " ".join(parts)

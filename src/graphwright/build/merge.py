@@ -140,7 +140,6 @@ class MergedChunks:
 
     @property
     def _described_entities(self) -> Ids32:
-        """The entity of each mention with a type and a description, either of which may be empty."""
         described = np.diff(self.chunks.strings("types").indptr) > 0
         mentions, surfaces = self.chunks.numbers("mentions", 3), self.chunks.strings("surfaces").indptr
         form = self.chunks.numbers("surface_form").values[:, 0]

@@ -18,7 +18,6 @@ class Publication:
     """The snapshots of one operation: opens the current one, builds and publishes the next, and cleans up."""
 
     def __init__(self, operation: Operation) -> None:
-        """`operation`: provides the store that is published."""
         self._operation = operation
         self._layout, self._store, self._changes = operation.layout, operation.store, operation.changes
         self._derived: Derived | None = None  # of the last build

@@ -36,14 +36,7 @@ def merged_records(
 
 
 def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
-    """Return the records of all parts in order, None without a part; nodes and passages are numbered alike in all.
-
-    >>> from graphwright.search.facts import Facts
-    >>> parts = [Facts.of_rows([{"city": name}]).records for name in ("Graz", "Linz", "Graz")]
-    >>> joined = joined_records(parts)
-    >>> len(joined), list(joined.names), list(joined.texts), joined.text.tolist(), joined.record.tolist()
-    (3, ['city'], ['Graz', 'Linz'], [0, 1, 0], [0, 1, 2])
-    """
+    """Return the records of all parts in order, None without a part; nodes and passages are numbered alike in all."""
     if len(parts) < 2:
         return parts[0] if parts else None
     types, type_of, _ = numbered_together([part.types for part in parts])

@@ -92,8 +92,6 @@ def groups(
     has two such partners that are not compatible with each other. Two forms with different numbers stay apart, as do
     two titles of documents that no model joined, also where a third form is near both.
 
-    >>> sorted(groups([Candidate.of("un", "united nations", 2.0)])[0])
-    ['un', 'united nations']
     >>> groups([Candidate.of("henry", "henry i", 2.0), Candidate.of("henry", "henry ii", 2.0)])
     []
     """
@@ -114,7 +112,6 @@ def groups(
 
 
 def _apart(a: str, b: str, titles: set[str], decisions: Mapping[tuple[str, str], bool | None]) -> bool:
-    """Return whether two forms must not come into one group."""
     decision = decisions.get((min(a, b), max(a, b)))
     if decision is not None:
         return not decision
@@ -138,11 +135,7 @@ def _ambiguous(candidates: Iterable[Candidate]) -> set[str]:
 
 @lru_cache(maxsize=100_000)
 def numbers(form: str) -> tuple[str, ...]:
-    """Return the words of a normal form that must agree exactly: with digits, and Roman numerals; sorted.
-
-    >>> numbers("henry viii"), numbers("2019 us open"), numbers("graz")
-    (('viii',), ('2019',), ())
-    """
+    """Return the words of a normal form that must agree exactly: with digits, and Roman numerals; sorted."""
     return tuple(sorted(word for word in form.split() if any(map(str.isdigit, word)) or _ROMAN.fullmatch(word)))
 
 
@@ -152,10 +145,8 @@ def compatible(a: str, b: str) -> bool:
     Numbers are equal; other words are equal in any order, or in their stems, or in all but one letter of seven, or one
     is the initial of the other, where another word is equal. Articles and small words do not count.
 
-    >>> compatible("j r tolkien", "john r tolkien"), compatible("lothair ii", "lothar ii")
-    (True, True)
-    >>> compatible("henry i", "henry ii"), compatible("university of graz", "graz"), compatible("austria", "australia")
-    (False, False, False)
+    >>> compatible("j r tolkien", "john r tolkien"), compatible("henry i", "henry ii")
+    (True, False)
     """
     if numbers(a) != numbers(b):
         return False

@@ -145,7 +145,6 @@ class MappedArray(NDArrayOperatorsMixin):
         return self._plain
 
     def _verify(self, blocks: Positions) -> None:
-        """Verify some blocks, ascending."""
         new = blocks[~self.verified[blocks]]
         damaged = new[block_sums(self._raw, new) != self._sums[new]]
         if not damaged.size and self._limits.low <= self._limits.high:
@@ -167,7 +166,6 @@ class MappedArray(NDArrayOperatorsMixin):
         return outside(self._plain.reshape(-1)[max(start - self._limits.ascending, 0) : end], self._limits)
 
     def _verify_rows(self, start: int, stop: int) -> None:
-        """Verify the rows start to stop − 1."""
         if 0 <= start < stop <= len(self):  # else numpy raises the error
             first, last = self._header + start * self._row, self._header + stop * self._row - 1
             if not self.verified[first >> _SHIFT : (last >> _SHIFT) + 1].all():
@@ -315,7 +313,6 @@ class HalfArray:
     ndim = 2
 
     def __init__(self, bits: Halves | MappedArray) -> None:
-        """`bits: uint16[rows, columns]`: the bits of the half-precision numbers."""
         self.bits = bits if isinstance(bits, MappedArray) else readonly(bits, np.uint16)
         self.shape: tuple[int, int] = (bits.shape[0], bits.shape[1])
 

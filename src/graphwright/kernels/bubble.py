@@ -87,7 +87,6 @@ def bubble(
 
 
 def _origins(n: int, origins: ArrayLike) -> tuple[Table, int]:
-    """Return Tables.origins and the number of groups."""
     rows = np.asarray(origins, np.int64).reshape(-1, 3)
     node_ids(rows[:, 1], n, "origins")
     node_ids(rows[rows[:, 2] >= 0, 2], n, "the mates of origins")
@@ -122,7 +121,6 @@ def _longer(table: Table, rows: int) -> Table:
 
 
 def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
-    """Yield the candidate of each event."""
     for label, other, *_ in tables.events[: tables.place[at.EVENTS]].tolist():
         if other >= 0:
             labels = [other, label]
@@ -142,7 +140,6 @@ def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
 
 
 def _path(tables: Tables, groups: int, label: int) -> list[int]:
-    """Return the nodes from a label back to its terminal."""
     path, slot = [], label // groups
     while slot >= 0:
         path.append(int(tables.nodes[slot, at.NODE]))

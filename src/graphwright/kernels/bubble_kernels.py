@@ -68,7 +68,6 @@ def _push(heap: Table, size: int, distance: int, code: int) -> None:
 
 @kernel
 def _pop(heap: Table, size: int) -> None:
-    """Remove the first entry of a heap of `size`."""
     distance, code = heap[size - 1, 0], heap[size - 1, 1]
     at, down = 0, 1
     while down < size - 1:
@@ -112,7 +111,6 @@ def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
 
 @kernel
 def _cost(costs: Costs, v: int) -> int:
-    """Return the cost of a node (Eq. 4), in units."""
     row = int(costs.ids[v] if costs.ids.size else v)
     if costs.rows.size:
         row = int(costs.rows[row]) if row < costs.rows.size else -1
@@ -292,7 +290,6 @@ def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int
 
 @kernel
 def _relax(tables: Tables, groups: int, label: int, neighbour: int) -> None:
-    """Relax the edge from a settled label to a neighbour."""
     slot, near = label // groups, neighbour // groups
     origin, known = tables.labels[label, ORIGIN], tables.labels[neighbour, ORIGIN]
     distance = tables.labels[label, DISTANCE] + tables.nodes[near, COST]

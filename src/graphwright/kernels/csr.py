@@ -116,7 +116,6 @@ def workspace(n: int) -> Workspace:
 
 @kernel
 def _scatter(keys: Ids, values: Ids, cursor: Pointers, out: Ids) -> None:
-    """Write each value at its key's cursor, in the order given."""
     for i in range(keys.size):
         key = keys[i]
         out[cursor[key]] = values[i]

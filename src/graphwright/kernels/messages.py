@@ -72,7 +72,6 @@ def _gradients(
     ptr: Pointers, begin: Pointers, gate: Pointers, x: Numbers, gates: Numbers, stats: Numbers, top: Ids,
     slope: Numbers, to_x: Numbers, to_gates: Numbers,
 ) -> None:  # fmt: skip
-    """Add the gradients to `to_x` and `to_gates`, given that of `stats`."""
     n, h = x.shape
     even, by, mean = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
     up, down, slopes = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)

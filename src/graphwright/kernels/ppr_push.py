@@ -157,8 +157,6 @@ _MIN_REFINED = 4096
 
 
 def _prefetched(context: Any, array: Any, index: Any) -> Any:
-    """Prefetch array[index] into the cache."""
-
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)

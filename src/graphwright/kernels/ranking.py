@@ -163,14 +163,12 @@ def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out:
 
 @kernel
 def _find(codes: Codes, slots: Codes, shift: int, out: Ids) -> None:
-    """Write the number of each code, -1 for an unknown one."""
     for i in range(codes.size):
         out[i] = np.int32(np.int64(slots[_slot(slots, shift, codes[i]), 1]) - 1)
 
 
 @kernel
 def _move(old: Codes, slots: Codes, shift: int) -> None:
-    """Move the entries of the old slots into larger ones."""
     for i in range(len(old)):
         if old[i, 1] != 0:
             slots[_slot(slots, shift, old[i, 0])] = old[i]

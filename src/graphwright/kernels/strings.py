@@ -102,7 +102,6 @@ def _doubled(slots: Hashes) -> Hashes:
 
 @kernel
 def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first: Pointers) -> int:
-    """Number the strings by first appearance; return the number of distinct ones."""
     slots = np.zeros(1024, np.uint64)
     size = 0
     for i in range(starts.size):
@@ -137,7 +136,6 @@ def _word(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @kernel
 def _count(data: Bytes, offsets: Pointers) -> int:
-    """Return the number of words of all strings."""
     size = 0
     for i in range(offsets.size - 1):
         end = offsets[i + 1]
@@ -259,7 +257,6 @@ def _phrases(
     data: Bytes, offsets: Pointers, longest: int, forms: int, slots: Hashes, known: Bytes, starts: Pointers,
     ends: Pointers, keys: Hashes, children: Ids, inner: Ids, form: Ids,
 ) -> tuple[Ids, Ids]:  # fmt: skip
-    """Walk the trie from each word of each text."""
     words, seen, matches = np.empty(longest // 2 + 1, np.int32), np.full(forms, -1, np.int32), np.empty(forms, np.int32)
     texts, out = np.empty(1024, np.int32), np.empty(1024, np.int32)
     size = 0
@@ -399,7 +396,6 @@ _AS_STORED = readonly([], np.int64)
 
 @kernel
 def _is_less(data: Bytes, start: int, end: int, key: Bytes) -> bool:
-    """Return whether a string sorts before the key."""
     for k in range(min(end - start, key.size)):
         if data[start + k] != key[k]:
             return bool(data[start + k] < key[k])

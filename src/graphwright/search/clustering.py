@@ -30,7 +30,7 @@ class Communities:
 
     `level`, `parent: int32[c]`: level of each community, and the community that contains it, -1 at level 0. `members`:
     its nodes, ascending. Communities are numbered by level, then by their smallest node. An entity without an edge to
-    another entity is in no community. `nodes`: number of nodes of the snapshot.
+    another is in none. `nodes`: number of nodes of the snapshot.
     """
 
     nodes: int
@@ -86,13 +86,7 @@ def clusters(vectors: Floats, size: int, seed: int = 0) -> list[Ints]:
 
     Spherical k-means (Dhillon and Modha, 2001): assignment by the cosine with the mean, from means drawn from the
     vectors by `seed`, until nothing changes or for 15 rounds. It runs on two levels, first into the square root of the
-    number of clusters, then inside each of these, so that n vectors cost about n·√(n/size). `vectors`: unit rows,
-    float32[n, d].
-
-    >>> import numpy as np
-    >>> vectors = np.float32([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]])
-    >>> [cluster.tolist() for cluster in clusters(vectors, 2)]
-    [[0, 1], [2, 3]]
+    number of clusters, then inside each of these. `vectors`: unit rows, float32[n, d].
     """
     rng = np.random.default_rng(seed)
     count = -(-len(vectors) // size)

@@ -75,7 +75,6 @@ class Facts:
         return self.first_record + (0 if self.records is None else len(self.records))
 
     def __len__(self) -> int:
-        """Return the number of things."""
         return self.first_value + (0 if self.records is None else len(self.records.texts))
 
     def kept(self, key: Hashable, compute: Callable[[], Value]) -> Value:
@@ -114,8 +113,7 @@ class Facts:
     def values(self, name: str, positions: Ints | None = None) -> TypedValues:
         """Return the typed object of each fact of a relation, or of those at `positions`.
 
-        How values are written is decided by the texts of the same type of records, else by all; in a large relation by
-        an even sample.
+        How values are written is decided by the texts of the same type of records, else by all, or an even sample.
         """
         return values_of(self, name, positions)
 
@@ -198,7 +196,6 @@ class Facts:
         return np.unique(np.concatenate((numbers[numbers < edges], edges + rows)))
 
     def _record_rows(self, things: Ints) -> Ints:
-        """Return the rows of the records among some things."""
         return things[(things >= self.first_record) & (things < self.first_value)] - self.first_record
 
     def row(self, thing: int) -> dict[str, str]:

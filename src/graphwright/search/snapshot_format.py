@@ -106,7 +106,6 @@ def damaged_files(folder: Path, *, blocks: bool = True) -> list[str]:
 
 
 def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
-    """Return whether a file is missing or has changed."""
     try:
         if path.suffix == ".page" and not blocks:
             return not path.exists()
@@ -131,7 +130,6 @@ def refused(error: StoreError) -> bool:
 
 
 def _file_checksum(path: Path) -> int:
-    """Return a fast checksum of a file, against accidental damage."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = np.memmap(file, np.uint8, "r") if size > _READ else np.fromfile(file, np.uint8)

@@ -77,7 +77,6 @@ class StatementTimes:
 
     @cached_property
     def _by_edge(self) -> tuple[Ints, Ints]:
-        """The edges in order, and the statement of each."""
         order = np.argsort(self.edge, kind="stable")
         return self.edge[order], self.statement[order]
 
@@ -155,8 +154,6 @@ def statement_times_of(columns: Columns) -> StatementTimes | None:
 
 
 class _Dates(NamedTuple):
-    """The dates of one field of statements: their fields, records, beginnings and ends."""
-
     fields: Ints
     records: Ints
     first: Floats
@@ -231,7 +228,6 @@ def _edges(columns: Columns, records: RecordColumns, rows: Ints) -> tuple[Ints, 
 
 
 def _rank(groups: Ints) -> Ints:
-    """Return for each member how many members of its group stand before it."""
     order = np.argsort(groups, kind="stable")
     rank = np.empty(len(groups), np.int64)
     rank[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])

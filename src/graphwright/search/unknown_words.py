@@ -147,11 +147,7 @@ def _consonants(word: str) -> str:
 
 
 def phrases_with(letters: str, text: str) -> Iterator[str]:
-    """Yield the phrases of a text whose words have these initials.
-
-    >>> list(phrases_with("RTO", "The recovery time objective is set."))
-    ['recovery time objective']
-    """
+    """Yield the phrases of a text whose words have these initials: of RTO, "recovery time objective"."""
     folded = fold_accents(text)
     between = r"[ \t\n-]+(?:[^\W\d_]{1,3}[ '’\t\n]+){0,2}"
     pattern = r"(?<!\w)" + between.join(rf"{re.escape(letter)}[^\W\d_]+" for letter in letters)

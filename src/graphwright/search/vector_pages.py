@@ -142,9 +142,8 @@ Mask = NDArray[np.bool_]
 class Pages:
     """The pages of one space of a snapshot.
 
-    `borders`: the first row of each page, and the number of rows, those without a text included; each row has
-    `dimension` numbers. `blocks`: the checksum of each block of 16 KB; `sums`: a fingerprint of each vector, 0 for a
-    row without a text.
+    `borders`: the first row of each page, and the number of rows, those without a text included. `blocks`: the checksum
+    of each block of 16 KB; `sums`: a fingerprint of each vector, 0 for a row without a text.
     """
 
     folder: Path
@@ -265,7 +264,6 @@ def write_pages(folder: Path, name: str, vectors: VectorRows, before: Pages | No
 
 
 def _by_first(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distinct numbers, all from 0 to the largest, in the order of their first appearance."""
     return np.argsort(np.unique(number, return_index=True)[1], kind="stable")
 
 

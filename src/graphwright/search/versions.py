@@ -172,8 +172,8 @@ def versions_of(columns: Columns) -> Versions:
 def years_of(date: str) -> tuple[float, float]:
     """Return the beginning and the end of the day, month or year that a text names, in years; NaN for another text.
 
-    >>> years_of("2024"), years_of("2024-12"), years_of("soon")
-    ((2024.0, 2025.0), (2024.9166666666667, 2025.0), (nan, nan))
+    >>> years_of("2024"), years_of("soon")
+    ((2024.0, 2025.0), (nan, nan))
     """
     value = value_of(date)
     if value is None or value.kind != "date":

@@ -43,7 +43,7 @@ class PerChunk(NamedTuple, Generic[Values]):
 
 @dataclass(frozen=True, eq=False)
 class ChunkColumns:
-    """The chunks of some documents, ordered by document id, then by position in the document.
+    """The chunks of some documents, by document id, then by position in the document.
 
     By document: `ids`, `document_titles`, `chunk_counts: int64[d]`, `links` (the ids that it refers to, each ended by a
     NUL), `places` (those of its file, see Places) and `records` (see `read_records`). By chunk: `ordinal`, `start`,
@@ -124,7 +124,7 @@ class ChunkColumns:
         """Read rows: a document (id, title, links, places, records) and a chunk (ordinal, span, text, heading, record).
 
         Only the first row of a document has its links, places and records. A document without chunks has one row, with
-        None for a chunk. Rows are read some at a time, so that few are held as objects.
+        None for a chunk. Few rows are held as objects at a time.
         """
         rest, parts = iter(rows), list[ChunkColumns]()
         while some := list(islice(rest, _ROWS)):
@@ -156,7 +156,6 @@ class ChunkColumns:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return arrays or columns of strings end to end."""
     return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else TextColumn.joined(parts)
 
 

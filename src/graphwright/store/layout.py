@@ -144,7 +144,6 @@ class IndexLayout:
 
 
 def _linked(source: str, target: str) -> None:
-    """Link a file of a snapshot, or copy it."""
     if Path(source).name == READERS:  # a lock belongs to the file, not to its name
         shutil.copy2(source, target)
     else:

@@ -60,7 +60,6 @@ def check_locks(folder: Path) -> None:
 
 
 def _lock_problem(path: str) -> str:
-    """Return the reason why locks of a file have no effect, empty if they work."""
     import fcntl
 
     # Locks of open files, because those of a process never exclude the process itself.
@@ -85,8 +84,10 @@ def writer_lock(folder: Path) -> Iterator[None]:
         try:
             stack.enter_context(hold(path, 0.2))
         except sqlite3.Error as error:
-            reason = explained(error, CHECK, path)
-            raise StoreError(f"{folder} cannot be written now: {reason}{_holder(folder)}") from error
+            reason, holder = explained(error, CHECK, path), ""
+            if (record := read_progress(folder / PROGRESS)) is not None:
+                holder = f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
+            raise StoreError(f"{folder} cannot be written now: {reason}{holder}") from error
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -105,13 +106,6 @@ def check_unwritten(folder: Path) -> None:
             pass
 
 
-def _holder(folder: Path) -> str:
-    """Return a sentence about the process that holds the write lock; nothing where it has not reported yet."""
-    if (record := read_progress(folder / PROGRESS)) is None:
-        return ""
-    return f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
-
-
 def is_written(folder: Path) -> bool:
     """Return whether some process holds the write lock."""
     return is_held(folder / WRITER)
@@ -124,7 +118,6 @@ class Lease:
     """
 
     def __init__(self, snapshot: Path) -> None:
-        """Take the lease."""
         self._db: sqlite3.Connection | None = None
         with suppress(sqlite3.Error):
             self._db = _opened(snapshot / READERS, timeout=0.2)
@@ -155,9 +148,9 @@ def _lock_error(path: Path, statement: str, mode: str = "ro") -> sqlite3.Error |
     try:
         with closing(_opened(path, mode=mode)) as db:
             db.execute(statement).fetchall()
+            return None
     except sqlite3.Error as error:
         return error
-    return None
 
 
 def _opened(path: Path, timeout: float = 0, mode: str = "ro") -> sqlite3.Connection:

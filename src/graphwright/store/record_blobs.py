@@ -114,7 +114,6 @@ def _numbers(blobs: TextColumn, width: int) -> Ids32:
 
 
 def _sections(blobs: TextColumn) -> list[TextColumn]:
-    """Return each section of all documents."""
     begin = blobs.offsets[:-1]
     heads: NDArray[Any] = blobs.data[begin[:, None] + np.arange(_HEADER)]
     sizes = np.frombuffer(heads.tobytes(), np.int32).reshape(-1, _SECTIONS + 1)[:, 1:].astype(np.int64)

@@ -93,8 +93,7 @@ _SALTS = 8
 class ImportedGraph:
     """Columns of a graph that was read from files.
 
-    `files`: those that were read. `ids`: the id that a node had in the file, where it differs from its name. `labels`:
-    the further labels of a node.
+    `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
     `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
     parts that were, by what they are. `seconds` by part of the work.
     """
@@ -155,8 +154,6 @@ def _first_line(error: Exception) -> str:
 
 
 class _Reader:
-    """One import: a database and the files that are read into it."""
-
     def __init__(
         self,
         db: Any,
@@ -166,10 +163,7 @@ class _Reader:
         max_malformed: int | None,
         progress: Progress,
     ) -> None:
-        self.db = db
-        self.folder = folder
-        self.max_malformed = max_malformed
-        self.progress = progress
+        self.db, self.folder, self.max_malformed, self.progress = db, folder, max_malformed, progress
         self.seconds: dict[str, float] = {}
         self.by_iri = any(isinstance(file, NTriples | RDF) for file in files)
         self.files, self.names, self.paths = list(files), list(names), [file.path for file in files]
@@ -184,7 +178,8 @@ class _Reader:
 
     def read(self, salt: int) -> ImportedGraph | None:
         """Read all files; return None if two names have the same hash with this salt."""
-        self.hash = self._hash(salt)
+        # With braces for the text. A prefix changes every step of a hash; a suffix might not.
+        self.hash = "hash({})" if not salt else f"hash(chr({salt}) || {{}})"
         malformed = self._read_rows()
         with self._timed("collect names"):
             labelled = collect_labels(self.db, self.files, self.names)
@@ -205,11 +200,6 @@ class _Reader:
         bad = malformed.count, malformed.examples
         return ImportedGraph(columns, self.paths, ids, further, *bad, left_out, self.seconds)
 
-    def _hash(self, salt: int) -> str:
-        """Return the expression of a hash, with braces for the text."""
-        # A prefix changes every step of a hash; a suffix might not.
-        return "hash({})" if not salt else f"hash(chr({salt}) || {{}})"
-
     def _count(self, rows: str) -> int:
         """Return the number of rows of a table; a condition may follow its name."""
         return int(self.db.execute(f"SELECT count(*) FROM {rows}").fetchone()[0])
@@ -224,7 +214,6 @@ class _Reader:
         self._add_seconds(work, start)
 
     def _read_rows(self) -> MalformedRows:
-        """Write the hashes of all rows into the table `codes`; return the malformed ones."""
         self.db.execute("CREATE OR REPLACE TABLE codes (head UBIGINT, relation UBIGINT, tail UBIGINT, role UTINYINT)")
         malformed = MalformedRows(self.db, self.max_malformed)
         for file in self.files:
@@ -248,7 +237,6 @@ class _Reader:
         return count
 
     def _rows(self, columns: str) -> str:
-        """Return the query of these columns of the rows of all files."""
         return " UNION ALL ".join(f"(SELECT {columns} FROM ({file.rows()}))" for file in self.files)
 
     def _collect_terms(self) -> None:
