@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -119,7 +120,15 @@ class WordIndex(ChecksummedIndex):
         """The numbers of passages and of words."""
         return len(self.nodes), len(self.vocabulary)
 
-    def arrays(self) -> list[NDArray[Any]]:
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over all arrays."""
+        digest = hashlib.blake2b(digest_size=8)
+        for array in self._arrays():
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def _arrays(self) -> list[NDArray[Any]]:
         """Return the arrays in the order of their files."""
         words = self.vocabulary
         return [words.data, words.offsets, self.indptr, self.rows, self.counts, self.lengths, self.nodes]
@@ -127,7 +136,7 @@ class WordIndex(ChecksummedIndex):
     def save(self, folder: Path) -> None:
         """Write the index into a new folder; all of it is on disk when this returns."""
         folder.mkdir(parents=True)
-        for name, array in zip(_FILES, self.arrays(), strict=True):
+        for name, array in zip(_FILES, self._arrays(), strict=True):
             save_array(array, folder / f"{name}.npy")
 
     @classmethod

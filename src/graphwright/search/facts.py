@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -30,11 +30,16 @@ Value = TypeVar("Value")
 _cache: SnapshotCache[object] = SnapshotCache()
 
 
-@dataclass(frozen=True, eq=False)
 class Facts:
-    """The facts of a snapshot, by relation; what is prepared for a snapshot is shared and kept with it."""
+    """The facts of a snapshot, by relation; what is prepared for a snapshot is shared and kept with it.
 
-    columns: Columns
+    `records`: those of the documents; `first_record`, `first_value`: the things that are the first record and value.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns, self.records = columns, columns.records
+        self.first_record = len(columns.kinds)
+        self.first_value = self.first_record + (0 if self.records is None else len(self.records))
 
     @classmethod
     def of(cls, graph: Graph) -> Facts:
@@ -58,21 +63,6 @@ class Facts:
         cells = [(at, name, text, -1) for at, row in enumerate(table) for name, text in row.items() if text.strip()]
         records = RecordColumns.of_cells(type, [0] * len(table), cells)
         return cls(replace(Graph.from_triples([]).columns, records=records))
-
-    @property
-    def records(self) -> RecordColumns | None:
-        """The records of the documents."""
-        return self.columns.records
-
-    @property
-    def first_record(self) -> int:
-        """The thing that is the first record."""
-        return len(self.columns.kinds)
-
-    @property
-    def first_value(self) -> int:
-        """The thing that is the first value."""
-        return self.first_record + (0 if self.records is None else len(self.records))
 
     def __len__(self) -> int:
         return self.first_value + (0 if self.records is None else len(self.records.texts))

@@ -79,8 +79,9 @@ class Store(StoreFile):
     @property
     def build_settings(self) -> Settings:
         """The settings of the conversion of documents to a graph."""
-        stored: dict[str, Any] = json.loads(self.setting("settings") or "{}")
-        return Settings(**{name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()})
+        stored = json.loads(self.setting("settings") or "{}")
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
+        return Settings(**values)
 
     def derived(self) -> dict[bytes, str]:
         """Return the values that a language model derived from the merged graph, by key."""

@@ -178,8 +178,7 @@ class _Reader:
 
     def read(self, salt: int) -> ImportedGraph | None:
         """Read all files; return None if two names have the same hash with this salt."""
-        # With braces for the text. A prefix changes every step of a hash; a suffix might not.
-        self.hash = "hash({})" if not salt else f"hash(chr({salt}) || {{}})"
+        self.hash = self._hash(salt)
         malformed = self._read_rows()
         with self._timed("collect names"):
             labelled = collect_labels(self.db, self.files, self.names)
@@ -199,6 +198,11 @@ class _Reader:
         further = further_labels(self.db, self.hash.format, nodes) if labelled else {}
         bad = malformed.count, malformed.examples
         return ImportedGraph(columns, self.paths, ids, further, *bad, left_out, self.seconds)
+
+    def _hash(self, salt: int) -> str:
+        """Return the expression of a hash, with braces for the text."""
+        # A prefix changes every step of a hash; a suffix might not.
+        return "hash({})" if not salt else f"hash(chr({salt}) || {{}})"
 
     def _count(self, rows: str) -> int:
         """Return the number of rows of a table; a condition may follow its name."""
