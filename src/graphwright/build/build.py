@@ -115,11 +115,7 @@ def build_from_chunks(
 
 
 def _merged(
-    chunks: ChunkColumns,
-    settings: Settings,
-    encode: BlockEncoder,
-    known: dict[str, VectorRows],
-    derived: Derived,
+    chunks: ChunkColumns, settings: Settings, encode: BlockEncoder, known: dict[str, VectorRows], derived: Derived
 ) -> MergedChunks:
     """Return the merged chunks, with entities resolved; vectors that this needs are added to the `known` ones."""
     merged = MergedChunks(chunks, {}, derived, settings.description_tokens)
@@ -127,9 +123,8 @@ def _merged(
         return merged
     vectors = None
     if "vectors" in settings.resolve:
-        rows = encode.new("names", merged.names, known.get("names"))
-        known["names"] = rows
-        vectors = np.asarray(rows)
+        known["names"] = encode.new("names", merged.names, known.get("names"))
+        vectors = np.asarray(known["names"])
     same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived)
     return dataclasses.replace(merged, same=same)
 

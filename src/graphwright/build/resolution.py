@@ -45,11 +45,6 @@ class Candidate(NamedTuple):
         """Return the candidate of two forms in any order."""
         return cls(min(a, b), max(a, b), likeness)
 
-    @property
-    def is_stated(self) -> bool:
-        """Whether a text states that both mean the same thing."""
-        return self.likeness > 1
-
 
 def resolve(
     merged: MergedChunks, vectors: Floats | None, by: Sequence[str], threshold: float, derived: Derived
@@ -97,7 +92,7 @@ def groups(
     """
     ordered = sorted(candidates, key=lambda c: (-round(c.likeness, 4), c.first, c.second))
     decisions = {(c.first, c.second): decide(c) for c in ordered}
-    proposed = [c for c in ordered if decisions[c[:2]] is None and (c.is_stated or compatible(c.first, c.second))]
+    proposed = [c for c in ordered if decisions[c[:2]] is None and (c.likeness > 1 or compatible(c.first, c.second))]
     ambiguous = _ambiguous(proposed)
     by_rule = {c for c in proposed if c.first not in ambiguous and c.second not in ambiguous}
     group_of: dict[str, set[str]] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import bubble_kernels as at
-from graphwright.kernels.blocks import HalfArray, matrix_of
+from graphwright.kernels.blocks import HalfArray
 from graphwright.kernels.bubble_kernels import Costs, Tables
 from graphwright.kernels.csr import Ids, Pointers, node_ids, readonly, workspace
 
@@ -32,7 +32,7 @@ def node_costs(query: ArrayLike, vectors: ArrayLike | HalfArray, rows: ArrayLike
     """
     direction = np.asarray(query, np.float64)
     direction = readonly(direction / (np.sqrt(direction @ direction) or 1.0), np.float64)
-    table = matrix_of(vectors)
+    table = readonly(vectors.bits, np.uint16) if isinstance(vectors, HalfArray) else readonly(vectors, np.float32)
     if table.ndim != 2 or table.shape[1] != direction.size:
         raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")
     return Costs(direction, readonly(ids, np.int64), table, readonly(rows, np.int32))

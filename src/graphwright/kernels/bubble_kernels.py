@@ -29,9 +29,8 @@ MEETINGS = 100  # times the budget: the most candidates that are compared, near-
 class Costs(NamedTuple):
     """Vectors that give the cost of a node: 1 - cos of its vector and `query`, at least 0; 1 without a vector.
 
-    `query: float64[d]`, of length 1 or zero. `ids: int64`, the id of each local node; empty where they are equal.
-    `vectors: float32[r, d]`, or bits of halves. `rows: int32`, the row of each id, -1 for none; empty where row i is
-    that of id i.
+    `query: float64[d]`, of length 1 or zero. `ids`: of local nodes, empty where they are equal. `vectors: float32[r,
+    d]`, or bits of halves. `rows`: the row of each id, -1 for none; empty where row i is that of id i.
     """
 
     query: NDArray[np.float64]

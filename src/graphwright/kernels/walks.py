@@ -121,14 +121,6 @@ def leading(
     may go straight back from v to u where v was also reached from another node than u. `before`: the node that each
     node of the front was first reached from; `came`: the way that they were reached by; both -1 at the source.
     `source`: -1 for returning walks.
-
-    >>> import numpy as np; from graphwright.kernels.csr import group
-    >>> heads, tails, labels = (np.array(ids, np.int32) for ids in ([0, 0, 1], [1, 2, 3], [0, 0, 1]))
-    >>> edges = np.arange(3, dtype=np.int32)
-    >>> graph = Labelled(*group(4, heads, edges), *group(4, tails, edges), heads, tails, labels)
-    >>> first = leading(graph, 2, Front.of(0), np.array([-1], np.int32), 0)
-    >>> {way: front.nodes.tolist() for way, front in first.items()}
-    {1: [1, 2]}
     """
     parts = (front.nodes, readonly(before, np.int32), front.others)
     cursor = np.zeros(2 * relations, np.int64)

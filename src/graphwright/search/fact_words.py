@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -63,12 +63,11 @@ def _types_of_facts(facts: Facts, relation: RelationFacts) -> NDArray[np.int32]:
 
 def _values_of_type(facts: Facts, name: str, types: NDArray[np.int32], positions: Ints) -> TypedValues:
     type = int(types[positions[0]])
-    written = facts.kept(("format", name, type), partial(_format_of_type, facts, name, types, type))
-    return typed_values(_texts(facts, name, positions), written)
 
+    def written() -> ColumnFormat:
+        return format_of_part(_column_format(facts, name), _sample(facts, name, np.flatnonzero(types == type)))
 
-def _format_of_type(facts: Facts, name: str, types: NDArray[np.int32], type: int) -> ColumnFormat:
-    return format_of_part(_column_format(facts, name), _sample(facts, name, np.flatnonzero(types == type)))
+    return typed_values(_texts(facts, name, positions), facts.kept(("format", name, type), written))
 
 
 def _column_format(facts: Facts, name: str) -> ColumnFormat:

@@ -71,14 +71,9 @@ class VectorIndex(ChecksummedIndex):
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The numbers of vectors that belong to an id, and of their components."""
-        return len(self.vectors) if self.row_of is None else int(self._has_id.sum()), self.dimension
-
-    @property
-    def _has_id(self) -> NDArray[np.bool_]:
-        has = np.zeros(len(self.vectors) + 1, bool)
-        has[np.asarray(self.row_of)] = True
-        has[-1] = False  # set by ids without a row, -1
-        return has
+        has_id = np.zeros(len(self.vectors) + 1, bool)  # the last is that of ids without a row, -1
+        has_id[np.arange(len(self.vectors)) if self.row_of is None else np.asarray(self.row_of)] = True
+        return int(has_id[:-1].sum()), self.dimension
 
     @cached_property
     def checksum(self) -> str:
