@@ -50,7 +50,6 @@ def build_from_chunks(
     usage: Usage | None = None,
     progress: Progress | None = None,
     imported: Snapshot | None = None,
-    copied: bool = True,
     scratch: Path | None = None,
 ) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
@@ -58,9 +57,8 @@ def build_from_chunks(
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
     language model derived from the merged graph; the keys that are used and missing are recorded in it. `usage`: the
     encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
-    `Combination`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
-    needed to ask questions; otherwise the result can only be written, and shares files with `known`. `scratch`: a
-    folder on whose disk many new vectors are held, instead of in memory.
+    `Combination`); without chunks the result is that snapshot. `scratch`: a folder on whose disk many new vectors are
+    held, instead of in memory. The result can only be written, and shares files with `known`.
     """
     if imported is not None and not len(chunks):
         return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
@@ -86,22 +84,14 @@ def build_from_chunks(
             near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
         clock.lap("synonyms")
         mentions.result()
-        if not copied:
-            merged.names, merged.sentences  # noqa: B018
-            chunks.release("name_words", "topic_phrases", "surfaces", "counts", "texts")
+        chunks.release("name_words", "topic_phrases", "surfaces", "counts", "texts")
         graph = merged.graph(near.pairs)
         clock.lap("graph")
         word_index = words_indexed.result()
     clock.lap("words")
     rows = _rows(graph, len(chunks))
-    if copied or imported is not None:
-        spaces = {
-            name: VectorIndex(matrix.halves(), rows[name], encoder, keys=matrix.keys[matrix.row])
-            for name, matrix in vectors.items()
-        }
-    else:
-        pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
-        spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
+    pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
+    spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
     snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
     if imported is None:

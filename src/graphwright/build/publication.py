@@ -107,7 +107,6 @@ class Publication:
             usage=self._changes.usage,
             progress=operation.progress,
             imported=open_snapshot(imported, operation.encoder) if imported.is_dir() else None,
-            copied=False,
             scratch=self._layout.path,
         )
         self._changes.seconds = {"read": seconds, **snapshot.seconds}

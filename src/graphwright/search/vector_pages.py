@@ -106,10 +106,6 @@ class VectorRows:
             added = HalfArray.of(np.concatenate([np.asarray(part) for part in (self.new, added) if len(part)]))
         return VectorRows(self.base, added, row, self.sums, np.concatenate((self.keys, keys)))
 
-    def halves(self) -> HalfArray:
-        """Return a copy of all rows, in half precision."""
-        return HalfArray.of(self[:])
-
     def take(self, at: NDArray[np.integer[Any]]) -> VectorRows:
         """Return some rows, without copies."""
         return VectorRows(self.base, self.new, self.row[at], self.sums, self.keys)

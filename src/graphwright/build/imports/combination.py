@@ -83,10 +83,8 @@ class Combination:
     def _owners(self) -> NDArray[np.int64]:
         """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
         chunks = self.added.node_chunks
-        if chunks is None:
-            return np.empty((2, 0), np.int64)
-        node = np.repeat(self.number, np.diff(chunks.indptr))
-        return np.stack((chunks.values.astype(np.int64), node))
+        assert chunks is not None  # the graph of documents has them
+        return np.stack((chunks.values.astype(np.int64), np.repeat(self.number, np.diff(chunks.indptr))))
 
     def _records(self) -> RecordColumns | None:
         """Return the records of documents, then those of the graph, each in the passage of its subject."""
@@ -161,14 +159,13 @@ class Combination:
     def _edge_chunks(self, count: int) -> Csr:
         by_edge, m, k = self.added.edge_chunks, len(self.nodes.heads), len(self.added.heads)
         shown, edge = self.nodes.shown
-        owners, chunks = [edge], [self.p + shown]
-        if by_edge is not None:
-            owners.append(m + np.repeat(np.arange(k), np.diff(by_edge.indptr)))
-            chunks.append(by_edge.values.astype(np.int64))
-        at, passage = m + k, np.concatenate((self._about, self.mentions[0]))
-        owners.append(at + np.arange(len(passage)))
-        chunks.append(passage)
-        return group(count, np.concatenate(owners).astype(np.int32), np.concatenate(chunks).astype(np.int32))
+        assert by_edge is not None
+        passage = np.concatenate((self._about, self.mentions[0]))
+        owners = np.concatenate(
+            (edge, m + np.repeat(np.arange(k), np.diff(by_edge.indptr)), m + k + np.arange(len(passage)))
+        )
+        chunks = np.concatenate((self.p + shown, by_edge.values, passage))
+        return group(count, owners.astype(np.int32), chunks.astype(np.int32))
 
     def _passages(self) -> Passages:
         added, q = self.documents.graph.passages, len(self.nodes.described)
