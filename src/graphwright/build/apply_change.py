@@ -176,10 +176,7 @@ class IndexChange:
         self._complete()
 
     def resume(self) -> bool:
-        """Publish the stored part of an interrupted change, if that is quick; return whether it was published.
-
-        With a damaged snapshot or many new texts, this is left to the next change.
-        """
+        """Publish the stored part of an interrupted change if that is quick (see is_quick); return whether it was."""
         if not self._publication.is_quick():
             return False
         self._publication.refresh()

@@ -27,10 +27,7 @@ class ChunkExtraction:
     def extract(
         self, extractor: Extractor, excerpts: Sequence[Excerpt], report: Callable[[float], None] | None = None
     ) -> Sequence[Extraction | ExtractionFailure]:
-        """Return one extraction or failure for each excerpt; `report` is called with the part that is done, up to 1.
-
-        Raises OptionError if the extractor returns another number of results.
-        """
+        """Return a result for each excerpt, else raise OptionError; `report` is called with the part done, up to 1."""
         if not excerpts:
             return []
         operation = self._operation

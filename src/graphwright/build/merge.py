@@ -116,10 +116,7 @@ class MergedChunks:
 
     @cached_property
     def texts(self) -> TextColumn:
-        """The text of each entity for models: "name (type): descriptions", or the name alone.
-
-        The type is the most frequent one; each distinct description is included once.
-        """
+        """The text of each entity for models: "name (most frequent type): distinct descriptions", or the name alone."""
         types, descriptions = self.chunks.strings("types").values, self.chunks.strings("descriptions").values
         if not len(types):
             return self.names

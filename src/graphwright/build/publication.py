@@ -30,10 +30,7 @@ class Publication:
         return -1
 
     def refresh(self) -> int | None:
-        """Publish a snapshot of the store unless the current one is up to date.
-
-        Return the revision of the snapshot that was current until now, None if it was damaged.
-        """
+        """Publish the store unless the snapshot is up to date; return the revision it had, None if it was damaged."""
         current = self._current()
         revision: int | None = None if current is None else current.about.get("revision")
         if revision == self._store.revision:

@@ -101,10 +101,7 @@ class Facts:
         return self.kept(("relation", name), lambda: RelationFacts.of(self.columns, name))
 
     def values(self, name: str, positions: Ints | None = None) -> TypedValues:
-        """Return the typed object of each fact of a relation, or of those at `positions`.
-
-        How values are written is decided by the texts of the same type of records, else by all, or an even sample.
-        """
+        """Return the typed object of each fact of a relation, or those at `positions`, as its table writes values."""
         return values_of(self, name, positions)
 
     def hold(self, numbers: Ints, date: str) -> NDArray[np.bool_]:

@@ -75,10 +75,7 @@ def is_date(text: str) -> bool:
 
 
 def _pair(text: str, other: str, written: ColumnFormat) -> tuple[Value, Value] | None:
-    """Return two texts as numbers of one unit, else as dates; None if they are not both of one kind.
-
-    `written`: how the first one's column writes values; numbers of the other one have a decimal point.
-    """
+    """Return two texts as numbers of one unit, else as dates, else None. `written`: how the first column writes."""
     for with_dates in (False, True):
         value = value_of(text, written._replace(with_dates=with_dates))
         limit = value_of(other, ColumnFormat(day_first=written.day_first, with_dates=with_dates))
@@ -171,10 +168,7 @@ class Filter:
         return self.as_of if is_alone else None
 
     def passing(self, documents: Mapping[str, Mapping[str, str]]) -> list[str]:
-        """Return the ids of the documents that pass; `documents`: the metadata of each, by id.
-
-        Numbers and dates are read as the rows of their file write them, else as the other documents do.
-        """
+        """Return the ids of the documents that pass, by their metadata; numbers are read as its file writes them."""
         written = {
             name: _formats({id: metadata[name] for id, metadata in documents.items() if name in metadata})
             for name in {DATE, *dict(self.metadata)}
@@ -195,10 +189,7 @@ class Filter:
         )
 
     def hint(self, documents: Mapping[str, Mapping[str, str]]) -> str:
-        """Return a hint for a filter that no document passes: a similar id, folder, name or value.
-
-        `documents`: the metadata of all, by id. The hint comes from a document that passes all other conditions.
-        """
+        """Return a hint for a filter that none of these documents passes: a similar id, folder, name or value."""
         for failed, known in self._known(documents):
             if len(known) <= _MAX_COMPARED and (near := meant(failed, sorted(known))):
                 return near.strip()

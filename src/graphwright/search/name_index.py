@@ -61,10 +61,7 @@ class NameIndex:
         return position, nodes
 
     def near(self, form: str, threshold: float) -> tuple[Ints, float]:
-        """Return the nodes of the most similar form with the same two first letters, and its similarity.
-
-        Similarity is 1 minus the normalised edit distance (insertions and deletions), at least `threshold`.
-        """
+        """Return the nodes of the form with these first two letters most alike by edit distance, and the likeness."""
         from rapidfuzz import fuzz, process
 
         first, last = self.forms.ends(form[:2], self.order, prefix=True)

@@ -154,10 +154,7 @@ class RelationFacts:
         return len(sorted_distinct(keys)) < len(keys)
 
     def matching(self, things: Ints, inverse: bool = False) -> Ints:
-        """Return the positions of the facts whose subject (object if `inverse`) is one of these ascending things.
-
-        They are in the order of the things.
-        """
+        """Return the positions of the facts with these ascending things as subject (object if `inverse`), in their order."""
         if self.out is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
             return self.by_edges(things, inverse)
         order, ordered = self._by_object if inverse else self._by_subject

@@ -101,10 +101,7 @@ class StatementTimes:
 
 
 def snapshot_as_of(snapshot: Snapshot, day: str) -> Snapshot:
-    """Return the snapshot of an imported graph with only the statements that hold at a date; a month means its end.
-
-    Names, and vectors of the texts of nodes, stay as they are.
-    """
+    """Return an imported graph's snapshot with the statements that hold at a date; names and vectors of nodes stay."""
     columns = snapshot.graph.columns
     times = statement_times_of(columns)
     if times is None or columns.records is None:

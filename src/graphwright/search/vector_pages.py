@@ -183,10 +183,7 @@ def _extended(borders: list[int], rows: int, dimension: int) -> list[int]:
 
 
 def map_pages(pages: Pages) -> HalfArray:
-    """Return all rows as one mapped matrix: up to 64 MB verified now, else each block before it is first read.
-
-    Raises StoreError for a page that is missing, cut short or damaged.
-    """
+    """Return all rows as one mapped matrix, verified; above 64 MB when a block is first read. Raises StoreError."""
     raw = _mapped(pages.paths(), pages.sizes())
     values = raw.view(np.uint16).reshape(pages.rows, pages.dimension)
     if pages.blocks.shape != (raw.size // BLOCK,) or pages.sums.shape != (pages.rows,):

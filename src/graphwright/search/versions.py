@@ -49,10 +49,7 @@ def repeated_passages(columns: Columns) -> int:
 
 
 def same_passages(graph: Graph, nodes: Ints, question: Collection[str] = ()) -> list[int]:
-    """Return for each passage the position of the first one, in this order, that it is a copy of, else its own.
-
-    Copies are in different files. `question`: see `is_copy`.
-    """
+    """Return for each passage the position of the first of these, in another file, that it copies, else its own."""
     passages, firsts, seen = graph.passages, list[int](), dict[int, list[int]]()
     if passages is None:
         return list(range(len(nodes)))

@@ -122,10 +122,7 @@ class IndexLayout:
         self.clean()
 
     def clean(self) -> None:
-        """Delete snapshots that are neither current nor read, and drafts of killed writers.
-
-        Only the writer may call this.
-        """
+        """Delete snapshots neither current nor read, and drafts of killed writers. Only the writer may call this."""
         current = self.current()
         old = [s for s in self.path.glob("snapshot-*") if s.name != current and s.is_dir() and not is_read(s)]
         for folder in old:

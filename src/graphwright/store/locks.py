@@ -28,10 +28,7 @@ PROBE = ".locks-"
 
 @contextmanager
 def hold(path: Path, timeout: float = 0.0) -> Iterator[None]:
-    """Hold the lock of a file, which is created if it is missing.
-
-    Raises sqlite3.Error if another process, or another connection of this one, holds it for `timeout` seconds.
-    """
+    """Hold the lock of a file, created if missing. Raises sqlite3.Error if another holds it for `timeout` seconds."""
     with closing(sqlite3.connect(path, isolation_level=None, timeout=timeout, check_same_thread=False)) as db:
         db.execute("PRAGMA journal_mode = OFF")  # nothing is written
         db.execute("BEGIN EXCLUSIVE")
@@ -112,10 +109,7 @@ def is_written(folder: Path) -> bool:
 
 
 class Lease:
-    """A shared lock on a snapshot that is being read.
-
-    A read-only folder cannot be locked, but its snapshots cannot be deleted either.
-    """
+    """A shared lock on a snapshot that is read; one in a read-only folder needs none, since nothing can delete it."""
 
     def __init__(self, snapshot: Path) -> None:
         self._db: sqlite3.Connection | None = None

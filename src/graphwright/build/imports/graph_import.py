@@ -67,10 +67,7 @@ def labels_of(db: Any, ids: Iterable[str]) -> dict[str, str]:
 
 
 def further_labels(db: Any, hashed: Callable[[str], str], numbers: Numbering) -> dict[int, list[str]]:
-    """Return the labels of nodes that are not their names, sorted; none for a graph whose names are not folded.
-
-    `hashed`: the expression of the hash of a column.
-    """
+    """Return the labels of nodes beside their names; none if names are not folded. `hashed`: the hash of a column."""
     further: dict[int, list[str]] = {}
     if len(numbers) > MAX_NORMALISED:
         return further

@@ -50,10 +50,7 @@ class EntityLinks:
         return same or named, len(same) == 1
 
     def of_fields(self, records: RecordColumns) -> Ids32:
-        """Return the number in the combination of the node that each field of documents names, -1 for none.
-
-        A text that names no entity of the documents may name a node of the graph.
-        """
+        """Return the node that each field of documents names: an entity of theirs, else one of the graph; or -1."""
         forms, of_text = records.forms, records.form_text
         if not self._index.normalised:
             forms, of_text = records.texts, np.arange(len(records.texts), dtype=np.int32)
