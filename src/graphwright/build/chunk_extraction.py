@@ -32,9 +32,8 @@ class ChunkExtraction:
             return []
         operation = self._operation
         results: Sequence[Extraction | ExtractionFailure]
-        if (encoded := getattr(extractor, "extract_encoded", None)) is not None:
-            is_kept = extractor.encoder.id == operation.encoder.id  # type: ignore[attr-defined]
-            results = self._encoded(encoded, is_kept, excerpts, report)
+        if getattr(extractor, "extract_encoded", None) is not None:
+            results = self._encoded(extractor, excerpts, report)
         elif has_argument(extractor.extract, "usage"):
             results = extractor.extract(excerpts, usage=operation.changes.usage)  # type: ignore[call-arg]
         else:
@@ -47,19 +46,16 @@ class ChunkExtraction:
         return results
 
     def _encoded(
-        self,
-        extract: Callable[..., Any],
-        is_kept: bool,
-        excerpts: Sequence[Excerpt],
-        report: Callable[[float], None] | None,
+        self, extractor: Any, excerpts: Sequence[Excerpt], report: Callable[[float], None] | None
     ) -> list[Extraction]:
         """Extract in parts, and report each; keep the vectors if they are those of the index."""
         operation, results = self._operation, list[Extraction]()
+        is_kept = extractor.encoder.id == operation.encoder.id
         for first in range(0, len(excerpts), _PASSAGES):
             if report is not None:
                 report(first / len(excerpts))
             part = excerpts[first : first + _PASSAGES]
-            extractions, vectors = extract(part, operation.changes.usage)
+            extractions, vectors = extractor.extract_encoded(part, operation.changes.usage)
             results += extractions
             if is_kept:
                 operation.vectors.add([excerpt.reading for excerpt in part], vectors)

@@ -22,6 +22,8 @@ from graphwright.text.characters import file_name
 _DOCUMENTS = 500  # held in memory at once
 _CHARACTERS = 20_000  # of the first documents that are committed together
 _SECONDS = 1.0  # for which documents are read before they are stored, and in which the next ones should be stored
+Known = Mapping[str, tuple[Extraction, str]]
+"""The extractions of texts, each with its extractor."""
 ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
 """A function that returns the chunks of a document with their extractions."""
 
@@ -183,9 +185,7 @@ class DocumentStorage:
         at = min(enumerate(paths), key=lambda other: (other[1].name != path.name, other[1].parent != path.parent))[0]
         return same.pop(at)
 
-    def _known(
-        self, document: Document, earlier: str | None, extractor: Extractor
-    ) -> dict[str, tuple[Extraction, str]]:
+    def _known(self, document: Document, earlier: str | None, extractor: Extractor) -> Known:
         """Return the extractions of chunks of a document that need not be made again, with their extractor, by text.
 
         A language model is not paid again for a text that it has read in this document, under this name or an earlier
@@ -200,11 +200,7 @@ class DocumentStorage:
         return {text: known for text, known in stored.items() if known[1] == (model if deferred else extractor).id}
 
     def _extracted(
-        self,
-        chunks: Sequence[Chunk],
-        reader: str,
-        known: Mapping[str, tuple[Extraction, str]],
-        results: Iterator[Extraction | ExtractionFailure],
+        self, chunks: Sequence[Chunk], reader: str, known: Known, results: Iterator[Extraction | ExtractionFailure]
     ) -> list[ExtractedChunk]:
         """Return chunks as they are stored; `results`: of the extractor `reader`, for those that are not known."""
         pending, extracted = NOT_READ if isinstance(self._operation.extractor, DeferredExtractor) else None, []

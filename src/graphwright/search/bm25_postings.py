@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ class WordIndex(ChecksummedIndex):
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
     nodes: NDArray[np.int64]
+    _alphabetic: dict[str, list[str]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
@@ -99,10 +100,6 @@ class WordIndex(ChecksummedIndex):
         part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
         rows, counts = np.asarray(self.rows[part]), self.counts[part].astype(np.float64)
         return rows, (self.rarity(len(rows)) * counts / (counts + self._norm[rows])).astype(np.float32)
-
-    @cached_property
-    def _alphabetic(self) -> dict[str, list[str]]:
-        return {}
 
     def alphabetic(self, letter: str = "") -> list[str]:
         """Return the words of letters only, those that begin with `letter`; they are read once."""

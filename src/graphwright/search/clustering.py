@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
@@ -37,6 +36,7 @@ class Communities:
     level: NDArray[np.int32]
     parent: NDArray[np.int32]
     members: Csr
+    _of_nodes: dict[int, NDArray[np.int32]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.level)
@@ -55,10 +55,6 @@ class Communities:
                 community[self.members.row(number)] = number
             self._of_nodes[level] = community
         return self._of_nodes[level]
-
-    @cached_property
-    def _of_nodes(self) -> dict[int, NDArray[np.int32]]:
-        return {}
 
 
 def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed: int = 0) -> Communities:

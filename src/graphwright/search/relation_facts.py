@@ -154,7 +154,7 @@ class RelationFacts:
         return len(sorted_distinct(keys)) < len(keys)
 
     def matching(self, things: Ints, inverse: bool = False) -> Ints:
-        """Return the positions of the facts with these ascending things as subject (object if `inverse`), in their order."""
+        """Return the positions of the facts with these ascending things as subject (or object), in this order."""
         if self.out is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
             return self.by_edges(things, inverse)
         order, ordered = self._by_object if inverse else self._by_subject

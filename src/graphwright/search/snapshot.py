@@ -100,17 +100,17 @@ class SnapshotCache(Generic[Value]):
     """
 
     def __init__(self) -> None:
-        self._entries: WeakKeyDictionary[Columns, dict[Hashable, _CacheEntry]] = WeakKeyDictionary()
+        self._entries: WeakKeyDictionary[Columns, dict[Hashable, tuple[Lock, list[Any]]]] = WeakKeyDictionary()
         self._lock = Lock()
 
     def get(self, columns: Columns, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return the value of a snapshot and a key, computed if it is not there yet."""
         with self._lock:
-            entry = self._entries.setdefault(columns, {}).setdefault(key, _CacheEntry())
-        with entry.lock:
-            if not entry.values:
-                entry.values.append(compute())
-            value: Value = entry.values[0]
+            lock, values = self._entries.setdefault(columns, {}).setdefault(key, (Lock(), []))
+        with lock:
+            if not values:
+                values.append(compute())
+            value: Value = values[0]
             return value
 
 
@@ -125,9 +125,3 @@ def per_snapshot(
         return cache.get(columns, args, lambda: compute(columns, *args, **none))
 
     return cached  # type: ignore[return-value]  # a keyword `columns` is not promised
-
-
-@dataclass
-class _CacheEntry:
-    lock: Lock = field(default_factory=Lock)
-    values: list[Any] = field(default_factory=list)  # one at most

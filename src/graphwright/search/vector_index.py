@@ -25,11 +25,9 @@ class EncodingRun(Protocol):
 
     def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
         """Return the value of a key, computed by `make` at its first use in the run."""
-        ...
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -189,7 +189,7 @@ class Store(StoreFile):
         return [StoredChunk._make((*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:])) for row in rows]
 
     def extractions(self, document: str, title: str | None = None) -> dict[str, tuple[Extraction, str]]:
-        """Return extraction and extractor of a document's chunks (if it has this title) that are not pending, by text."""
+        """Return extraction and extractor of a document's chunks not pending, by text; none with another title."""
         rows = self._read(
             f"SELECT c.text, c.extractor, {_RECORD} FROM chunks c JOIN documents d ON d.number = c.document "
             "WHERE d.id = ? AND d.title = coalesce(?, d.title) AND c.pending IS NULL",
