@@ -273,6 +273,13 @@ def _push(
 
 
 @kernel
+def _estimate(restart: float, spread: float, rows: Floats, scores: Floats) -> None:
+    """Write p + restart·r + spread·degree of each slot."""
+    for slot in range(scores.size):
+        scores[slot] = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL] + spread * rows[slot, _DEGREE]
+
+
+@kernel
 def _refine(
     indptr: Pointers, neighbours: Ids, restart: float, spread: float, slots: Ids,
     table: Table, bits: int, nodes: Ids, rows: Floats, scores: Floats,
@@ -351,9 +358,10 @@ class Push:
         return (1 - self.walk.restart) * self.left / self.walk.neighbours.size
 
     def scores(self) -> Floats:
-        """Return the estimate of each slot: p + restart·r + spread·degree."""
-        residual, estimate, degree, _ = self.rows[: self.size].T
-        return np.asarray(estimate + self.walk.restart * residual + self._spread * degree)
+        """Return the estimate of each slot."""
+        scores = np.empty(self.size)
+        _estimate(self.walk.restart, self._spread, self.rows, scores)
+        return scores
 
     def refine(self, slots: Ids, scores: Floats) -> None:
         """Improve the scores of `slots` by the residuals of their neighbours, smallest degrees first.
