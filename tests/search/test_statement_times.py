@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.toys import knowledge
 
 from graphwright import Graph, Index
 from graphwright.build.imports.assembly import Qualifiers, with_statements
@@ -12,7 +13,7 @@ from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.result import answer_of
 from graphwright.search.facts import Facts
-from graphwright.search.statement_times import Period, columns_as_of, statement_times_of
+from graphwright.search.statement_times import snapshot_as_of, statement_times_of
 
 Fields = dict[str, str]
 
@@ -30,7 +31,7 @@ def stated(*statements: tuple[str, str, str, Fields]) -> Graph:
 
 def held(graph: Graph, date: str) -> list[str]:
     """Return the objects of the statements that are left as of a date."""
-    columns, _ = columns_as_of(graph.columns, date)
+    columns = snapshot_as_of(knowledge(graph), date).graph.columns
     return [columns.names[tail] for tail in columns.tails.tolist()]
 
 
@@ -42,7 +43,7 @@ PLACES = [{"P580": "2001-05-01", "P582": "2009"}, {"P580": "2010", "P582": "2014
     ("date", "places"),
     [("2000", "3"), ("2001-05-02", "03"), ("2009-12-31", "03"), ("2011", "13"), ("2014", "3"), ("2020-02-02", "23")],
 )
-def test_columns_as_of_beginnings_and_ends_hold_between(names: tuple[str, str], date: str, places: str) -> None:
+def test_snapshot_as_of_beginnings_and_ends_hold_between(names: tuple[str, str], date: str, places: str) -> None:
     renamed = dict(zip(("P580", "P582"), names, strict=True))
     graph = stated(
         *(
@@ -53,7 +54,7 @@ def test_columns_as_of_beginnings_and_ends_hold_between(names: tuple[str, str], 
     assert held(graph, date) == list(places)
 
 
-def test_columns_as_of_one_date_holds_from_then_on_and_point_in_time_too() -> None:
+def test_snapshot_as_of_one_date_holds_from_then_on_and_point_in_time_too() -> None:
     for name in ("since", "point in time", "年"):
         graph = stated(("Graz", "inhabitants", "1", {name: "2010"}), ("Graz", "inhabitants", "2", {name: "2020"}))
         assert [held(graph, date) for date in ("2009", "2015", "2021")] == [[], ["1"], ["1", "2"]]
@@ -64,10 +65,10 @@ def test_statement_times_point_in_time_holds_in_its_period_alone() -> None:
         graph = stated(("a", "r", "b", {name: "2010"}), ("a", "r", "c", {name: "2030"}))
         times = statement_times_of(graph.columns)
         assert times is not None
-        assert [bool(times.at(Period.of(date))[0]) for date in ("2010-05", "2012")] == expected
+        assert [bool(times.at(date)[0]) for date in ("2010-05", "2012")] == expected
 
 
-def test_columns_as_of_dates_of_a_source_are_no_ends() -> None:
+def test_snapshot_as_of_dates_of_a_source_are_no_ends() -> None:
     rows = [("2001", "2024-05-01"), ("2010", "2024-05-01"), ("2019", "2024-05-02")]
     graph = stated(*(("a", "r", str(at), {"since": one, "seen": two}) for at, (one, two) in enumerate(rows)))
     assert held(graph, "2025") == ["0", "1", "2"]
@@ -75,7 +76,7 @@ def test_columns_as_of_dates_of_a_source_are_no_ends() -> None:
     assert held(graph, "2001") == ["0", "1", "2"]
 
 
-def test_columns_as_of_repeated_statement_holds_if_one_of_them_does() -> None:
+def test_snapshot_as_of_repeated_statement_holds_if_one_of_them_does() -> None:
     twice = [("a", "r", "b", {"from": "2001", "to": "2003"}), ("a", "r", "b", {"from": "2010", "to": "2012"})]
     assert [held(stated(*twice), date) for date in ("2002", "2005", "2011")] == [["b"], [], ["b"]]
     once = with_statements(
@@ -86,9 +87,9 @@ def test_columns_as_of_repeated_statement_holds_if_one_of_them_does() -> None:
     assert held(stated(*twice, ("a", "r", "b", {})), "2005") == ["b", "b", "b"]
 
 
-def test_columns_as_of_graph_without_dates_is_unchanged() -> None:
-    columns = stated(("a", "r", "b", {"role": "clerk"})).columns
-    assert columns_as_of(columns, "2020")[0] is columns
+def test_snapshot_as_of_graph_without_dates_is_unchanged() -> None:
+    snapshot = knowledge(stated(("a", "r", "b", {"role": "clerk"})))
+    assert snapshot_as_of(snapshot, "2020") is snapshot
 
 
 _YEAR = st.integers(2000, 2009).map(str)

@@ -41,7 +41,6 @@ class IndexChange:
     """One change of an index, under its write lock; each step is done by a class of its own."""
 
     def __init__(self, operation: Operation) -> None:
-        """`operation`: the change and its models."""
         self._operation, self._store, self._changes = operation, operation.store, operation.changes
         self._extraction = ChunkExtraction(operation)
         self._documents = DocumentStorage(operation, self._extraction)
@@ -168,7 +167,6 @@ class IndexChange:
         return self._changes
 
     def _complete(self) -> None:
-        """Refine the published graph, and delete replies that may quote removed text."""
         refine(self._operation, self._publication)
         self._publication.delete_replies()
 
@@ -178,10 +176,7 @@ class IndexChange:
         self._complete()
 
     def resume(self) -> bool:
-        """Publish the stored part of an interrupted change, if that is quick; return whether it was published.
-
-        With a damaged snapshot or many new texts, this is left to the next change.
-        """
+        """Publish the stored part of an interrupted change if that is quick (see is_quick); return whether it was."""
         if not self._publication.is_quick():
             return False
         self._publication.refresh()

@@ -50,7 +50,6 @@ def build_from_chunks(
     usage: Usage | None = None,
     progress: Progress | None = None,
     imported: Snapshot | None = None,
-    copied: bool = True,
     scratch: Path | None = None,
 ) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
@@ -58,9 +57,8 @@ def build_from_chunks(
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
     language model derived from the merged graph; the keys that are used and missing are recorded in it. `usage`: the
     encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
-    `Combination`); without chunks the result is that snapshot. `copied`: whether vectors of `known` are copied, as is
-    needed to ask questions; otherwise the result can only be written, and shares files with `known`. `scratch`: a
-    folder on whose disk many new vectors are held, instead of in memory.
+    `Combination`); without chunks the result is that snapshot. `scratch`: a folder on whose disk many new vectors are
+    held, instead of in memory. The result can only be written, and shares files with `known`.
     """
     if imported is not None and not len(chunks):
         return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
@@ -69,7 +67,7 @@ def build_from_chunks(
     before = {} if known is None else known_vectors(known)
     merged = _merged(chunks, settings, encode, before, derived)
     with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
-        merged.entities.compute()
+        merged.entities  # noqa: B018  # before threads need them
         mentions = beside.submit(lambda: merged.mentions)
         words_indexed = beside.submit(WordIndex.of_words, chunks.strings("tokens").values, np.arange(len(chunks)))
         every = {"passages": chunks.texts_with_titles, "names": merged.names, "triples": merged.sentences}
@@ -86,22 +84,14 @@ def build_from_chunks(
             near = synonyms(texts["names"], vectors["names"], settings.synonym_threshold, earlier)
         clock.lap("synonyms")
         mentions.result()
-        if not copied:
-            merged.names, merged.sentences  # noqa: B018
-            chunks.release("name_words", "topic_phrases", "surfaces", "counts", "texts")
+        chunks.release("name_words", "topic_phrases", "surfaces", "counts", "texts")
         graph = merged.graph(near.pairs)
         clock.lap("graph")
         word_index = words_indexed.result()
     clock.lap("words")
     rows = _rows(graph, len(chunks))
-    if copied or imported is not None:
-        spaces = {
-            name: VectorIndex(matrix.halves(), rows[name], encoder, keys=matrix.keys[matrix.row])
-            for name, matrix in vectors.items()
-        }
-    else:
-        pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
-        spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
+    pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
+    spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
     snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
     if imported is None:
@@ -115,11 +105,7 @@ def build_from_chunks(
 
 
 def _merged(
-    chunks: ChunkColumns,
-    settings: Settings,
-    encode: BlockEncoder,
-    known: dict[str, VectorRows],
-    derived: Derived,
+    chunks: ChunkColumns, settings: Settings, encode: BlockEncoder, known: dict[str, VectorRows], derived: Derived
 ) -> MergedChunks:
     """Return the merged chunks, with entities resolved; vectors that this needs are added to the `known` ones."""
     merged = MergedChunks(chunks, {}, derived, settings.description_tokens)
@@ -127,9 +113,8 @@ def _merged(
         return merged
     vectors = None
     if "vectors" in settings.resolve:
-        rows = encode.new("names", merged.names, known.get("names"))
-        known["names"] = rows
-        vectors = np.asarray(rows)
+        known["names"] = encode.new("names", merged.names, known.get("names"))
+        vectors = np.asarray(known["names"])
     same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived)
     return dataclasses.replace(merged, same=same)
 
@@ -194,8 +179,6 @@ def triple_words(graph: Graph) -> TextColumn:
 
 
 class _Clock:
-    """Stopwatch of the parts of the work."""
-
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter()

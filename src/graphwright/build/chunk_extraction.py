@@ -21,24 +21,19 @@ class ChunkExtraction:
     """The extraction of chunks in one operation."""
 
     def __init__(self, operation: Operation) -> None:
-        """`operation`: provides the extractor."""
         self._operation = operation
         self._failed: set[tuple[str, int]] = set()  # documents and chunks, in this run
 
     def extract(
         self, extractor: Extractor, excerpts: Sequence[Excerpt], report: Callable[[float], None] | None = None
     ) -> Sequence[Extraction | ExtractionFailure]:
-        """Return one extraction or failure for each excerpt; `report` is called with the part that is done, up to 1.
-
-        Raises OptionError if the extractor returns another number of results.
-        """
+        """Return a result for each excerpt, else raise OptionError; `report` is called with the part done, up to 1."""
         if not excerpts:
             return []
         operation = self._operation
         results: Sequence[Extraction | ExtractionFailure]
-        if (encoded := getattr(extractor, "extract_encoded", None)) is not None:
-            is_kept = extractor.encoder.id == operation.encoder.id  # type: ignore[attr-defined]
-            results = self._encoded(encoded, is_kept, excerpts, report)
+        if getattr(extractor, "extract_encoded", None) is not None:
+            results = self._encoded(extractor, excerpts, report)
         elif has_argument(extractor.extract, "usage"):
             results = extractor.extract(excerpts, usage=operation.changes.usage)  # type: ignore[call-arg]
         else:
@@ -51,19 +46,16 @@ class ChunkExtraction:
         return results
 
     def _encoded(
-        self,
-        extract: Callable[..., Any],
-        is_kept: bool,
-        excerpts: Sequence[Excerpt],
-        report: Callable[[float], None] | None,
+        self, extractor: Any, excerpts: Sequence[Excerpt], report: Callable[[float], None] | None
     ) -> list[Extraction]:
         """Extract in parts, and report each; keep the vectors if they are those of the index."""
         operation, results = self._operation, list[Extraction]()
+        is_kept = extractor.encoder.id == operation.encoder.id
         for first in range(0, len(excerpts), _PASSAGES):
             if report is not None:
                 report(first / len(excerpts))
             part = excerpts[first : first + _PASSAGES]
-            extractions, vectors = extract(part, operation.changes.usage)
+            extractions, vectors = extractor.extract_encoded(part, operation.changes.usage)
             results += extractions
             if is_kept:
                 operation.vectors.add([excerpt.reading for excerpt in part], vectors)

@@ -21,7 +21,6 @@ from graphwright.data.document import Chunk
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
 from graphwright.data.graph_files.read_graph import have_properties, is_property_graph, read_property_graph
-from graphwright.data.other_indexes import OtherIndex
 from graphwright.errors import OptionError
 from graphwright.extract.extractors import extractor_of
 from graphwright.graph.graph import Graph
@@ -79,11 +78,7 @@ def create_from(
         if names or max_malformed is not None:
             raise OptionError(f"{source} is a folder: leave out names and max_malformed, which are for triples.")
         settings = Settings() if spaces is None else Settings(embed=checked_spaces(("passages", *spaces)))
-        origin = Path(source)
-        other = read_other_index(origin)
-        return _create_of_other(
-            folder, other, origin, encoder, settings=settings, reports=reports, progress=progress
-        ).path
+        return _create_of_other(folder, Path(source), encoder, settings, reports, progress).path
     if reports:
         raise OptionError("reports=True is for the output of Microsoft GraphRAG; give its folder as the source.")
     given = ImportedGraph(source.columns) if isinstance(source, Graph) else _read(source, names, max_malformed)
@@ -118,7 +113,6 @@ def _create_of_graph(
     embed: Sequence[str] | None,
     progress: Progress | None,
 ) -> IndexLayout:
-    """Create an index of a graph or of files of triples in a new or empty folder, atomically."""
     model = encoder_of(EMBEDDED if encoder is None else encoder)
 
     def fill(layout: IndexLayout) -> None:
@@ -148,22 +142,19 @@ def _create_of_graph(
 
 
 def _create_of_other(
-    folder: Path,
-    other: OtherIndex,
-    source: Path,
-    encoder: object,
-    *,
-    settings: Settings,
-    reports: bool,
-    progress: Progress | None,
+    folder: Path, source: Path, encoder: object, settings: Settings, reports: bool, progress: Progress | None
 ) -> IndexLayout:
-    """Create an index of the content of another system's index in a new or empty folder, atomically."""
+    other = read_other_index(source)
     documents = documents_of(other, reports=reports)
+
+    def extracted(document: ImportedDocument, chunks: Sequence[Chunk]) -> list[ExtractedChunk]:
+        pairs = zip(chunks, document.extractions(chunks), strict=True)
+        return [ExtractedChunk(chunk, extraction, other.system) for chunk, extraction in pairs]
 
     def fill(layout: IndexLayout, store: Store) -> None:
         model = encoder_of(EMBEDDED if encoder is None else encoder)
         change = IndexChange(Operation(layout, store, model, extractor_of(None, model), progress))
-        change.add_extracted((d.document, partial(_extracted, d, other.system)) for d in documents)
+        change.add_extracted((d.document, partial(extracted, d)) for d in documents)
 
     about = {
         "system": other.system,
@@ -175,11 +166,6 @@ def _create_of_other(
         "remarks": other.remarks,
     }
     return create_index(folder, encoder, settings, fill, source=json.dumps(about))
-
-
-def _extracted(imported: ImportedDocument, system: str, chunks: Sequence[Chunk]) -> list[ExtractedChunk]:
-    extractions = imported.extractions(chunks)
-    return [ExtractedChunk(chunk, extraction, system) for chunk, extraction in zip(chunks, extractions, strict=True)]
 
 
 def _write_new(layout: IndexLayout, snapshot: Snapshot, encoder: object, settings: Settings, **more: str) -> None:

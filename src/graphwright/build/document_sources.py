@@ -156,7 +156,6 @@ def storable(document: Document) -> Document:
 
 
 def _is_record(record: object, length: int) -> bool:
-    """Return whether a value is a record of a text of this length."""
     if not isinstance(record, Record) or not isinstance(record.type, str):
         return False
     return 0 <= record.start <= record.end <= length and all(

@@ -16,58 +16,14 @@ from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.store.chunk_record import text_digest
-from graphwright.store.store import ExtractedChunk, Store, StoredChunk
+from graphwright.store.store import ExtractedChunk, StoredChunk
 from graphwright.text.characters import file_name
-
-
-class MovedDocuments:
-    """The stored documents of a folder whose files are gone, by the digest of their text.
-
-    They are looked up at the first document with a new id; of documents that are still there no text is read.
-    """
-
-    def __init__(self, store: Store, folder: str) -> None:
-        self._store, self._folder = store, folder
-        self._gone: dict[bytes, list[str]] | None = None
-
-    def earlier_id(self, identity: str, chunks: Sequence[Chunk]) -> str:
-        """Return the id that a new document had, "" if it is new: one of the same name, else in the same folder.
-
-        An id is returned once.
-        """
-        if self._gone is None:
-            self._gone = {}
-            ids = _missing(self._store.documents_of(self._folder), _names(Path(self._folder)))
-            for earlier, digest in self._store.text_digests(ids).items():
-                self._gone.setdefault(digest, []).append(earlier)
-        digest = text_digest(chunk.text.encode("utf-8", "surrogatepass") for chunk in chunks)
-        same = self._gone.get(digest, [])
-        if not same or not chunks:
-            return ""
-        path, paths = PurePosixPath(identity), map(PurePosixPath, same)
-        at = min(enumerate(paths), key=lambda other: (other[1].name != path.name, other[1].parent != path.parent))[0]
-        return same.pop(at)
-
-
-def _names(folder: Path) -> set[str]:
-    """Return the names of all files below a folder, as in ids."""
-    paths = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
-    return {file_name(path.relative_to(folder).as_posix()) for path in paths}
-
-
-def _missing(ids: Iterable[str], names: set[str]) -> list[str]:
-    """Return the ids that belong to none of these files: neither a file nor a part of one (`box.mbox#3`, `a.zip/b`)."""
-    return sorted(identity for identity in ids if names.isdisjoint(_files_of(identity)))
-
-
-def _files_of(identity: str) -> Iterator[str]:
-    yield identity
-    yield from (identity[:at] for at, sign in enumerate(identity) if sign in "#/")
-
 
 _DOCUMENTS = 500  # held in memory at once
 _CHARACTERS = 20_000  # of the first documents that are committed together
 _SECONDS = 1.0  # for which documents are read before they are stored, and in which the next ones should be stored
+Known = Mapping[str, tuple[Extraction, str]]
+"""The extractions of texts, each with its extractor."""
 ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
 """A function that returns the chunks of a document with their extractions."""
 
@@ -76,7 +32,6 @@ class DocumentStorage:
     """The documents of one operation, from their sources to the store."""
 
     def __init__(self, operation: Operation, extraction: ChunkExtraction) -> None:
-        """`extraction`: reads the chunks of new documents."""
         self._operation, self._extraction = operation, extraction
         self._store, self._changes = operation.store, operation.changes
         self._position = ("read documents", 0, 0)  # of the sources: the work, the amount read, and in all
@@ -95,7 +50,7 @@ class DocumentStorage:
         `keep`: called after the first documents and then about once a second, to commit what was read. `folder`: the
         folder that they are synced with.
         """
-        self._gone = MovedDocuments(self._store, folder)
+        self._gone: dict[bytes, list[str]] | None = None  # ids whose files are gone, by the digest of their text
         seen, files, characters = dict[str, bytes](), set[str](), _CHARACTERS
         while batch := _next(documents, characters):
             start = time.monotonic()
@@ -186,7 +141,7 @@ class DocumentStorage:
         model = self._operation.extractor
         extractor = model.provisional if isinstance(model, DeferredExtractor) else model
         parts = self._split(documents)
-        earlier = self._moved(parts) if folder else {}
+        earlier = self._moved(parts, folder) if folder else {}
         known = [self._known(document, earlier.get(document.id), extractor) for document, _ in parts]
         unread = [(d, [c for c in chunks if c.text not in k]) for (d, chunks), k in zip(parts, known, strict=True)]
         results = iter(self._extraction.extract(extractor, self._excerpts(unread), self._report_part))
@@ -197,13 +152,13 @@ class DocumentStorage:
             texts = (document.text for document in documents if document.id not in earlier)
             self._changes.unsuitable.update(filter(None, map(unsuitable, texts)))
 
-    def _moved(self, parts: Sequence[tuple[Document, Sequence[Chunk]]]) -> dict[str, str]:
+    def _moved(self, parts: Sequence[tuple[Document, Sequence[Chunk]]], folder: str) -> dict[str, str]:
         """Return the ids that new documents of a synced folder had earlier, by their ids; record them as moved."""
         added = {identity for identity in self._changes.added[-len(parts) :]} if parts else set()
         moved = {
             document.id: earlier
             for document, chunks in parts
-            if document.id in added and (earlier := self._gone.earlier_id(document.id, chunks))
+            if document.id in added and (earlier := self._earlier_id(document.id, chunks, folder))
         }
         if moved:
             self._changes.added[-len(parts) :] = [
@@ -212,9 +167,25 @@ class DocumentStorage:
             self._changes.moved += [(earlier, identity) for identity, earlier in moved.items()]
         return moved
 
-    def _known(
-        self, document: Document, earlier: str | None, extractor: Extractor
-    ) -> dict[str, tuple[Extraction, str]]:
+    def _earlier_id(self, identity: str, chunks: Sequence[Chunk], folder: str) -> str:
+        """Return the id that a new document had, "" if it is new: one of the same name, else in the same folder.
+
+        An id is returned once. Of documents that are still there no text is read.
+        """
+        if self._gone is None:
+            self._gone = {}
+            ids = _missing(self._store.documents_of(folder), _names(Path(folder)))
+            for earlier, digest in self._store.text_digests(ids).items():
+                self._gone.setdefault(digest, []).append(earlier)
+        digest = text_digest(chunk.text.encode("utf-8", "surrogatepass") for chunk in chunks)
+        same = self._gone.get(digest, [])
+        if not same or not chunks:
+            return ""
+        path, paths = PurePosixPath(identity), map(PurePosixPath, same)
+        at = min(enumerate(paths), key=lambda other: (other[1].name != path.name, other[1].parent != path.parent))[0]
+        return same.pop(at)
+
+    def _known(self, document: Document, earlier: str | None, extractor: Extractor) -> Known:
         """Return the extractions of chunks of a document that need not be made again, with their extractor, by text.
 
         A language model is not paid again for a text that it has read in this document, under this name or an earlier
@@ -229,11 +200,7 @@ class DocumentStorage:
         return {text: known for text, known in stored.items() if known[1] == (model if deferred else extractor).id}
 
     def _extracted(
-        self,
-        chunks: Sequence[Chunk],
-        reader: str,
-        known: Mapping[str, tuple[Extraction, str]],
-        results: Iterator[Extraction | ExtractionFailure],
+        self, chunks: Sequence[Chunk], reader: str, known: Known, results: Iterator[Extraction | ExtractionFailure]
     ) -> list[ExtractedChunk]:
         """Return chunks as they are stored; `results`: of the extractor `reader`, for those that are not known."""
         pending, extracted = NOT_READ if isinstance(self._operation.extractor, DeferredExtractor) else None, []
@@ -271,3 +238,19 @@ def _next(documents: Iterator[Document], characters: int) -> list[Document]:
         if len(batch) == _DOCUMENTS or characters <= 0 or time.monotonic() > end:
             break
     return batch
+
+
+def _names(folder: Path) -> set[str]:
+    """Return the names of all files below a folder, as in ids."""
+    paths = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+    return {file_name(path.relative_to(folder).as_posix()) for path in paths}
+
+
+def _missing(ids: Iterable[str], names: set[str]) -> list[str]:
+    """Return the ids that belong to none of these files: neither a file nor a part of one (`box.mbox#3`, `a.zip/b`)."""
+    return sorted(identity for identity in ids if names.isdisjoint(_files_of(identity)))
+
+
+def _files_of(identity: str) -> Iterator[str]:
+    yield identity
+    yield from (identity[:at] for at, sign in enumerate(identity) if sign in "#/")

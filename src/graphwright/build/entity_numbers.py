@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,97 +20,51 @@ from graphwright.store.chunk_columns import ChunkColumns
 _MAX_TOPICS = 5  # a shorter name of more topics than this is too ambiguous
 
 
-@dataclass(frozen=True, eq=False)
 class EntityNumbers:
     """The entities of many chunks, numbered from 0 in the order of their normal forms.
 
     These are the forms that chunks name, and the shorter forms of topics, but for those of too many topics. A number
     depends on the set of forms alone, not on where they occur. `same`: the form that takes the place of each form that
     is merged with another (see `resolve`).
+
+    `forms`: the normal form of each entity, in order. `of_forms`, `of_topic_phrases: int32`: the entity of each form
+    and topic phrase of each chunk; `topic: int64[p]`: the entity that is the topic of each chunk; -1 for none.
+    `aliases`: pairs (entity that is a shorter name, entity that it may mean).
     """
 
-    chunks: ChunkColumns
-    same: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, chunks: ChunkColumns, same: Mapping[str, str]) -> None:
+        self._same, self._first_form = same, chunks.strings("forms").indptr
+        parts = [self.resolved(chunks.strings(field).values) for field in ("forms", "aliases", "topic_phrases")]
+        strings, position = TextColumn.joined(parts).ranked()
+        forms, shorter, phrases = np.split(position, np.cumsum([len(part) for part in parts])[:-1])
+        topic = np.full(len(chunks), -1)
+        topic[chunks.has_topic] = forms[self._first_form[:-1][chunks.has_topic]]
+        name, meant = distinct_pairs(shorter, topic[chunks.strings("aliases").owner])
+        specific = (np.bincount(name) <= _MAX_TOPICS)[name]
+        name, meant = name[specific], meant[specific]
+        is_entity = np.zeros(len(strings), bool)
+        is_entity[forms] = is_entity[name] = True
+        entity = np.where(is_entity, np.cumsum(is_entity) - 1, -1).astype(np.int32)
+        self.forms = strings.gather(np.flatnonzero(is_entity))
+        self.of_forms, self.of_topic_phrases = entity[forms], entity[phrases]
+        self.topic = np.where(topic < 0, -1, np.append(entity, -1)[topic])
+        name, meant = entity[name].astype(np.int64), entity[meant].astype(np.int64)
+        self.aliases = name[name != meant], meant[name != meant]
 
     def resolved(self, column: TextColumn) -> TextColumn:
         """Return a column of forms in which merged forms are replaced."""
-        if not self.same:
+        if not self._same:
             return column
-        merged, replacing = TextColumn.of(self.same), TextColumn.of(self.same.values())
+        merged, replacing = TextColumn.of(self._same), TextColumn.of(self._same.values())
         at = merged.positions(column)
         return TextColumn.joined((replacing, column)).gather(
             np.where(at >= 0, at, len(merged) + np.arange(len(column)))
         )
 
-    @cached_property
-    def _strings(self) -> tuple[TextColumn, list[Ids32]]:
-        """The distinct forms, shorter forms and topic phrases in order, and the position of each of each chunk."""
-        parts = [self.resolved(self.chunks.strings(field).values) for field in ("forms", "aliases", "topic_phrases")]
-        distinct, position = TextColumn.joined(parts).ranked()
-        return distinct, np.split(position, np.cumsum([len(part) for part in parts])[:-1])
-
-    @cached_property
-    def _topic(self) -> Ints:
-        """The position of the topic of each chunk among the strings, -1 for none."""
-        topic, has_topic = np.full(len(self.chunks), -1), self.chunks.has_topic
-        topic[has_topic] = self._strings[1][0][self.chunks.strings("forms").indptr[:-1][has_topic]]
-        return topic
-
-    @cached_property
-    def _shorter(self) -> tuple[Ints, Ints]:
-        """Pairs (shorter form, topic that it may mean), as positions among the strings, in order."""
-        form, topic = distinct_pairs(self._strings[1][1], self._topic[self.chunks.strings("aliases").owner])
-        specific = (np.bincount(form) <= _MAX_TOPICS)[form]
-        return form[specific], topic[specific]
-
-    @cached_property
-    def _entity(self) -> Ids32:
-        """The entity of each string, -1 for a shorter form of too many topics."""
-        strings, (forms, *_) = self._strings
-        is_entity = np.zeros(len(strings), bool)
-        is_entity[forms] = is_entity[self._shorter[0]] = True
-        return np.where(is_entity, np.cumsum(is_entity) - 1, -1).astype(np.int32)
-
-    @cached_property
-    def of_forms(self) -> Ids32:
-        """The entity of each form of each chunk."""
-        return self._entity[self._strings[1][0]]
-
-    @cached_property
-    def of_topic_phrases(self) -> Ids32:
-        """The entity of each topic phrase of each chunk, -1 for a shorter form of too many topics."""
-        return self._entity[self._strings[1][2]]
-
-    @property
-    def chunk_of_forms(self) -> Ints:
-        """The chunk of each form."""
-        return self.chunks.strings("forms").owner
-
     def of(self, chunk: NDArray[Any], form: NDArray[Any]) -> Ids32:
         """Return the entity of the form of that number in each chunk."""
-        entities: Ids32 = self.of_forms[self.chunks.strings("forms").indptr[chunk] + form]
+        entities: Ids32 = self.of_forms[self._first_form[chunk] + form]
         return entities
-
-    def compute(self) -> None:
-        """Number the forms and shorter forms now, so that threads need not compute the numbers."""
-        self.aliases, self.forms, self.of_forms  # noqa: B018
-
-    @cached_property
-    def topic(self) -> Ints:
-        """The entity that is the topic of each chunk, -1 for none: int64[p]."""
-        return np.where(self._topic < 0, -1, np.append(self._entity, -1)[self._topic])
-
-    @cached_property
-    def forms(self) -> TextColumn:
-        """The normal form of each entity, in order."""
-        return self._strings[0].gather(np.flatnonzero(self._entity >= 0))
-
-    @cached_property
-    def aliases(self) -> tuple[Ints, Ints]:
-        """Pairs (entity that is a shorter name, entity that it may mean)."""
-        shorter, full = (self._entity[side].astype(np.int64) for side in self._shorter)
-        differ = shorter != full
-        return shorter[differ], full[differ]
 
 
 def distinct_pairs(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, Ints]:
@@ -131,9 +83,6 @@ def description(name: str, parts: Sequence[str], max_tokens: int, derived: Deriv
     Up to `max_tokens` they are joined. Longer ones are replaced by a language model's summary, where `derived` has it;
     else the first that fit stay, at least one. Descriptions are summarised in their order, up to 2,000 tokens together,
     and several summaries are summarised again, so that a summary depends on nothing but the descriptions.
-
-    >>> description("Mur", ["A river.", "It is long.", "It flows through Graz."], 6, Derived())
-    'A river. It is long.'
     """
     if _size(parts) <= max_tokens:
         return " ".join(parts)

@@ -88,7 +88,7 @@ class MergedChunks:
     @cached_property
     def mentions(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) ordered by chunk: extracted mentions, then matches of topics in the text."""
-        owner, entity = self.entities.chunk_of_forms, self.entities.of_forms.astype(np.int64)
+        owner, entity = self.chunks.strings("forms").owner, self.entities.of_forms.astype(np.int64)
         count = max(len(self.entities.forms), 1)
         chunk, matched = self._phrase_matches
         extracted = np.sort(owner * count + entity)
@@ -116,10 +116,7 @@ class MergedChunks:
 
     @cached_property
     def texts(self) -> TextColumn:
-        """The text of each entity for models: "name (type): descriptions", or the name alone.
-
-        The type is the most frequent one; each distinct description is included once.
-        """
+        """The text of each entity for models: "name (most frequent type): distinct descriptions", or the name alone."""
         types, descriptions = self.chunks.strings("types").values, self.chunks.strings("descriptions").values
         if not len(types):
             return self.names
@@ -140,7 +137,6 @@ class MergedChunks:
 
     @property
     def _described_entities(self) -> Ids32:
-        """The entity of each mention with a type and a description, either of which may be empty."""
         described = np.diff(self.chunks.strings("types").indptr) > 0
         mentions, surfaces = self.chunks.numbers("mentions", 3), self.chunks.strings("surfaces").indptr
         form = self.chunks.numbers("surface_form").values[:, 0]

@@ -55,8 +55,8 @@ def near_pairs(vectors: Floats | VectorRows, threshold: float, known: KnownPairs
 
     About √n rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the same
     pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a threshold of 0.9 these are a
-    few in a hundred. The pivots are a function of the set of rows that rarely changes, so that with `known` pairs only
-    new rows are compared, and those whose nearest pivots changed: the result is the same.
+    few in a hundred. With `known` pairs only new rows are compared, and those whose nearest pivots changed: the result
+    is the same.
 
     >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).pairs.tolist()
     [[0, 2]]
@@ -106,12 +106,10 @@ def _kept(known: KnownPairs) -> Ints:
 
 
 def _codes(pairs: Ints) -> Ints:
-    """Return one number for each pair."""
     return pairs[:, 0] << 32 | pairs[:, 1]
 
 
 def _distinct(pairs: Ints) -> Ints:
-    """Return the distinct pairs in order."""
     codes = sorted_distinct(_codes(pairs))
     return np.stack((codes >> 32, codes & 0xFFFFFFFF), axis=1)
 

@@ -18,7 +18,6 @@ class Publication:
     """The snapshots of one operation: opens the current one, builds and publishes the next, and cleans up."""
 
     def __init__(self, operation: Operation) -> None:
-        """`operation`: provides the store that is published."""
         self._operation = operation
         self._layout, self._store, self._changes = operation.layout, operation.store, operation.changes
         self._derived: Derived | None = None  # of the last build
@@ -31,10 +30,7 @@ class Publication:
         return -1
 
     def refresh(self) -> int | None:
-        """Publish a snapshot of the store unless the current one is up to date.
-
-        Return the revision of the snapshot that was current until now, None if it was damaged.
-        """
+        """Publish the store unless the snapshot is up to date; return the revision it had, None if it was damaged."""
         current = self._current()
         revision: int | None = None if current is None else current.about.get("revision")
         if revision == self._store.revision:
@@ -108,7 +104,6 @@ class Publication:
             usage=self._changes.usage,
             progress=operation.progress,
             imported=open_snapshot(imported, operation.encoder) if imported.is_dir() else None,
-            copied=False,
             scratch=self._layout.path,
         )
         self._changes.seconds = {"read": seconds, **snapshot.seconds}

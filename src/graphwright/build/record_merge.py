@@ -27,25 +27,16 @@ def merged_records(
     stored = chunks.records.gather(with_passages)
     if not len(stored.data):
         return None
-    read = read_records(stored)
-    document = with_passages[read.document]
-    number = entities.positions(resolved(read.forms))
-    node = np.where(read.is_name & (number >= 0), len(chunks) + number, -1).astype(np.int32)
-    return RecordColumns(
-        read.types, read.type, _chunk(chunks, document, read.span[:, 0]), read.span, read.is_copy, read.names,
-        read.texts, read.record, read.name, read.text, read.field_span, node[read.text], *sorted_forms(read.forms),
-    )  # fmt: skip
+
+    def nodes(forms: TextColumn) -> Ints:
+        number = entities.positions(resolved(forms))
+        return np.where(number >= 0, len(chunks) + number, -1)
+
+    return read_records(stored, lambda document, start: _chunk(chunks, with_passages[document], start), nodes)
 
 
 def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:
-    """Return the records of all parts in order, None without a part; nodes and passages are numbered alike in all.
-
-    >>> from graphwright.search.facts import Facts
-    >>> parts = [Facts.of_rows([{"city": name}]).records for name in ("Graz", "Linz", "Graz")]
-    >>> joined = joined_records(parts)
-    >>> len(joined), list(joined.names), list(joined.texts), joined.text.tolist(), joined.record.tolist()
-    (3, ['city'], ['Graz', 'Linz'], [0, 1, 0], [0, 1, 2])
-    """
+    """Return the records of all parts in order, None without a part; nodes and passages are numbered alike in all."""
     if len(parts) < 2:
         return parts[0] if parts else None
     types, type_of, _ = numbered_together([part.types for part in parts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 
 import numpy as np
 
@@ -37,11 +38,9 @@ def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> lis
 
 
 def _current(layout: IndexLayout) -> str | None:
-    """Return the name of the current snapshot, None if it cannot be read."""
-    try:
+    with suppress(StoreError):
         return layout.current()
-    except StoreError:
-        return None
+    return None
 
 
 def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> list[Problem]:

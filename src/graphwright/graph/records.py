@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
+from graphwright.text.names import normal_form
 
 Ids32 = NDArray[np.int32]
 STATEMENT = "statement"
@@ -45,6 +46,26 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.type)
+
+    @classmethod
+    def of_cells(cls, type: str, chunks: Sequence[int], cells: Iterable[tuple[int, str, str, int]]) -> RecordColumns:
+        """Return records of one type, each with its passage, without spans.
+
+        A cell is a field: its record, name, text, and the entity that the text names, -1 for none.
+        """
+        names, texts = dict[str, int](), dict[str, int]()
+        rows = [
+            (record, names.setdefault(name, len(names)), texts.setdefault(text, len(texts)), node)
+            for record, name, text, node in cells
+        ]
+        record, name_of, text_of, node_of = map(np.ascontiguousarray, np.array(rows, np.int32).reshape(-1, 4).T)
+        count, fields = len(chunks), len(rows)
+        return cls(
+            TextColumn.of([type]), np.zeros(count, np.int32), np.array(chunks, np.int32),
+            np.zeros((count, 2), np.int64), np.zeros(count, bool), TextColumn.of(names), TextColumn.of(texts), record,
+            name_of, text_of, np.zeros((fields, 2), np.int64), node_of,
+            *sorted_forms(TextColumn.of(map(normal_form, texts))),
+        )  # fmt: skip
 
     def chosen(self, mask: NDArray[np.bool_]) -> RecordColumns:
         """Return the records that a mask chooses; their texts keep their numbers."""

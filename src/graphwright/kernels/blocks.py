@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,16 +85,19 @@ def block_sums(data: NDArray[np.uint8], blocks: Positions | None = None) -> Word
 
 
 def outside(array: NDArray[Any], limits: Limits) -> bool:
-    """Return whether an array holds a value outside limits.
-
-    >>> outside(np.array([0, 2, 1]), Limits(0, 2)), outside(np.array([0, 2, 1]), Limits(0, 2, ascending=True))
-    (False, True)
-    """
+    """Return whether an array holds a value outside limits."""
     if limits.low > limits.high or not array.size:
         return False
     if array.min() < limits.low or array.max() > limits.high:
         return True
     return limits.ascending and bool((array[1:] < array[:-1]).any())
+
+
+def _in_threads(parts: int, count: int, work: Callable[[int, int], None]) -> None:
+    """Call `work` for the borders of each part of a range; kernels release the interpreter lock."""
+    borders = [count * part // parts for part in range(parts + 1)]
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(work, borders, borders[1:]))
 
 
 class MappedArray(NDArrayOperatorsMixin):
@@ -127,9 +129,7 @@ class MappedArray(NDArrayOperatorsMixin):
         if not self._complete:
             count = self.verified.size
             parts = min(_THREADS, os.cpu_count() or 1) if count >= _PARALLEL else 1
-            borders = [count * part // parts for part in range(parts + 1)]
-            with ThreadPoolExecutor(parts) as pool:  # the kernel releases the interpreter lock
-                list(pool.map(lambda ends: self._verify(np.arange(*ends)), pairwise(borders)))
+            _in_threads(parts, count, lambda first, end: self._verify(np.arange(first, end)))
             self._complete = True
         return self._plain
 
@@ -145,7 +145,6 @@ class MappedArray(NDArrayOperatorsMixin):
         return self._plain
 
     def _verify(self, blocks: Positions) -> None:
-        """Verify some blocks, ascending."""
         new = blocks[~self.verified[blocks]]
         damaged = new[block_sums(self._raw, new) != self._sums[new]]
         if not damaged.size and self._limits.low <= self._limits.high:
@@ -167,7 +166,6 @@ class MappedArray(NDArrayOperatorsMixin):
         return outside(self._plain.reshape(-1)[max(start - self._limits.ascending, 0) : end], self._limits)
 
     def _verify_rows(self, start: int, stop: int) -> None:
-        """Verify the rows start to stop − 1."""
         if 0 <= start < stop <= len(self):  # else numpy raises the error
             first, last = self._header + start * self._row, self._header + stop * self._row - 1
             if not self.verified[first >> _SHIFT : (last >> _SHIFT) + 1].all():
@@ -271,28 +269,18 @@ def _all_products(matrix: Halves, query: Singles, out: Singles) -> None:
     if parts == 1:
         _products(matrix, rows, query, out)
         return
-    borders = [len(rows) * part // parts for part in range(parts + 1)]
-    with ThreadPoolExecutor(parts) as pool:  # the kernel releases the interpreter lock
-        list(pool.map(lambda at, end: _products(matrix, rows[at:end], query, out[at:end]), borders, borders[1:]))
+    _in_threads(parts, len(rows), lambda at, end: _products(matrix, rows[at:end], query, out[at:end]))
 
 
 def to_single(halves: NDArray[np.float16]) -> Singles:
-    """Return numbers of half precision as float32, of the same shape.
-
-    >>> to_single(np.float16([[0.5, -2]])).tolist()
-    [[0.5, -2.0]]
-    """
+    """Return numbers of half precision as float32, of the same shape."""
     out = np.empty(halves.shape, np.float32)
     _expand(readonly(np.ascontiguousarray(halves).view(np.uint16).reshape(-1), np.uint16), out.reshape(-1))
     return out
 
 
 def to_half(values: ArrayLike) -> NDArray[np.float16]:
-    """Return finite numbers in half precision. Raises ValueError for others, and above 65,504.
-
-    >>> to_half([0.1, 1.0]).tolist()
-    [0.0999755859375, 1.0]
-    """
+    """Return finite numbers in half precision. Raises ValueError for others, and above 65,504."""
     with np.errstate(over="ignore", invalid="ignore"):
         halves = np.asarray(values, np.float32).astype(np.float16)
     if not np.isfinite(halves).all():
@@ -315,7 +303,6 @@ class HalfArray:
     ndim = 2
 
     def __init__(self, bits: Halves | MappedArray) -> None:
-        """`bits: uint16[rows, columns]`: the bits of the half-precision numbers."""
         self.bits = bits if isinstance(bits, MappedArray) else readonly(bits, np.uint16)
         self.shape: tuple[int, int] = (bits.shape[0], bits.shape[1])
 
@@ -352,19 +339,11 @@ class HalfArray:
         return f"HalfArray({self.shape[0]} × {self.shape[1]})"
 
 
-def matrix_of(table: ArrayLike | HalfArray) -> Any:
-    """Return a matrix for kernels: float32 and C-contiguous, or the bits of halves."""
-    return readonly(table.bits, np.uint16) if isinstance(table, HalfArray) else readonly(table, np.float32)
-
-
 def products(table: ArrayLike | HalfArray, rows: ArrayLike, query: ArrayLike) -> Singles:
     """Return the dot product of each of `rows`, int[m], of `table: float32[n, d]` with `query`: float32[m].
 
     A row's product does not depend on the other rows, to the last bit. Raises ValueError for a row that the table,
     which may be in half precision, does not have, or a query of another length.
-
-    >>> products([[1, 0], [0, 1], [2, 2]], [2, 0], [0.5, 0.25]).tolist()
-    [1.5, 0.5]
     """
     matrix = table.bits if isinstance(table, HalfArray) else readonly(table, np.float32)
     vector = readonly(query, np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels import bubble_kernels as at
-from graphwright.kernels.blocks import HalfArray, matrix_of
+from graphwright.kernels.blocks import HalfArray
 from graphwright.kernels.bubble_kernels import Costs, Tables
 from graphwright.kernels.csr import Ids, Pointers, node_ids, readonly, workspace
 
@@ -32,7 +32,7 @@ def node_costs(query: ArrayLike, vectors: ArrayLike | HalfArray, rows: ArrayLike
     """
     direction = np.asarray(query, np.float64)
     direction = readonly(direction / (np.sqrt(direction @ direction) or 1.0), np.float64)
-    table = matrix_of(vectors)
+    table = readonly(vectors.bits, np.uint16) if isinstance(vectors, HalfArray) else readonly(vectors, np.float32)
     if table.ndim != 2 or table.shape[1] != direction.size:
         raise ValueError(f"vectors have shape {table.shape}, but the query has {direction.size} numbers.")
     return Costs(direction, readonly(ids, np.int64), table, readonly(rows, np.int32))
@@ -53,12 +53,7 @@ def bubble(
     the other end of its terminal's edge. A candidate is dropped if its nodes contain those of an earlier one of the
     same groups, or are contained in them: near-duplicates would use up the budget. `budget` (B in the paper) of them
     end the search; so do 100 times as many with the near-duplicates, and a state in which no two origins can meet.
-
-    The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them. The
-    number of steps in which a node was reached is an upper bound of its distance in hops; only where the search would
-    go beyond `hops` are the nodes inside marked, once and exactly, breadth first.
-
-    Cost: a vector read for each node touched, (groups · edges touched) · log, nothing of length n.
+    The search is limited to the nodes within `hops` (h) of a terminal of any group, and the edges between them.
     Raises ValueError for an invalid origin, and a negative `hops` or `budget`.
 
     >>> from graphwright.kernels.csr import undirected
@@ -92,7 +87,6 @@ def bubble(
 
 
 def _origins(n: int, origins: ArrayLike) -> tuple[Table, int]:
-    """Return Tables.origins and the number of groups."""
     rows = np.asarray(origins, np.int64).reshape(-1, 3)
     node_ids(rows[:, 1], n, "origins")
     node_ids(rows[rows[:, 2] >= 0, 2], n, "the mates of origins")
@@ -127,7 +121,6 @@ def _longer(table: Table, rows: int) -> Table:
 
 
 def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
-    """Yield the candidate of each event."""
     for label, other, *_ in tables.events[: tables.place[at.EVENTS]].tolist():
         if other >= 0:
             labels = [other, label]
@@ -147,7 +140,6 @@ def _meetings(tables: Tables, groups: int) -> Iterator[Meeting]:
 
 
 def _path(tables: Tables, groups: int, label: int) -> list[int]:
-    """Return the nodes from a label back to its terminal."""
     path, slot = [], label // groups
     while slot >= 0:
         path.append(int(tables.nodes[slot, at.NODE]))

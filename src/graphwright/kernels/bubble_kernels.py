@@ -29,9 +29,8 @@ MEETINGS = 100  # times the budget: the most candidates that are compared, near-
 class Costs(NamedTuple):
     """Vectors that give the cost of a node: 1 - cos of its vector and `query`, at least 0; 1 without a vector.
 
-    `query: float64[d]`, of length 1 or zero. `ids: int64`, the id of each local node; empty where they are equal.
-    `vectors: float32[r, d]`, or bits of halves. `rows: int32`, the row of each id, -1 for none; empty where row i is
-    that of id i.
+    `query: float64[d]`, of length 1 or zero. `ids`: of local nodes, empty where they are equal. `vectors: float32[r,
+    d]`, or bits of halves. `rows`: the row of each id, -1 for none; empty where row i is that of id i.
     """
 
     query: NDArray[np.float64]
@@ -68,7 +67,6 @@ def _push(heap: Table, size: int, distance: int, code: int) -> None:
 
 @kernel
 def _pop(heap: Table, size: int) -> None:
-    """Remove the first entry of a heap of `size`."""
     distance, code = heap[size - 1, 0], heap[size - 1, 1]
     at, down = 0, 1
     while down < size - 1:
@@ -112,7 +110,6 @@ def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
 
 @kernel
 def _cost(costs: Costs, v: int) -> int:
-    """Return the cost of a node (Eq. 4), in units."""
     row = int(costs.ids[v] if costs.ids.size else v)
     if costs.rows.size:
         row = int(costs.rows[row]) if row < costs.rows.size else -1
@@ -141,8 +138,7 @@ def _join(origins: Table, a: int, b: int) -> None:
 def _can_meet(origins: Table) -> int:
     """Return 1 while two origins can still meet: an open component with two origins, or two open components.
 
-    A component with one origin is not explored further once no other is open: any other origin in it would have come
-    through all of it.
+    A component with one origin alone is not explored: another origin in it would have come through all of it.
     """
     alive = 0
     for o in range(origins.shape[0]):
@@ -235,10 +231,7 @@ def _stamp_all(tables: Tables, groups: int, label: int, other: int, column: int,
 
 @kernel
 def _covered(tables: Tables, stamp: int) -> int:
-    """Return the groups with a terminal among the stamped nodes, or with both ends of an edge there, as bits.
-
-    Groups that are 62 apart share a bit.
-    """
+    """Return as bits, modulo 62, the groups with a terminal, or both ends of its edge, among the stamped nodes."""
     bits, origins = 0, tables.origins
     for o in range(origins.shape[0]):
         slot, mate = tables.marks[origins[o, TERMINAL], 0] - 1, origins[o, MATE]
@@ -249,10 +242,7 @@ def _covered(tables: Tables, stamp: int) -> int:
 
 @kernel
 def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
-    """Add a candidate: all groups at a node, or two neighbouring labels.
-
-    It is dropped if its nodes contain those of an earlier one that covers the same groups, or are contained in them.
-    """
+    """Add a candidate, all groups at a node or two neighbouring labels, unless it is a near-duplicate (see bubble)."""
     place, events = tables.place, tables.events
     place[MET] += 1
     place[STAMPS] += 1
@@ -299,7 +289,6 @@ def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int
 
 @kernel
 def _relax(tables: Tables, groups: int, label: int, neighbour: int) -> None:
-    """Relax the edge from a settled label to a neighbour."""
     slot, near = label // groups, neighbour // groups
     origin, known = tables.labels[label, ORIGIN], tables.labels[neighbour, ORIGIN]
     distance = tables.labels[label, DISTANCE] + tables.nodes[near, COST]

@@ -39,11 +39,7 @@ def compiled_before() -> bool:
 
 
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
-    """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary, and verified.
-
-    >>> readonly([1, 2], np.int32).flags.writeable
-    False
-    """
+    """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary, and verified."""
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -53,10 +49,6 @@ def node_ids(ids: ArrayLike, n: int, what: str) -> Ids:
     """Check that each of `ids` is a node of a graph of `n` nodes, and return them as read-only int32.
 
     Raises ValueError for the first id that is not: kernels do not check bounds.
-
-    >>> node_ids([0, 7], 5, "seeds")
-    Traceback (most recent call last):
-    ValueError: seeds holds 7, but the graph's nodes are 0 to 4. Pass local ids of this graph.
     """
     wide = np.atleast_1d(np.asarray(ids))
     if wide.size and not np.issubdtype(wide.dtype, np.integer):
@@ -77,13 +69,9 @@ def same_length(name: str, size: int, other: str, other_size: int) -> None:
 class Workspace:
     """Scratch arrays over the nodes of a graph, for one thread, so that no query clears an array of length n.
 
-    `rows` and `marks` are all zero between queries: a kernel clears the entries that it touched before it returns.
-    `order` and `queue` hold any values. So one workspace serves every graph of at most `size` nodes. The system maps a
-    page when it is first written: on a large graph the memory used depends on the nodes that queries reach, not on n.
-
-    - `rows`: float64[size, 4], half a cache line for each node
-    - `marks`: int32[size, 2], or one uint64 for each node
-    - `order`, `queue`: int32[size]
+    `rows`, half a cache line for each node, and `marks` are all zero between queries: a kernel clears the entries that
+    it touched before it returns. `order` and `queue` hold any values. So one workspace serves every graph of at most
+    `size` nodes. The system maps a page when it is first written: memory depends on the nodes that queries reach.
     """
 
     def __init__(self, size: int) -> None:
@@ -117,12 +105,8 @@ _local = _PerThread()
 def workspace(n: int) -> Workspace:
     """Return the calling thread's workspace, for a graph of `n` nodes.
 
-    A thread has one, as large as the largest graph that it has queried (at most 56 bytes a node, mapped when touched).
     It is replaced by a larger one for a larger graph, and by a smaller one after 1,000 queries in a row that needed
     less than an eighth of it. `with workspace(n) as scratch:` drops it after an error, which leaves marks behind.
-
-    >>> workspace(10) is workspace(5)
-    True
     """
     scratch = _local.current
     if scratch is None or not scratch.fits(n):
@@ -132,7 +116,6 @@ def workspace(n: int) -> Workspace:
 
 @kernel
 def _scatter(keys: Ids, values: Ids, cursor: Pointers, out: Ids) -> None:
-    """Write each value at its key's cursor, in the order given."""
     for i in range(keys.size):
         key = keys[i]
         out[cursor[key]] = values[i]
@@ -143,8 +126,7 @@ def _scatter(keys: Ids, values: Ids, cursor: Pointers, out: Ids) -> None:
 def _transpose(indptr: Pointers, neighbours: Ids, cursor: Pointers, out: Ids) -> None:
     """Write the transpose, rows ascending, without self-loops and repeats; `cursor` ends after each row.
 
-    Nodes are visited in ascending order, so each row of the transpose is filled in ascending order, and a repeat
-    equals the entry before it: a sort in linear time.
+    Nodes are visited in ascending order, so each row is filled in this order, and a repeat follows its equal.
     """
     for v in range(indptr.size - 1):
         for i in range(indptr[v], indptr[v + 1]):
@@ -185,11 +167,7 @@ def _induce(indptr: Pointers, neighbours: Ids, nodes: Ids, marks: Ids, rows: Poi
 
 
 def row_pointers(counts: Pointers) -> Pointers:
-    """Return the row pointers of rows of these lengths: int64[n + 1].
-
-    >>> row_pointers(np.array([2, 0, 3])).tolist()
-    [0, 2, 2, 5]
-    """
+    """Return the row pointers of rows of these lengths: int64[n + 1]."""
     indptr = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
     return indptr
@@ -237,9 +215,8 @@ def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> Csr:
     """Return the undirected adjacency of `n` nodes joined by the edges heads[i] - tails[i].
 
     Each distinct neighbour is listed once, ascending; self-loops are left out. O(n + m): a counting sort by one end,
-    then a transposition that sorts by the other (Gustavson, 1978).
-
-    Both arrays are read-only. Raises ValueError for an end that is not a node, or arrays of different length.
+    then a transposition that sorts by the other (Gustavson, 1978). Both arrays are read-only.
+    Raises ValueError for an end that is not a node, or arrays of different length.
 
     >>> indptr, neighbours = undirected(4, [2, 0, 1, 0, 3], [0, 1, 0, 2, 3])
     >>> indptr.tolist(), neighbours.tolist()
@@ -283,8 +260,8 @@ def group(n: int, keys: ArrayLike, values: ArrayLike) -> Csr:
 def induced(indptr: Pointers, neighbours: Ids, nodes: ArrayLike) -> Csr:
     """Return the adjacency among `nodes` alone, renumbered by position in `nodes`.
 
-    `nodes` are distinct and ascending, so rows stay ascending. The cost is proportional to the edges of `nodes`. Raises
-    ValueError for an id that is not a node, or if `nodes` is not strictly ascending.
+    `nodes` are distinct and ascending, so rows stay ascending.
+    Raises ValueError for an id that is not a node, or if `nodes` is not strictly ascending.
 
     >>> path = undirected(4, [0, 1, 2], [1, 2, 3])
     >>> [part.tolist() for part in induced(*path, [0, 2, 3])]

@@ -61,11 +61,10 @@ def _spread(
     indptr: Pointers, neighbours: Ids, start: int, decay: float, threshold: float, layers: int,
     resource: Floats, marks: Ids, order: Ids,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Spread the resource of `start` over `layers` layers after its own (Eq. 2).
+    """Spread the resource of `start` over `layers` layers after its own (Eq. 2), into the places of `order`.
 
-    Nodes are written into `order` layer by layer, their resources into the same places of `resource`. `marks[v, 0]` is
-    the place from 1, negative where the node fails Eq. 3, and in the last layer also where no end is adjacent to it.
-    Returns where the last layer begins and ends, and how many edges were looked at.
+    `marks[v, 0]` is the place from 1, negative where the node fails Eq. 3, and in the last layer also where no end is
+    adjacent to it. Returns where the last layer begins and ends, and how many edges were looked at.
     """
     order[0], resource[0], marks[start, 0] = start, 1.0, 1
     first, last, size, touched = 0, 1, 1, 0
@@ -170,9 +169,8 @@ def _extend(
 ) -> tuple[int, int]:  # fmt: skip
     """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and join those next to an end.
 
-    The last edge needs no search: the ends adjacent to a node are known. So with three hops only the edges of the start
-    and of its neighbours are walked. Returns how many ends are joined, and how many edges were looked at; stops when
-    these exceed `max_edges`.
+    The last edge needs no search: the ends adjacent to a node are known. Returns how many ends are joined, and how many
+    edges were looked at; stops when these exceed `max_edges`.
     """
     depth, count, touched = 0, 0, 0
     cursor[0], total[0] = indptr[path[0]], 1.0
@@ -204,16 +202,9 @@ def _extend(
 
 
 def flow_paths(
-    indptr: Pointers,
-    neighbours: Ids,
-    ends: ArrayLike,
-    *,
-    decay: float,
-    threshold: float,
-    hops: int = 3,
-    per_pair: int = 3,
-    max_edges: int = MAX_EDGES,
-) -> FlowPathTable:
+    indptr: Pointers, neighbours: Ids, ends: ArrayLike, *, decay: float, threshold: float, hops: int = 3,
+    per_pair: int = 3, max_edges: int = MAX_EDGES,
+) -> FlowPathTable:  # fmt: skip
     """Return the most reliable paths between any two of `ends` (PathRAG, section "Path Retrieval").
 
     From each end in turn, v0, resource spreads in breadth-first layers: S(v0) = 1, and a node of the next layer gets
@@ -229,7 +220,6 @@ def flow_paths(
     A path and its reverse are one item, with the better score and the nodes in that order. Each pair keeps its
     `per_pair` best; higher score first, then smaller nodes in order. Scores are rounded to 2**-40.
 
-    The cost is that of `hops - 1` layers around each end, without the edges of the last, whatever the number of pairs.
     With more than three hops paths multiply: they are extended hop by hop, and those from an end only while that looks
     at no more than `max_edges` edges. `shortened` counts the ends that this cut.
     Raises ValueError for an end that is not a node, or an option out of its range.

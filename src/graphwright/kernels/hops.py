@@ -89,8 +89,7 @@ def _walk(
 def khop(indptr: Pointers, neighbours: Ids, seeds: ArrayLike, hops: int) -> tuple[Ids, Ids]:
     """Return the nodes within `hops` edges of any seed, nearest first, then smaller id.
 
-    Returns `nodes` and `distance`, both int32. The cost is proportional to the edges of the nodes nearer than `hops`.
-    Raises ValueError for a seed that is not a node, or negative `hops`.
+    Returns `nodes` and `distance`, both int32. Raises ValueError for a seed that is not a node, or negative `hops`.
 
     >>> from graphwright.kernels.csr import undirected
     >>> nodes, distance = khop(*undirected(5, [0, 1, 2, 3], [1, 2, 3, 4]), [2], 1)
@@ -112,22 +111,14 @@ def khop(indptr: Pointers, neighbours: Ids, seeds: ArrayLike, hops: int) -> tupl
 
 
 def random_walk(
-    indptr: Pointers,
-    neighbours: Ids,
-    seeds: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    walks: int = 100,
-    steps: int = 10,
-    restart: float = 0.15,
-    seed: int = 0,
-) -> tuple[Ids, Ids]:
+    indptr: Pointers, neighbours: Ids, seeds: ArrayLike, weights: ArrayLike | None = None, *, walks: int = 100,
+    steps: int = 10, restart: float = 0.15, seed: int = 0,
+) -> tuple[Ids, Ids]:  # fmt: skip
     """Return the nodes that `walks` random walks of `steps` steps visit, most visited first.
 
     Each walk starts at a seed drawn by weight (uniformly by default). A step returns to a seed, drawn again, with
     probability `restart` or where there is no neighbour; otherwise it moves to a neighbour drawn uniformly. The start
     counts as a visit, so the counts sum to walks·(steps + 1).
-
     Returns `nodes` and `visits`, both int32; equal counts by smaller id. The same `seed` gives the same walks on every
     machine. Empty without a seed of positive weight. Raises ValueError for an invalid seed, weight or option.
 
@@ -194,8 +185,7 @@ def _label(indptr: Pointers, neighbours: Ids, labels: Ids, queue: Ids) -> int:
 def components(indptr: Pointers, neighbours: Ids) -> Ids:
     """Return the number of each node's connected component: int32[n].
 
-    Components are numbered from 0 by their smallest node. `neighbours` lists every edge at both its ends, so for a
-    directed graph these are the weakly connected components. O(n + m).
+    Components are numbered from 0 by their smallest node. `neighbours` lists every edge at both its ends. O(n + m).
 
     >>> from graphwright.kernels.csr import undirected
     >>> components(*undirected(5, [3, 0], [4, 2])).tolist()
@@ -209,10 +199,8 @@ def components(indptr: Pointers, neighbours: Ids) -> Ids:
 class Around:
     """The nodes next to a growing ranked list, with neighbours and similarities cached between calls.
 
-    As a search grows, its list holds the earlier nodes in another order, and more. The neighbours of each node are
-    fetched once, and the similarity of each neighbour is computed once. Results do not depend on earlier calls. Takes
-    4 bytes a node of the graph (mapped when touched), 12 for each node met and 8 for each edge of the ranked nodes. For
-    one thread.
+    As a search grows, its list holds the earlier nodes in another order, and more. Results do not depend on earlier
+    calls. For one thread.
 
     >>> from graphwright.kernels.csr import undirected
     >>> around = Around(*undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3]))
@@ -240,7 +228,6 @@ class Around:
         list has R distinct nodes, c of them next to n, the best of those at rank `best` from 1, and C = min(deg(n), R)
         (FastInsight, Algorithm 3). Returns nodes, int64, and scores, float64, higher score first, then smaller id.
         `similarity` maps nodes, int64[m], to float64[m], NaN to leave a node out; it is called for new nodes only.
-        The cost is that of the new nodes, and little for each edge of `ranked` and each node met.
         Raises ValueError for an id that is not a node.
         """
         ids = node_ids(ranked, self._place_of.size, "ranked")

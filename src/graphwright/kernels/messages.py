@@ -72,7 +72,6 @@ def _gradients(
     ptr: Pointers, begin: Pointers, gate: Pointers, x: Numbers, gates: Numbers, stats: Numbers, top: Ids,
     slope: Numbers, to_x: Numbers, to_gates: Numbers,
 ) -> None:  # fmt: skip
-    """Add the gradients to `to_x` and `to_gates`, given that of `stats`."""
     n, h = x.shape
     even, by, mean = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
     up, down, slopes = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
@@ -101,10 +100,6 @@ def aggregate(messages: Messages) -> Aggregate:
 
     All are 0 for a node without messages. The deviation is the root of the variance plus 1e-6, computed from centred
     messages: the mean of squares minus the square of the mean, as in Corso et al. (2020), is noise in float32.
-
-    >>> both = Messages(np.array([0, 0, 2]), np.array([0, 0]), np.array([0, 1]), np.ones((2, 1)), np.array([[3], [5]]))
-    >>> aggregate(both).stats.round(3).tolist()
-    [[0.0, 0.0, 0.0, 0.0], [4.0, 5.0, 3.0, 1.0]]
     """
     n, h = messages.x.shape
     out = Aggregate(np.zeros((n, 4 * h), np.float32), np.zeros((n, 2 * h), np.int32))

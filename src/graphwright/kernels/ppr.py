@@ -17,14 +17,9 @@ _MIN_K = 512  # a small top k is cut among near-ties, and needs a finer threshol
 
 
 def push_ppr(
-    indptr: Pointers,
-    neighbours: Ids,
-    seeds: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    restart: float = 0.15,
+    indptr: Pointers, neighbours: Ids, seeds: ArrayLike, weights: ArrayLike | None = None, *, restart: float = 0.15,
     k: int | None = None,
-) -> tuple[Ids, Floats]:
+) -> tuple[Ids, Floats]:  # fmt: skip
     """Return the nodes with the highest personalised PageRank, best first, and their scores.
 
     The walk starts at a seed drawn by weight (uniformly by default); at each step it returns to the seeds with
@@ -35,12 +30,10 @@ def push_ppr(
     each neighbour an equal share of the rest. The mass not yet pushed is spread in proportion to degree, the stationary
     distribution of undirected walks: π̂(v) = p(v) + restart·r(v) + (1 − restart)·Σr·deg(v)/vol. The threshold falls
     until the top k is stable. Only nodes that a push has touched are candidates, so a plateau of equal scores is cut
-    where the push first met it. benchmarks/kernels.py measures the recall of the exact top k: 0.98 to 1 on average,
-    0.97 where a top 1,000 is cut from blocks of 10,000 similar nodes. The cost depends on k, not on n.
+    where the push first met it: benchmarks/kernels.py measures the recall of the exact top k.
 
     **Without k**, or where k covers all nodes that can be reached, the L1 error is at most 1e-8: sweeps over the
-    component by conjugate gradients. As P is similar to a symmetric matrix, they shrink errors by 0.557 a sweep at
-    restart 0.15 or better, instead of 0.85; the residual's L1 norm over `restart` bounds the error.
+    component by conjugate gradients; the residual's L1 norm over `restart` bounds the error.
 
     Returns `nodes`, int32, and `scores`, float64; equal scores by smaller id. The scores of all nodes sum to 1. Empty
     without seeds of positive weight. Raises ValueError for an invalid seed, weight, `restart` or k.
@@ -89,11 +82,7 @@ def _best(nodes: Ids, scores: Floats, k: int | None) -> tuple[Ids, Floats]:
 
 
 def _pushed(walk: Walk, k: int) -> tuple[Ids, Floats]:
-    """Push until the top k is stable; change to sweeps when these are cheaper, or k covers all nodes.
-
-    A push that would walk a quarter of the edges (twice all edges, while it stays among an eighth of the nodes), as on
-    small and dense graphs, costs more than sweeps that continue from its estimate.
-    """
+    """Push until the top k is stable; use sweeps when these are cheaper (see Push.limit), or k covers all nodes."""
     with workspace(walk.indptr.size - 1) as scratch:
         push = Push(walk, max(k, _MIN_K), scratch)
         nodes, scores, stable = _rounds(push, k)

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-calls, allow-untyped-decorators
 """Personalised PageRank: pushes along a frontier with a hash table, and sweeps (conjugate gradients)."""
 
 from __future__ import annotations
@@ -140,9 +141,6 @@ def _iterate(walk: Walk, value: Floats, enough: Callable[[int, float], bool]) ->
     return done
 
 
-# mypy: allow-untyped-calls, allow-untyped-decorators
-
-
 Table: TypeAlias = NDArray[np.uint64]
 """Slots of the nodes touched: 1 + node in the upper half, its slot in the lower; 0 is a free place."""
 
@@ -159,8 +157,6 @@ _MIN_REFINED = 4096
 
 
 def _prefetched(context: Any, array: Any, index: Any) -> Any:
-    """Prefetch array[index] into the cache."""
-
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
@@ -307,8 +303,7 @@ def _refine(
 class Push:
     """State of a push: each node touched has a slot, in the order met, and a row there.
 
-    `size` is the number of nodes touched, `spent` the edges walked. All arrays are the calling thread's workspace, with
-    `marks` as the table of slots; `clear` empties it.
+    `size` is the number of nodes touched, `spent` the edges walked. All arrays are the calling thread's workspace.
     """
 
     def __init__(self, walk: Walk, k: int, scratch: Workspace) -> None:

@@ -22,8 +22,7 @@ def rank_items(
     """Return the positions of items by score (higher first), then by their nodes, then by their edges: int64.
 
     Item i has the nodes `nodes[node_ptr[i] : node_ptr[i + 1]]`, and edges likewise, in lexicographic order. With `k`
-    the first k: one partition, then a sort of the s items that score no less than the k-th; O(n + s log s).
-    Raises ValueError for a negative k, or unless there is one score for each item.
+    the first k. Raises ValueError for a negative k, or unless there is one score for each item.
 
     >>> rank_items([0.5, 0.9, 0.5], [3, 4, 1, 1], [0, 2, 3, 4], [], [0, 0, 0, 0]).tolist()
     [1, 2, 0]
@@ -71,11 +70,7 @@ def sort_by(order: Positions, key: Callable[[Positions, int], tuple[Array, NDArr
 
 
 def sorted_distinct(values: ArrayLike) -> Array:
-    """Return the distinct values of an array in order, as np.unique does, which takes ten times as long on a million.
-
-    >>> sorted_distinct([3, 1, 3]).tolist(), sorted_distinct([]).size
-    ([1, 3], 0)
-    """
+    """Return the distinct values of an array in order, as np.unique does, ten times as fast on a million."""
     ordered = np.sort(np.asarray(values), axis=None)
     distinct: Array = ordered[np.concatenate((np.ones(min(1, ordered.size), bool), ordered[1:] != ordered[:-1]))]
     return distinct
@@ -84,7 +79,6 @@ def sorted_distinct(values: ArrayLike) -> Array:
 def top(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64]:
     """Return the positions of the k highest `scores`, float[n], all where k is larger: best first, then smaller id.
 
-    One partition in O(n), then a sort of the k.
     Raises ValueError for a negative k, scores that are not one-dimensional, or a score that is NaN.
 
     >>> top(np.array([0.1, 0.9, 0.5, 0.9]), 3).tolist()
@@ -137,8 +131,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads c
 def _slot(slots: Codes, shift: int, code: np.uint64) -> np.uint64:
     """Return the slot that holds a code, or the free one where it belongs.
 
-    A slot holds a code and its number plus 1, side by side: one cache line a look-up. `shift` leaves as many of the
-    topmost bits of the spread code as number the slots.
+    A slot holds a code and its number plus 1; `shift` leaves as many bits of the spread code as number the slots.
     """
     last = np.uint64(len(slots) - 1)
     at = (code * _SPREAD) >> np.uint64(shift)
@@ -163,14 +156,12 @@ def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out:
 
 @kernel
 def _find(codes: Codes, slots: Codes, shift: int, out: Ids) -> None:
-    """Write the number of each code, -1 for an unknown one."""
     for i in range(codes.size):
         out[i] = np.int32(np.int64(slots[_slot(slots, shift, codes[i]), 1]) - 1)
 
 
 @kernel
 def _move(old: Codes, slots: Codes, shift: int) -> None:
-    """Move the entries of the old slots into larger ones."""
     for i in range(len(old)):
         if old[i, 1] != 0:
             slots[_slot(slots, shift, old[i, 0])] = old[i]
@@ -185,8 +176,6 @@ class Numbering:
     >>> numbering = Numbering()
     >>> numbering.take([7, 9, 7]).tolist(), numbering.take([5, 9]).tolist(), numbering.find([5, 6]).tolist()
     ([0, 1, 0], [2, 1], [2, -1])
-    >>> len(numbering)
-    3
     """
 
     def __init__(self) -> None:

@@ -26,6 +26,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
 _LAST_MIX = np.uint64(0x94D049BB133111EB)
 _MAX = 2**31 - 2
+_SEED = np.uint64(0)
 
 
 @kernel
@@ -38,10 +39,7 @@ def _mixed(x: np.uint64) -> np.uint64:
 
 @kernel
 def _eight(data: Bytes, at: int, size: int) -> np.uint64:
-    """Return up to eight bytes as a number, the first in its lowest bits; bytes past `size` are zero.
-
-    `size` is at least 1, and `data` at least eight bytes: near its end the last eight are shifted.
-    """
+    """Return `size` bytes, at most eight, as a number, the first in its lowest bits; `data` has eight or more."""
     i = np.uint64(min(at, data.size - 8))
     word = np.uint64(0)
     for k in range(8):  # unsigned indices, so that these compile to one load
@@ -57,11 +55,6 @@ def _seeded(data: Bytes, start: int, end: int, seed: np.uint64) -> np.uint64:
     for at in range(start, end, 8):
         state = _mixed(state ^ _eight(data, at, end - at))
     return state
-
-
-@kernel
-def _hash(data: Bytes, start: int, end: int) -> np.uint64:
-    return _seeded(data, start, end, np.uint64(0))
 
 
 @kernel
@@ -82,10 +75,9 @@ def _same(data: Bytes, start: int, end: int, other: Bytes, begin: int, until: in
 
 @kernel
 def _probe(slots: Hashes, tag: np.uint64, at: np.uint64) -> np.uint64:
-    """Return the first slot from `at` on that holds the hash or is free.
+    """Return the first slot from `at` on that holds the hash or is free; the caller compares the strings, for speed.
 
-    A slot holds a hash in its upper half, and 1 + the position of the string in the lower; 0 is free. The caller
-    compares the strings, because passing their arrays would be slow.
+    A slot holds a hash in its upper half, and 1 + the position of the string in the lower; 0 is free.
     """
     mask = np.uint64(slots.size - 1)
     at &= mask
@@ -109,11 +101,10 @@ def _doubled(slots: Hashes) -> Hashes:
 
 @kernel
 def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first: Pointers) -> int:
-    """Number the strings by first appearance; return the number of distinct ones."""
     slots = np.zeros(1024, np.uint64)
     size = 0
     for i in range(starts.size):
-        tag = _hash(data, starts[i], ends[i]) & _LOW
+        tag = _seeded(data, starts[i], ends[i], _SEED) & _LOW
         at = _probe(slots, tag, tag)
         j = np.int64(slots[at] & _LOW) - 1
         while j >= 0 and not _same(data, starts[i], ends[i], data, starts[j], ends[j]):
@@ -144,7 +135,6 @@ def _word(data: Bytes, at: int, end: int) -> tuple[int, int]:
 
 @kernel
 def _count(data: Bytes, offsets: Pointers) -> int:
-    """Return the number of words of all strings."""
     size = 0
     for i in range(offsets.size - 1):
         end = offsets[i + 1]
@@ -159,17 +149,14 @@ def _count(data: Bytes, offsets: Pointers) -> int:
 def _tokens(
     data: Bytes, offsets: Pointers, number: Ids, owner: Ids, starts: Pointers, ends: Pointers
 ) -> tuple[int, Pointers, Pointers, Hashes]:
-    """Number the words of all strings by first appearance.
-
-    Return how many are distinct, where each is first, and their hash table.
-    """
+    """Number the words by first appearance; return how many are distinct, where each is first, and their hash table."""
     slots = np.zeros(1024, np.uint64)
     size = count = 0
     for i in range(offsets.size - 1):
         end = offsets[i + 1]
         start, stop = _word(data, offsets[i], end)
         while start < end:
-            tag = _hash(data, start, stop) & _LOW
+            tag = _seeded(data, start, stop, _SEED) & _LOW
             at = _probe(slots, tag, tag)
             j = np.int64(slots[at] & _LOW) - 1
             while j >= 0 and not _same(data, start, stop, data, starts[j], ends[j]):
@@ -204,8 +191,7 @@ def _edge(keys: Hashes, children: Ids, key: np.uint64) -> np.int64:
 def _trie(number: Ids, owner: Ids, size: int, keys: Hashes, children: Ids, inner: Ids, form: Ids) -> None:
     """Build the trie of forms, word by word; its first `size` nodes are the words themselves.
 
-    An edge's key is its node and its word. `inner[node]` is 1 if an edge leaves the node, and
-    `form[node]` the form that ends there, or -1.
+    An edge's key is its node and its word. `inner`: whether an edge leaves a node; `form`: the one that ends there.
     """
     node = np.int64(0)
     for i in range(number.size):
@@ -232,7 +218,7 @@ def _read(
     size = 0
     start, at = _word(data, at, end)
     while start < end:
-        tag = _hash(data, start, at) & _LOW
+        tag = _seeded(data, start, at, _SEED) & _LOW
         slot = _probe(slots, tag, tag)
         j = np.int64(slots[slot] & _LOW) - 1
         while j >= 0 and not _same(data, start, at, known, starts[j], ends[j]):
@@ -270,7 +256,6 @@ def _phrases(
     data: Bytes, offsets: Pointers, longest: int, forms: int, slots: Hashes, known: Bytes, starts: Pointers,
     ends: Pointers, keys: Hashes, children: Ids, inner: Ids, form: Ids,
 ) -> tuple[Ids, Ids]:  # fmt: skip
-    """Walk the trie from each word of each text."""
     words, seen, matches = np.empty(longest // 2 + 1, np.int32), np.full(forms, -1, np.int32), np.empty(forms, np.int32)
     texts, out = np.empty(1024, np.int32), np.empty(1024, np.int32)
     size = 0
@@ -315,8 +300,8 @@ def _keys(data: Bytes, starts: Pointers, ends: Pointers, keys: Hashes) -> None:
 def distinct(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Pointers]:
     """Number the distinct strings of a column by first appearance.
 
-    Returns `number`, int32[n], and `first`, int64[d], the position of the first string of each number. Raises
-    ValueError if the offsets do not fit the data.
+    Returns `number`, int32[n], and `first`, int64[d], the position of the first string of each number.
+    Raises ValueError if the offsets do not fit the data.
 
     >>> number, first = distinct(np.frombuffer(b"abcab", np.uint8), [0, 2, 3, 5])
     >>> number.tolist(), first.tolist()
@@ -347,8 +332,8 @@ def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offs
     """Find the forms that occur in texts as sequences of words; texts and forms are columns.
 
     Returns `text` and `form`, int32[h] each: each pair once, by text, then by the first occurrence of the form, then
-    the shorter form first. A form without words never matches; of forms with the same words the first does. One pass
-    over the texts: from each word the trie of forms is followed. Raises ValueError if the offsets do not fit the data.
+    the shorter form first. A form without words never matches; of forms with the same words the first does.
+    Raises ValueError if the offsets do not fit the data.
 
     >>> texts, forms = np.frombuffer(b"a new york minute", np.uint8), np.frombuffer(b"new yorknework", np.uint8)
     >>> [part.tolist() for part in phrases(texts, [0, 17], forms, [0, 8, 11, 14])]
@@ -371,10 +356,6 @@ def fingerprints(data: ArrayLike, offsets: ArrayLike, seed: int = 0) -> Hashes:
     """Return a 64-bit hash of each string: uint64[n]. Equal strings have equal ones; another seed gives another hash.
 
     Raises ValueError if the offsets do not fit the data.
-
-    >>> first, second, third = fingerprints(np.frombuffer(b"abab", np.uint8), [0, 2, 4, 4])
-    >>> bool(first == second), bool(second == third)
-    (True, False)
     """
     block, borders = _column(data, offsets, "offsets")
     out = np.empty(borders.size - 1, np.uint64)
@@ -410,7 +391,6 @@ _AS_STORED = readonly([], np.int64)
 
 @kernel
 def _is_less(data: Bytes, start: int, end: int, key: Bytes) -> bool:
-    """Return whether a string sorts before the key."""
     for k in range(min(end - start, key.size)):
         if data[start + k] != key[k]:
             return bool(data[start + k] < key[k])

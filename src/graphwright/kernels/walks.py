@@ -73,10 +73,7 @@ def _steps(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, nodes: Ids,
     before: Ids, others: Ids, source: int, came: int, cursor: Pointers, steps: Ids,
 ) -> None:  # fmt: skip
-    """Advance each way's cursor by its valid steps, and write those that lie in `steps`: node, parent, edge.
-
-    Ways with cursor -1 are skipped. `parent` is a position in `nodes`.
-    """
+    """Advance each way's cursor, unless it is -1, by its valid steps, and write those that lie in `steps`."""
     for forward in range(2):
         ptr, row, far = (out_ptr, out, tails) if forward else (into_ptr, into, heads)
         for i in range(nodes.size):
@@ -123,15 +120,7 @@ def leading(
     These are exactly the ends of the valid walks from `source`, since a step depends only on the one before it: a walk
     may go straight back from v to u where v was also reached from another node than u. `before`: the node that each
     node of the front was first reached from; `came`: the way that they were reached by; both -1 at the source.
-    `source`: -1 for returning walks. The cost is that of the edges at the front, and of one number for each relation.
-
-    >>> import numpy as np; from graphwright.kernels.csr import group
-    >>> heads, tails, labels = (np.array(ids, np.int32) for ids in ([0, 0, 1], [1, 2, 3], [0, 0, 1]))
-    >>> edges = np.arange(3, dtype=np.int32)
-    >>> graph = Labelled(*group(4, heads, edges), *group(4, tails, edges), heads, tails, labels)
-    >>> first = leading(graph, 2, Front.of(0), np.array([-1], np.int32), 0)
-    >>> {way: front.nodes.tolist() for way, front in first.items()}
-    {1: [1, 2]}
+    `source`: -1 for returning walks.
     """
     parts = (front.nodes, readonly(before, np.int32), front.others)
     cursor = np.zeros(2 * relations, np.int64)
@@ -160,8 +149,7 @@ def _extend(
 ) -> int:  # fmt: skip
     """Extend the walks `first` to `last`, which ended by `came`, by a step of `way`; return the new number of walks.
 
-    Of parallel edges the first. Stops after `room` walks. `source`: as for `_reaches`. `marks` is zero before and
-    after.
+    Of parallel edges the first. Stops after `room` walks. `marks` is zero before and after.
     """
     size = last
     forward = way & 1
@@ -187,8 +175,7 @@ def walks_by(
 ) -> tuple[Ids, Ids]:
     """Return every valid walk from a node by these ways, at most `max_walks` at any step.
 
-    Returns a row of nodes, int32[walks, steps + 1], and a row of edges, int32[walks, steps], for each. The cost is that
-    of the edges at the ends of walks.
+    Returns a row of nodes, int32[walks, steps + 1], and a row of edges, int32[walks, steps], for each.
     """
     nodes, edges = np.array([source], np.int32), np.array([-1], np.int32)
     barred = _RETURNING if returning else source

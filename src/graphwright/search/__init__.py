@@ -1,7 +1,4 @@
-"""Search structures of an index: vectors, words, names, relations, filters.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""Search structures of an index; the names are listed in `__init__.pyi`, each loaded when it is first used."""
 
 import lazy_loader
 

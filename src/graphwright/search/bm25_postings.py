@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ class WordIndex(ChecksummedIndex):
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
     nodes: NDArray[np.int64]
+    _alphabetic: dict[str, list[str]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
@@ -80,8 +82,7 @@ class WordIndex(ChecksummedIndex):
     def _norm(self) -> NDArray[np.float64]:
         """The part k1 · (1 - b + b · dl / avgdl) of each row."""
         lengths = np.asarray(self.lengths, np.float64)
-        norm: NDArray[np.float64] = K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9))
-        return norm
+        return np.asarray(K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9)))
 
     def scores(self, text: str) -> Floats:
         """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
@@ -100,10 +101,6 @@ class WordIndex(ChecksummedIndex):
         rows, counts = np.asarray(self.rows[part]), self.counts[part].astype(np.float64)
         return rows, (self.rarity(len(rows)) * counts / (counts + self._norm[rows])).astype(np.float32)
 
-    @cached_property
-    def _alphabetic(self) -> dict[str, list[str]]:
-        return {}
-
     def alphabetic(self, letter: str = "") -> list[str]:
         """Return the words of letters only, those that begin with `letter`; they are read once."""
         if letter not in self._alphabetic:
@@ -120,22 +117,23 @@ class WordIndex(ChecksummedIndex):
         """The numbers of passages and of words."""
         return len(self.nodes), len(self.vocabulary)
 
-    def arrays(self) -> list[NDArray[Any]]:
+    @cached_property
+    def checksum(self) -> str:
+        """Sixteen hexadecimal digits over all arrays."""
+        digest = hashlib.blake2b(digest_size=8)
+        for array in self._arrays():
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def _arrays(self) -> list[NDArray[Any]]:
         """Return the arrays in the order of their files."""
-        return [
-            self.vocabulary.data,
-            self.vocabulary.offsets,
-            self.indptr,
-            self.rows,
-            self.counts,
-            self.lengths,
-            self.nodes,
-        ]
+        words = self.vocabulary
+        return [words.data, words.offsets, self.indptr, self.rows, self.counts, self.lengths, self.nodes]
 
     def save(self, folder: Path) -> None:
         """Write the index into a new folder; all of it is on disk when this returns."""
         folder.mkdir(parents=True)
-        for name, array in zip(_FILES, self.arrays(), strict=True):
+        for name, array in zip(_FILES, self._arrays(), strict=True):
             save_array(array, folder / f"{name}.npy")
 
     @classmethod

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
@@ -17,7 +16,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Kind
 from graphwright.kernels.csr import Csr
 from graphwright.models.protocols import Floats
-from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.snapshot import per_snapshot
 from graphwright.search.vector_index import normalised
 
 _MAX_ROUNDS = 15  # of k-means
@@ -30,13 +29,14 @@ class Communities:
 
     `level`, `parent: int32[c]`: level of each community, and the community that contains it, -1 at level 0. `members`:
     its nodes, ascending. Communities are numbered by level, then by their smallest node. An entity without an edge to
-    another entity is in no community. `nodes`: number of nodes of the snapshot.
+    another is in none. `nodes`: number of nodes of the snapshot.
     """
 
     nodes: int
     level: NDArray[np.int32]
     parent: NDArray[np.int32]
     members: Csr
+    _of_nodes: dict[int, NDArray[np.int32]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.level)
@@ -56,10 +56,6 @@ class Communities:
             self._of_nodes[level] = community
         return self._of_nodes[level]
 
-    @cached_property
-    def _of_nodes(self) -> dict[int, NDArray[np.int32]]:
-        return {}
-
 
 def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed: int = 0) -> Communities:
     """Return the communities of a snapshot's entities, computed once: hierarchical Leiden (Edge et al., 2024).
@@ -78,8 +74,7 @@ def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed:
     [['a', 'b', 'c'], ['x', 'y', 'z']]
     """
     check_installed("igraph", "communities", "communities()")
-    columns = graph.columns
-    return _cache.get(columns, (max_size, resolution, seed), lambda: _divided(columns, max_size, resolution, seed))
+    return _divided(graph.columns, max_size, resolution, seed)
 
 
 def clusters(vectors: Floats, size: int, seed: int = 0) -> list[Ints]:
@@ -87,13 +82,7 @@ def clusters(vectors: Floats, size: int, seed: int = 0) -> list[Ints]:
 
     Spherical k-means (Dhillon and Modha, 2001): assignment by the cosine with the mean, from means drawn from the
     vectors by `seed`, until nothing changes or for 15 rounds. It runs on two levels, first into the square root of the
-    number of clusters, then inside each of these, so that n vectors cost about n·√(n/size). `vectors`: unit rows,
-    float32[n, d].
-
-    >>> import numpy as np
-    >>> vectors = np.float32([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]])
-    >>> [cluster.tolist() for cluster in clusters(vectors, 2)]
-    [[0, 1], [2, 3]]
+    number of clusters, then inside each of these. `vectors`: unit rows, float32[n, d].
     """
     rng = np.random.default_rng(seed)
     count = -(-len(vectors) // size)
@@ -120,6 +109,7 @@ def _k_means(vectors: Floats, ids: Ints, count: int, rng: np.random.Generator) -
     return [ids[nearest == mean] for mean in range(count) if (nearest == mean).any()]
 
 
+@per_snapshot
 def _divided(columns: Columns, max_size: int, resolution: float, seed: int) -> Communities:
     import igraph
 
@@ -178,6 +168,3 @@ def _sorted(nodes: int, parts: Sequence[tuple[int, int, Ints]]) -> Communities:
         number[[parts[i][1] for i in order]] if order else np.empty(0, np.int32),
         Csr(np.concatenate(([0], np.cumsum(sizes))).astype(np.int64), members.astype(np.int32)),
     )
-
-
-_cache: SnapshotCache[Communities] = SnapshotCache()

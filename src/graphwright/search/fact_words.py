@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -62,14 +62,12 @@ def _types_of_facts(facts: Facts, relation: RelationFacts) -> NDArray[np.int32]:
 
 
 def _values_of_type(facts: Facts, name: str, types: NDArray[np.int32], positions: Ints) -> TypedValues:
-    """Return the values of facts that all have one type."""
     type = int(types[positions[0]])
-    written = facts.kept(("format", name, type), partial(_format_of_type, facts, name, types, type))
-    return typed_values(_texts(facts, name, positions), written)
 
+    def written() -> ColumnFormat:
+        return format_of_part(_column_format(facts, name), _sample(facts, name, np.flatnonzero(types == type)))
 
-def _format_of_type(facts: Facts, name: str, types: NDArray[np.int32], type: int) -> ColumnFormat:
-    return format_of_part(_column_format(facts, name), _sample(facts, name, np.flatnonzero(types == type)))
+    return typed_values(_texts(facts, name, positions), facts.kept(("format", name, type), written))
 
 
 def _column_format(facts: Facts, name: str) -> ColumnFormat:
@@ -78,7 +76,6 @@ def _column_format(facts: Facts, name: str) -> ColumnFormat:
 
 
 def _sample(facts: Facts, name: str, positions: Ints) -> list[str]:
-    """Return the texts of an even sample of facts."""
     size = len(positions)
     return _texts(facts, name, positions[np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64)])
 
@@ -166,7 +163,6 @@ class FactWords:
 
     @cached_property
     def _weight(self) -> Floats:
-        """The weight of each word."""
         return _rarity(self.entries, len(self.things))
 
     @cached_property
@@ -180,7 +176,7 @@ class FactWords:
         """Return the names that a text is most like; `names` gives those of things.
 
         The score is the share of a name's words that the text has, times the share of the text's words that the name
-        has; words are weighted by their rarity, and by their similarity.
+        has, weighted by rarity and similarity.
         """
         alike, asked = self._alike(likeness_words(text))
         if not alike:
@@ -235,7 +231,6 @@ class FactWords:
     def _named(
         self, scored: Iterable[tuple[int, float, set[int]]], limit: int, names: Callable[[Ints], list[str]]
     ) -> list[Likeness]:
-        """Return entries with their names, each thing once."""
         results: dict[int, Likeness] = {}
         for entry, score, words in scored:
             thing = int(self.things[entry])

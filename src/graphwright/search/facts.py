@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.records import RecordColumns, sorted_forms
+from graphwright.graph.records import RecordColumns
 from graphwright.search.fact_words import FactWords, Likeness, values_of
 from graphwright.search.name_index import NameIndex, name_index_of
 from graphwright.search.relation_facts import TYPES, RelationFacts, relation_phrase
 from graphwright.search.snapshot import SnapshotCache
-from graphwright.search.statement_times import Period, statement_times_of
+from graphwright.search.statement_times import statement_times_of
 from graphwright.text.names import normal_form
 from graphwright.text.values import TypedValues
 
@@ -31,11 +30,16 @@ Value = TypeVar("Value")
 _cache: SnapshotCache[object] = SnapshotCache()
 
 
-@dataclass(frozen=True, eq=False)
 class Facts:
-    """The facts of a snapshot, by relation; what is prepared for a snapshot is shared and kept with it."""
+    """The facts of a snapshot, by relation; what is prepared for a snapshot is shared and kept with it.
 
-    columns: Columns
+    `records`: those of the documents; `first_record`, `first_value`: the things that are the first record and value.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns, self.records = columns, columns.records
+        self.first_record = len(columns.kinds)
+        self.first_value = self.first_record + (0 if self.records is None else len(self.records))
 
     @classmethod
     def of(cls, graph: Graph) -> Facts:
@@ -55,41 +59,12 @@ class Facts:
         >>> facts.relations, facts.types, [facts.text(thing) for thing in facts.relation("city").objects.tolist()]
         (('city', 'inhabitants'), ('cities',), ['Graz', 'Linz'])
         """
-        names: dict[str, int] = {}
-        texts: dict[str, int] = {}
-        cells: list[tuple[int, int, int]] = []
-        count = 0
-        for row in rows:
-            for name, text in row.items():
-                if text.strip():
-                    cells.append((count, names.setdefault(name, len(names)), texts.setdefault(text, len(texts))))
-            count += 1
-        record, name_id, text_id = np.array(cells, np.int32).reshape(-1, 3).T
-        spans, zeros = np.zeros((max(count, len(cells)), 2), np.int64), np.zeros(count, np.int32)
-        records = RecordColumns(
-            TextColumn.of([type]), zeros, zeros, spans[:count], zeros.astype(bool), TextColumn.of(names),
-            TextColumn.of(texts), record, name_id, text_id, spans[: len(cells)], np.full(len(cells), -1, np.int32),
-            *sorted_forms(TextColumn.of(map(form_of, texts))),
-        )  # fmt: skip
+        table = list(rows)
+        cells = [(at, name, text, -1) for at, row in enumerate(table) for name, text in row.items() if text.strip()]
+        records = RecordColumns.of_cells(type, [0] * len(table), cells)
         return cls(replace(Graph.from_triples([]).columns, records=records))
 
-    @property
-    def records(self) -> RecordColumns | None:
-        """The records of the documents."""
-        return self.columns.records
-
-    @property
-    def first_record(self) -> int:
-        """The thing that is the first record."""
-        return len(self.columns.kinds)
-
-    @property
-    def first_value(self) -> int:
-        """The thing that is the first value."""
-        return self.first_record + (0 if self.records is None else len(self.records))
-
     def __len__(self) -> int:
-        """Return the number of things."""
         return self.first_value + (0 if self.records is None else len(self.records.texts))
 
     def kept(self, key: Hashable, compute: Callable[[], Value]) -> Value:
@@ -126,11 +101,7 @@ class Facts:
         return self.kept(("relation", name), lambda: RelationFacts.of(self.columns, name))
 
     def values(self, name: str, positions: Ints | None = None) -> TypedValues:
-        """Return the typed object of each fact of a relation, or of those at `positions`.
-
-        How values are written is decided by the texts of the same type of records, else by all; in a large relation by
-        an even sample.
-        """
+        """Return the typed object of each fact of a relation, or those at `positions`, as its table writes values."""
         return values_of(self, name, positions)
 
     def hold(self, numbers: Ints, date: str) -> NDArray[np.bool_]:
@@ -138,7 +109,7 @@ class Facts:
         times, edges = statement_times_of(self.columns), len(self.columns.heads)
         if times is None or self.records is None:
             return np.ones(len(numbers), bool)
-        holding = times.at(Period.of(date))
+        holding = times.at(date)
         of_edges, of_records = times.edges(holding, edges), np.ones(len(self.records), bool)
         of_records[times.records[~holding]] = False
         return np.concatenate((of_edges, of_records[self.records.record]))[numbers]
@@ -212,7 +183,6 @@ class Facts:
         return np.unique(np.concatenate((numbers[numbers < edges], edges + rows)))
 
     def _record_rows(self, things: Ints) -> Ints:
-        """Return the rows of the records among some things."""
         return things[(things >= self.first_record) & (things < self.first_value)] - self.first_record
 
     def row(self, thing: int) -> dict[str, str]:

@@ -26,11 +26,7 @@ class Range:
     A date of a year or a month means all of it: at most 2024 includes December, more than 2024 begins after it. A value
     that is not a number, or not a date, is in no range of numbers, or of dates.
 
-    >>> Range(at_least="2023-06", at_most="2024").passes("2024-12-24T18:00:00")
-    True
-    >>> Range(more_than="2024").passes("2024-12-24")
-    False
-    >>> Range(less_than="10").passes("9.5"), Range(less_than="10").passes("cheap")
+    >>> Range(at_most="2024").passes("2024-12-24T18:00:00"), Range(more_than="2024").passes("2024-12-24")
     (True, False)
     """
 
@@ -68,29 +64,18 @@ class Range:
 
 
 def is_bound(text: str) -> bool:
-    """Return whether a text is a number or a date.
-
-    >>> is_bound("9.5"), is_bound("May 2024"), is_bound("tall")
-    (True, True, False)
-    """
+    """Return whether a text is a number or a date."""
     return value_of(text) is not None
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text is a date.
-
-    >>> is_date("2024-03"), is_date("9.5")
-    (True, False)
-    """
+    """Return whether a text is a date."""
     value = value_of(text)
     return value is not None and value.kind == "date"
 
 
 def _pair(text: str, other: str, written: ColumnFormat) -> tuple[Value, Value] | None:
-    """Return two texts as numbers of one unit, else as dates; None if they are not both of one kind.
-
-    `written`: how the first one's column writes values; numbers of the other one have a decimal point.
-    """
+    """Return two texts as numbers of one unit, else as dates, else None. `written`: how the first column writes."""
     for with_dates in (False, True):
         value = value_of(text, written._replace(with_dates=with_dates))
         limit = value_of(other, ColumnFormat(day_first=written.day_first, with_dates=with_dates))
@@ -101,7 +86,6 @@ def _pair(text: str, other: str, written: ColumnFormat) -> tuple[Value, Value] |
 
 
 def _keeps(name: str, text: str, bound: str, written: ColumnFormat = _ANY) -> bool:
-    """Return whether a value keeps the bound of this name."""
     pair = _pair(text, bound, written)
     if pair is None:
         return False
@@ -129,8 +113,6 @@ class Filter:
     (['reports/2024/may.md'], ['b'])
     >>> Filter(metadata={"year": {"at_least": 2024}}).passing(documents)
     ['b']
-    >>> Filter(metadata={"date": "2023-05"}).passing(documents)
-    ['reports/2024/may.md']
     """
 
     documents: tuple[str, ...] | None
@@ -145,7 +127,6 @@ class Filter:
         metadata: Mapping[str, Any] | tuple[tuple[str, str | Range], ...] | None = None,
         as_of: Any = None,
     ) -> None:
-        """Take ids, a folder, metadata by name, and a date; at least one of them."""
         if documents is None and folder is None and not metadata and as_of is None:
             raise OptionError("Filter() passes all documents. Give documents, a folder, metadata or as_of.")
         date = None if as_of is None else metadata_text(as_of)
@@ -166,11 +147,7 @@ class Filter:
 
     @classmethod
     def of(cls, value: Filter | Mapping[str, Any]) -> Filter:
-        """Return a filter, or the filter that a mapping with the same names describes. Raises OptionError for others.
-
-        >>> Filter.of({"folder": "reports", "metadata": {"year": 2024}})
-        Filter(documents=None, folder='reports', metadata=(('year', '2024'),), as_of=None)
-        """
+        """Return a filter, or that which a mapping with the same names describes. Raises OptionError for others."""
         if isinstance(value, Filter):
             return value
         names = set(cls.__dataclass_fields__)
@@ -191,13 +168,7 @@ class Filter:
         return self.as_of if is_alone else None
 
     def passing(self, documents: Mapping[str, Mapping[str, str]]) -> list[str]:
-        """Return the ids of the documents that pass; `documents`: the metadata of each, by id.
-
-        Numbers and dates are read as the rows of their file write them, else as the other documents do.
-
-        >>> Filter(metadata={"eur": {"at_least": 1000}}).passing({"a#1": {"eur": "1.249"}, "a#2": {"eur": "89,9"}})
-        ['a#1']
-        """
+        """Return the ids of the documents that pass, by their metadata; numbers are read as its file writes them."""
         written = {
             name: _formats({id: metadata[name] for id, metadata in documents.items() if name in metadata})
             for name in {DATE, *dict(self.metadata)}
@@ -218,11 +189,7 @@ class Filter:
         )
 
     def hint(self, documents: Mapping[str, Mapping[str, str]]) -> str:
-        """Return a hint for a filter that no document passes: a similar id, folder, name or value.
-
-        `documents`: the metadata of all, by id. A suggestion for a condition comes from a document that passes all
-        other conditions.
-        """
+        """Return a hint for a filter that none of these documents passes: a similar id, folder, name or value."""
         for failed, known in self._known(documents):
             if len(known) <= _MAX_COMPARED and (near := meant(failed, sorted(known))):
                 return near.strip()
@@ -251,7 +218,6 @@ class Filter:
                 yield condition, values
 
     def _others(self, documents: Mapping[str, Mapping[str, str]], /, **without: Any) -> set[str]:
-        """Return the ids of the documents that pass with some of the conditions replaced."""
         conditions = vars(self) | without
         if all(value is None or (name, value) == ("metadata", ()) for name, value in conditions.items()):
             return set(documents)
@@ -263,11 +229,7 @@ def _text(value: object) -> str:
 
 
 def _folders(id: str) -> list[str]:
-    """Return the folders that an id lies in.
-
-    >>> _folders("reports/2024/may.md")
-    ['reports', 'reports/2024']
-    """
+    """Return the folders that an id lies in: of "reports/2024/may.md", "reports" and "reports/2024"."""
     parts = id.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 

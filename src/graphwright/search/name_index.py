@@ -12,7 +12,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Ids32, Kind
 from graphwright.search.relation_facts import LABELS, is_naming, names_identifiers, relation_phrase
-from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.snapshot import per_snapshot
 from graphwright.text.names import aliases_of, normal_form
 
 MAX_NORMALISED = 1_000_000
@@ -61,10 +61,7 @@ class NameIndex:
         return position, nodes
 
     def near(self, form: str, threshold: float) -> tuple[Ints, float]:
-        """Return the nodes of the most similar form with the same two first letters, and its similarity.
-
-        Similarity is 1 minus the normalised edit distance (insertions and deletions), at least `threshold`.
-        """
+        """Return the nodes of the form with these first two letters most alike by edit distance, and the likeness."""
         from rapidfuzz import fuzz, process
 
         first, last = self.forms.ends(form[:2], self.order, prefix=True)
@@ -74,15 +71,9 @@ class NameIndex:
         return (self.find(best[0]), best[1] / 100) if best else (np.empty(0, np.int64), 0.0)
 
 
-_cache: SnapshotCache[NameIndex] = SnapshotCache()
-
-
+@per_snapshot
 def name_index_of(columns: Columns) -> NameIndex:
     """Return the name index of a snapshot: the stored one, else one built from its names and cached."""
-    return _cache.get(columns, "names", lambda: _built(columns))
-
-
-def _built(columns: Columns) -> NameIndex:
     if len(columns.aliases):
         return NameIndex(columns.aliases, columns.alias_node)
     if len(columns.names) > MAX_NORMALISED:
@@ -99,15 +90,18 @@ def name_forms(
     relations ("alt label", "also known as") are further names too, of "label" only those of identifiers; a node that
     is only such a name has no forms.
     """
+    naming = _naming_edges(columns)
     normal_forms = [normal_form(name) for name in columns.names]
-    known, further_names, is_only_name = set(normal_forms), _stated_names(columns), _only_names(columns)
+    known, further_names = set(normal_forms), dict[int, list[str]]()
+    for edge in naming.tolist():
+        further_names.setdefault(int(columns.heads[edge]), []).append(columns.names[int(columns.tails[edge])])
     for node, name in (ids or {}).items():
         further_names.setdefault(node, []).append(name)
     for node, others in (labels or {}).items():
         further_names.setdefault(node, []).extend(name for name in others if normal_form(name) not in known)
     forms: list[str] = []
     nodes: list[int] = []
-    for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~is_only_name).tolist():
+    for node in np.flatnonzero((columns.kinds != Kind.CHUNK) & ~_only_names(columns, naming)).tolist():
         aliases = [alias for alias in aliases_of(columns.names[node]) if alias not in known]
         node_forms = dict.fromkeys((normal_forms[node], *aliases, *map(normal_form, further_names.get(node, ()))))
         node_forms.pop("", None)
@@ -128,19 +122,9 @@ def _naming_edges(columns: Columns) -> Ints:
     return np.flatnonzero(np.isin(columns.relation, naming)) if naming else np.empty(0, np.int64)
 
 
-def _stated_names(columns: Columns) -> dict[int, list[str]]:
-    """Return the names that edges state, by node."""
-    names: dict[int, list[str]] = {}
-    for edge in _naming_edges(columns).tolist():
-        names.setdefault(int(columns.heads[edge]), []).append(columns.names[int(columns.tails[edge])])
-    return names
-
-
-def _only_names(columns: Columns) -> NDArray[np.bool_]:
+def _only_names(columns: Columns, edges: Ints) -> NDArray[np.bool_]:
     """Return which nodes are only the tails of edges that name nodes."""
-    edges, count = _naming_edges(columns), len(columns.names)
-    if not len(edges):
-        return np.zeros(count, bool)
+    count = len(columns.names)
     naming = np.bincount(columns.tails[edges], minlength=count)
     degree = np.bincount(columns.heads, minlength=count) + np.bincount(columns.tails, minlength=count)
     only: NDArray[np.bool_] = (naming > 0) & (naming == degree)

@@ -51,10 +51,7 @@ def is_naming(phrase: str) -> bool:
 
 
 def names_identifiers(columns: Columns, relation: int) -> bool:
-    """Return whether the nodes that a relation begins at are mostly named by identifiers, such as Q42 or m.0abc.
-
-    Only then does a "label" name its node: that of a record is its company.
-    """
+    """Return whether a relation mostly begins at identifiers, such as Q42: only of these is a "label" a name."""
     heads = columns.heads[columns.related.row(relation)[:_SAMPLE]]
     identifiers = [_IDENTIFIER.fullmatch(name) is not None for name in columns.names.take(heads)]
     return 2 * sum(identifiers) > len(identifiers)
@@ -157,10 +154,7 @@ class RelationFacts:
         return len(sorted_distinct(keys)) < len(keys)
 
     def matching(self, things: Ints, inverse: bool = False) -> Ints:
-        """Return the positions of the facts whose subject (object if `inverse`) is one of these ascending things.
-
-        They are in the order of the things.
-        """
+        """Return the positions of the facts with these ascending things as subject (or object), in this order."""
         if self.out is not None and not len(self.fields) and len(things) <= len(self.edges) // 64:
             return self.by_edges(things, inverse)
         order, ordered = self._by_object if inverse else self._by_subject
@@ -199,6 +193,5 @@ class RelationFacts:
 
 
 def _ordered(ends: Ints) -> tuple[Ints, NDArray[np.int64]]:
-    """Return the positions of facts in order of one end, and these ends."""
     order = np.argsort(ends, kind="stable")
     return order, ends[order]

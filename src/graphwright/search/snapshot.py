@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +20,7 @@ from graphwright.store.locks import Lease
 
 INDEXES = ("passages", "names", "triples", "words")  # of a snapshot
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,22 +100,28 @@ class SnapshotCache(Generic[Value]):
     """
 
     def __init__(self) -> None:
-        """Start empty."""
-        self._entries: WeakKeyDictionary[Columns, dict[Hashable, _CacheEntry]] = WeakKeyDictionary()
+        self._entries: WeakKeyDictionary[Columns, dict[Hashable, tuple[Lock, list[Any]]]] = WeakKeyDictionary()
         self._lock = Lock()
 
     def get(self, columns: Columns, key: Hashable, compute: Callable[[], Value]) -> Value:
         """Return the value of a snapshot and a key, computed if it is not there yet."""
         with self._lock:
-            entry = self._entries.setdefault(columns, {}).setdefault(key, _CacheEntry())
-        with entry.lock:
-            if not entry.values:
-                entry.values.append(compute())
-            value: Value = entry.values[0]
+            lock, values = self._entries.setdefault(columns, {}).setdefault(key, (Lock(), []))
+        with lock:
+            if not values:
+                values.append(compute())
+            value: Value = values[0]
             return value
 
 
-@dataclass
-class _CacheEntry:
-    lock: Lock = field(default_factory=Lock)
-    values: list[Any] = field(default_factory=list)  # one at most
+def per_snapshot(
+    compute: Callable[Concatenate[Columns, Arguments], Value],
+) -> Callable[Concatenate[Columns, Arguments], Value]:
+    """Compute a function of a snapshot's columns, and of positional arguments, once for each (see SnapshotCache)."""
+    cache: SnapshotCache[Value] = SnapshotCache()
+
+    @wraps(compute)
+    def cached(columns: Columns, *args: Arguments.args, **none: Arguments.kwargs) -> Value:
+        return cache.get(columns, args, lambda: compute(columns, *args, **none))
+
+    return cached  # type: ignore[return-value]  # a keyword `columns` is not promised

@@ -69,7 +69,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
 
 def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str, Any], dict[str, int]]:
     """Write vectors; return the description of the space, and the checksums of unchanged files."""
-    before, (vectors, text_of) = space.pages, space.by_text()
+    before, (vectors, text_of), unchanged = space.pages, space.by_text(), dict[str, int]()
     pages, place = write_pages(folder, name, vectors, before)
     row_of = np.append(place, np.int32(-1))[np.asarray(text_of)]
     keys = np.zeros((pages.rows, 2), np.uint64)
@@ -77,14 +77,12 @@ def _write_space(folder: Path, name: str, space: VectorIndex) -> tuple[dict[str,
     parts = {"keys": keys, "rows": row_of, "blocks": pages.blocks, "sums": pages.sums}
     for part, array in parts.items():
         save_array(array, folder / f"{name}.{part}.npy")
-    about = {"dimension": pages.dimension, "borders": pages.borders}
     checksum = vectors_checksum(pages.sums, row_of, pages.dimension)
-    unchanged: dict[str, int] = {}
     if before is not None:
         old = json.loads((before.folder / "about.json").read_text(encoding="utf-8"))["files"]
         linked = [p.name for p in pages.paths() if (same := before.folder / p.name).exists() and p.samefile(same)]
         unchanged = {file: old[file] for file in linked if file in old}
-    return {**about, "checksum": checksum}, unchanged
+    return {"dimension": pages.dimension, "borders": pages.borders, "checksum": checksum}, unchanged
 
 
 def damaged_files(folder: Path, *, blocks: bool = True) -> list[str]:
@@ -108,7 +106,6 @@ def damaged_files(folder: Path, *, blocks: bool = True) -> list[str]:
 
 
 def _is_damaged(path: Path, checksum: int, blocks: bool) -> bool:
-    """Return whether a file is missing or has changed."""
     try:
         if path.suffix == ".page" and not blocks:
             return not path.exists()
@@ -133,7 +130,6 @@ def refused(error: StoreError) -> bool:
 
 
 def _file_checksum(path: Path) -> int:
-    """Return a fast checksum of a file, against accidental damage."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = np.memmap(file, np.uint8, "r") if size > _READ else np.fromfile(file, np.uint8)
@@ -142,11 +138,12 @@ def _file_checksum(path: Path) -> int:
 
 def _file_checksums(folder: Path, names: Iterable[str]) -> dict[str, int]:
     """Return the checksum of each file, -1 for a file with checksums of its blocks."""
-    listed = list(names)
-    paths = [folder / name for name in listed]
+
+    def checksum(name: str) -> tuple[str, int]:
+        return name, _BY_BLOCKS if block_file(folder / name).exists() else _file_checksum(folder / name)
+
     with ThreadPoolExecutor(_VERIFY_THREADS) as pool:
-        sums = pool.map(lambda path: _BY_BLOCKS if block_file(path).exists() else _file_checksum(path), paths)
-        return dict(zip(listed, sums, strict=True))
+        return dict(pool.map(checksum, names))
 
 
 def _checksum(about: Mapping[str, Any]) -> int:

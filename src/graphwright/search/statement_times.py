@@ -16,7 +16,7 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import STATEMENT, RecordColumns
 from graphwright.search.relation_facts import relation_phrase
-from graphwright.search.snapshot import Snapshot, SnapshotCache
+from graphwright.search.snapshot import Snapshot, per_snapshot
 from graphwright.search.versions import years_of
 
 # Names of Wikidata, schema.org, OWL-Time, PROV and Dublin Core, by relation_phrase.
@@ -37,23 +37,16 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-class Period(NamedTuple):
-    """The beginning and the end of a day, month or year, in years."""
+def period_of(text: str) -> tuple[float, float]:
+    """Return the beginning and the end of a date, or of "now" (today), in years; also of "before", "since" … a date.
 
-    first: float
-    last: float
-
-    @classmethod
-    def of(cls, text: str) -> Period:
-        """Return the period of a date, or of "now": today; of "before", "until", "since" or "after" a date.
-
-        >>> Period.of("2019"), Period.of("before 2019")
-        (Period(first=2019.0, last=2020.0), Period(first=-inf, last=2019.0))
-        """
-        word, _, day = text.partition(" ")
-        first, last = years_of(date.today().isoformat() if text == "now" else day if word in OPEN.values() else text)
-        ends = (-np.inf, first), (-np.inf, last), (first, np.inf), (last, np.inf)
-        return cls(*dict(zip(OPEN.values(), ends, strict=True)).get(word, (first, last)))
+    >>> period_of("2019"), period_of("before 2019")
+    ((2019.0, 2020.0), (-inf, 2019.0))
+    """
+    word, _, day = text.partition(" ")
+    first, last = years_of(date.today().isoformat() if text == "now" else day if word in OPEN.values() else text)
+    ends = (-np.inf, first), (-np.inf, last), (first, np.inf), (last, np.inf)
+    return dict(zip(OPEN.values(), ends, strict=True)).get(word, (first, last))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +66,15 @@ class StatementTimes:
     statement: Ints
     fields: Ints
 
-    def at(self, period: Period) -> Bools:
-        """Return which statements hold at some time of a period."""
-        return (self.first < period.last - _DAY) & (self.last > period.first + _DAY)
+    def at(self, date: str) -> Bools:
+        """Return which statements hold at some time of a date, or "now"."""
+        first, last = period_of(date)
+        return (self.first < last - _DAY) & (self.last > first + _DAY)
 
-    def as_of(self, period: Period) -> Bools:
-        """Return which statements hold at the end of a period; those at one date, from this date on."""
-        return (self.first < period.last - _DAY) & (self.is_point | (self.last > period.last - _DAY))
+    def as_of(self, date: str) -> Bools:
+        """Return which statements hold at the end of a date; those at one date, from this date on."""
+        end = period_of(date)[1] - _DAY
+        return (self.first < end) & (self.is_point | (self.last > end))
 
     def edges(self, holding: Bools, count: int) -> Bools:
         """Return which of `count` edges hold, given which statements do: bool[count]."""
@@ -90,7 +85,6 @@ class StatementTimes:
 
     @cached_property
     def _by_edge(self) -> tuple[Ints, Ints]:
-        """The edges in order, and the statement of each."""
         order = np.argsort(self.edge, kind="stable")
         return self.edge[order], self.statement[order]
 
@@ -122,37 +116,19 @@ def dated_relations(columns: Columns) -> frozenset[str]:
     return frozenset(columns.relations[number] for number in np.unique(columns.relation[edges]).tolist())
 
 
-_cache: SnapshotCache[StatementTimes | None] = SnapshotCache()
-
-
-def statement_times_of(columns: Columns) -> StatementTimes | None:
-    """Return the times of the statements of a snapshot; None if none has a date."""
-    return _cache.get(columns, "times of statements", lambda: _times(columns))
-
-
-def columns_as_of(columns: Columns, day: str) -> tuple[Columns, Ints]:
-    """Return the columns of a graph with only the statements that hold at a date, and the edges that are left.
-
-    Nodes keep their numbers. A month or a year means its end.
-    """
-    times, edges = statement_times_of(columns), len(columns.heads)
+def snapshot_as_of(snapshot: Snapshot, day: str) -> Snapshot:
+    """Return an imported graph's snapshot with the statements that hold at a date; names and vectors of nodes stay."""
+    columns = snapshot.graph.columns
+    times = statement_times_of(columns)
     if times is None or columns.records is None:
-        return columns, np.arange(edges)
-    holding = times.as_of(Period.of(day))
-    kept = np.flatnonzero(times.edges(holding, edges))
+        return snapshot
+    holding = times.as_of(day)
+    kept = np.flatnonzero(times.edges(holding, len(columns.heads)))
     is_kept = np.ones(len(columns.records), bool)
     is_kept[times.records[~holding]] = False
     relevant = ("heads", "tails", "relation", "edge_text")
     parts = {name: own[kept] for name in relevant if (own := getattr(columns, name)) is not None}
-    return replace(columns, **parts, records=columns.records.chosen(is_kept)), kept
-
-
-def snapshot_as_of(snapshot: Snapshot, day: str) -> Snapshot:
-    """Return the snapshot of an imported graph with only the statements that hold at a date.
-
-    Names, and vectors of the texts of nodes, stay as they are.
-    """
-    columns, kept = columns_as_of(snapshot.graph.columns, day)
+    columns = replace(columns, **parts, records=columns.records.chosen(is_kept))
     triples = snapshot.triples
     if triples is not None:
         rows = np.arange(len(triples.vectors), dtype=np.int32) if triples.row_of is None else np.asarray(triples.row_of)
@@ -160,7 +136,9 @@ def snapshot_as_of(snapshot: Snapshot, day: str) -> Snapshot:
     return replace(snapshot, graph=Graph(columns), triples=triples)
 
 
-def _times(columns: Columns) -> StatementTimes | None:
+@per_snapshot
+def statement_times_of(columns: Columns) -> StatementTimes | None:
+    """Return the times of the statements of a snapshot; None if none has a date."""
     records = columns.records
     if records is None or STATEMENT not in list(records.types):
         return None
@@ -189,8 +167,6 @@ def _times(columns: Columns) -> StatementTimes | None:
 
 
 class _Dates(NamedTuple):
-    """The dates of one field of statements: their fields, records, beginnings and ends."""
-
     fields: Ints
     records: Ints
     first: Floats
@@ -265,7 +241,6 @@ def _edges(columns: Columns, records: RecordColumns, rows: Ints) -> tuple[Ints, 
 
 
 def _rank(groups: Ints) -> Ints:
-    """Return for each member how many members of its group stand before it."""
     order = np.argsort(groups, kind="stable")
     rank = np.empty(len(groups), np.int64)
     rank[order] = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])

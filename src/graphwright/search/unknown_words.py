@@ -147,11 +147,7 @@ def _consonants(word: str) -> str:
 
 
 def phrases_with(letters: str, text: str) -> Iterator[str]:
-    """Yield the phrases of a text whose words have these initials.
-
-    >>> list(phrases_with("RTO", "The recovery time objective is set."))
-    ['recovery time objective']
-    """
+    """Yield the phrases of a text whose words have these initials: of RTO, "recovery time objective"."""
     folded = fold_accents(text)
     between = r"[ \t\n-]+(?:[^\W\d_]{1,3}[ '’\t\n]+){0,2}"
     pattern = r"(?<!\w)" + between.join(rf"{re.escape(letter)}[^\W\d_]+" for letter in letters)
@@ -166,9 +162,6 @@ def probability(meanings: Sequence[Meaning], weights: Sequence[float]) -> Floats
 
 
 def as_written(word: str, text: str, capital: bool) -> str:
-    """Return a word in the form of `words` as a text writes it; the word itself where the text lacks it.
-
-    `capital`: whether to prefer a spelling with a capital; of several the most frequent one is taken.
-    """
+    """Return a word as a text writes it most often, with a capital first if `capital`; itself if the text lacks it."""
     written = Counter(part for part in re.findall(r"[^\W\d_]+", text) if words(part) == [word])
     return max(written, key=lambda part: (part[0].isupper() == capital, written[part]), default=word)

@@ -25,11 +25,9 @@ class EncodingRun(Protocol):
 
     def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
         """Return the value of a key, computed by `make` at its first use in the run."""
-        ...
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:
         """Return one vector per text."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,15 +69,9 @@ class VectorIndex(ChecksummedIndex):
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The numbers of vectors that belong to an id, and of their components."""
-        return len(self.vectors) if self.row_of is None else int(self._has_id.sum()), self.dimension
-
-    @property
-    def _has_id(self) -> NDArray[np.bool_]:
-        """Whether each row belongs to an id."""
-        has = np.zeros(len(self.vectors) + 1, bool)
-        has[np.asarray(self.row_of)] = True
-        has[-1] = False  # set by ids without a row, -1
-        return has
+        has_id = np.zeros(len(self.vectors) + 1, bool)  # the last is that of ids without a row, -1
+        has_id[np.arange(len(self.vectors)) if self.row_of is None else np.asarray(self.row_of)] = True
+        return int(has_id[:-1].sum()), self.dimension
 
     @cached_property
     def checksum(self) -> str:
@@ -89,8 +81,7 @@ class VectorIndex(ChecksummedIndex):
 
     def encode(self, text: str, run: EncodingRun | None = None) -> Floats:
         """Return the vector of a text: float32[dimension]. Needs an encoder of this index's dimension."""
-        row: Floats = self.encode_all([text], run)[0]
-        return row
+        return self.encode_all([text], run)[0]  # type: ignore[no-any-return]
 
     def encode_all(self, texts: Sequence[str], run: EncodingRun | None = None) -> Floats:
         """Return the vectors of texts: float32[len(texts), dimension]; faster than one by one."""
@@ -150,11 +141,7 @@ class VectorIndex(ChecksummedIndex):
         return known[rows >= 0], rows[rows >= 0]
 
     def of(self, ids: NDArray[np.int64]) -> Floats:
-        """Return the vector of each id, zeros for one without: float32[len(ids), dimension].
-
-        >>> VectorIndex(np.float32([[1, 2]]), np.int32([-1, 0])).of(np.array([1, 0, 5])).tolist()
-        [[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]]
-        """
+        """Return the vector of each id, zeros for one without: float32[len(ids), dimension]."""
         vectors = np.zeros((len(ids), self.dimension), np.float32)
         vectors[self.has(ids)] = self.vectors[self.rows_of(ids)[1]]
         return vectors
@@ -182,7 +169,6 @@ class VectorIndex(ChecksummedIndex):
 
     @cached_property
     def _rows(self) -> NDArray[np.int32] | slice:
-        """The row of each of `ids`."""
         return slice(None) if self.row_of is None else self.row_of[self.ids]
 
 
@@ -198,15 +184,13 @@ def cosines(vectors: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
     # A product of BLAS depends on the place of a row in its last digits; einsum does not.
     products = np.einsum("ij,j->i", vectors, query)
-    values: NDArray[np.float64] = np.divide(products, lengths, out=np.zeros(len(vectors)), where=lengths != 0)
-    return values
+    return np.asarray(np.divide(products, lengths, out=np.zeros(len(vectors)), where=lengths != 0))
 
 
 def normalised(vectors: Floats) -> Floats:
     """Return the rows at length 1; a zero row stays zero."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    unit: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return unit
+    return np.asarray(np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0))
 
 
 _BLOCK = 512  # passages that are encoded together
@@ -215,8 +199,7 @@ _BLOCK = 512  # passages that are encoded together
 def dense_index(graph: Graph, encoder: Encoder) -> VectorIndex:
     """Encode the passages of a graph with their titles; without passages its nodes, by their triples as text.
 
-    Vectors that do not have unit length, such as Contriever's, are compared by the dot product, as in VectorSearch. The
-    vectors are only in memory.
+    Vectors are compared by the dot product, as in VectorSearch, and are only in memory.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> dense_index(Graph.from_triples([("Lyon", "in", "France")]), HashEncoder())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,10 +106,6 @@ class VectorRows:
             added = HalfArray.of(np.concatenate([np.asarray(part) for part in (self.new, added) if len(part)]))
         return VectorRows(self.base, added, row, self.sums, np.concatenate((self.keys, keys)))
 
-    def halves(self) -> HalfArray:
-        """Return a copy of all rows, in half precision."""
-        return HalfArray.of(self[:])
-
     def take(self, at: NDArray[np.integer[Any]]) -> VectorRows:
         """Return some rows, without copies."""
         return VectorRows(self.base, self.new, self.row[at], self.sums, self.keys)
@@ -135,16 +131,14 @@ _ITEM = 2  # bytes of a number
 _SMALL = 4  # units of rows of a last page that is filled up rather than followed by another
 _MAX_UNUSED = 1 / 4  # share of rows without a text; above it all pages are written anew
 _FIXED = 0x10  # MAP_FIXED of Linux and macOS
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Pages:
     """The pages of one space of a snapshot.
 
-    `borders`: the first row of each page, and the number of rows, those without a text included; each row has
-    `dimension` numbers. `blocks`: the checksum of each block of 16 KB; `sums`: a fingerprint of each vector, 0 for a
-    row without a text.
+    `borders`: the first row of each page, and the number of rows, those without a text included. `blocks`: the checksum
+    of each block of 16 KB; `sums`: a fingerprint of each vector, 0 for a row without a text.
     """
 
     folder: Path
@@ -153,12 +147,6 @@ class Pages:
     borders: list[int]
     blocks: Sums
     sums: Sums
-
-    @classmethod
-    def empty(cls, folder: Path, name: str, dimension: int) -> Pages:
-        """Return pages without rows."""
-        none = np.empty(0, np.uint64)
-        return cls(folder, name, dimension, [0], none, none)
 
     @property
     def rows(self) -> int:
@@ -195,10 +183,7 @@ def _extended(borders: list[int], rows: int, dimension: int) -> list[int]:
 
 
 def map_pages(pages: Pages) -> HalfArray:
-    """Return all rows as one mapped matrix: up to 64 MB verified now, else each block before it is first read.
-
-    Raises StoreError for a page that is missing, cut short or damaged.
-    """
+    """Return all rows as one mapped matrix, verified; above 64 MB when a block is first read. Raises StoreError."""
     raw = _mapped(pages.paths(), pages.sizes())
     values = raw.view(np.uint16).reshape(pages.rows, pages.dimension)
     if pages.blocks.shape != (raw.size // BLOCK,) or pages.sums.shape != (pages.rows,):
@@ -253,83 +238,74 @@ def write_pages(folder: Path, name: str, vectors: VectorRows, before: Pages | No
     """
     width = vectors.shape[1]
     if before is not None and before.dimension == width and len(vectors.base) == before.rows:
-        plan = _Plan.of(vectors, before)
-        if plan.unused <= max(_MAX_UNUSED * plan.rows, _unit(width)):
-            return plan.write(folder, name)
+        plan = _planned(vectors, before)
+        if np.count_nonzero(plan.source < 0) <= max(_MAX_UNUSED * len(plan.source), _unit(width)):
+            return _write(folder, vectors, before, plan), plan.place
     row, number = np.unique(vectors.row, return_inverse=True)
     each = VectorRows(vectors.base, vectors.new, row[_by_first(number)])
     rank = np.empty(len(row), np.int64)
     rank[_by_first(number)] = np.arange(len(row))
-    fresh = VectorRows(np.empty((0, width), np.float32), each, rank[number])
-    return _Plan.of(fresh, Pages.empty(folder, name, width)).write(folder, name)
+    fresh, none = VectorRows(np.empty((0, width), np.float32), each, rank[number]), np.empty(0, np.uint64)
+    empty = Pages(folder, name, width, [0], none, none)
+    plan = _planned(fresh, empty)
+    return _write(folder, fresh, empty, plan), plan.place
 
 
 def _by_first(number: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distinct numbers, all from 0 to the largest, in the order of their first appearance."""
     return np.argsort(np.unique(number, return_index=True)[1], kind="stable")
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """Assignment of vectors to rows: `source` of each row is a row of the base (from 0) or of the new ones (from n)."""
+class _Plan(NamedTuple):
+    """The `source` of each row of pages: a row of the base (from 0) or of the new vectors (from n), -1 for none.
 
-    vectors: VectorRows
-    before: Pages
+    `place`: the row of each vector; `changed: bool`: whether the vector of each row is new or erased.
+    """
+
     source: NDArray[np.int64]
     place: NDArray[np.int32]
-    changed: Mask  # of each row: whether its vector is new or erased
+    changed: NDArray[np.bool_]
 
-    @property
-    def rows(self) -> int:
-        return len(self.source)
 
-    @property
-    def unused(self) -> int:
-        return int((self.source < 0).sum())
+def _planned(vectors: VectorRows, before: Pages) -> _Plan:
+    """Plan rows: used rows of the base keep their place, new vectors go into pages that are written anyway."""
+    n, unit = before.rows, _unit(before.dimension)
+    live = np.zeros(n + len(vectors.new), bool)
+    live[vectors.row] = True
+    new = n + np.flatnonzero(live[n:])
+    erased = np.flatnonzero((before.sums != 0) & ~live[:n])
+    sizes = np.diff(before.borders)
+    page, is_written = np.repeat(np.arange(len(sizes)), sizes), np.zeros(len(sizes), bool)
+    is_written[page[erased]] = True
+    is_written[-1:] |= sizes[-1:] <= _SMALL * unit
+    free = np.flatnonzero(~live[:n] & is_written[page])[: len(new)]
+    more = len(new) - len(free)
+    source = np.full(n + -(-more // unit) * unit, -1)
+    at = np.concatenate((np.flatnonzero(live[:n]), free, n + np.arange(more)))
+    source[at] = stored = np.concatenate((np.flatnonzero(live[:n]), new))
+    place = np.full(len(live), -1, np.int32)
+    place[stored] = at
+    changed = source >= n
+    changed[erased] = True
+    return _Plan(source, place[vectors.row], changed)
 
-    @classmethod
-    def of(cls, vectors: VectorRows, before: Pages) -> _Plan:
-        """Plan rows: used rows of the base keep their place, new vectors go into pages that are written anyway."""
-        n, unit = before.rows, _unit(before.dimension)
-        live = np.zeros(n + len(vectors.new), bool)
-        live[vectors.row] = True
-        new = n + np.flatnonzero(live[n:])
-        erased = np.flatnonzero((before.sums != 0) & ~live[:n])
-        sizes = np.diff(before.borders)
-        page, is_written = np.repeat(np.arange(len(sizes)), sizes), np.zeros(len(sizes), bool)
-        is_written[page[erased]] = True
-        is_written[-1:] |= sizes[-1:] <= _SMALL * unit
-        free = np.flatnonzero(~live[:n] & is_written[page])[: len(new)]
-        more = len(new) - len(free)
-        source = np.full(n + -(-more // unit) * unit, -1)
-        at = np.concatenate((np.flatnonzero(live[:n]), free, n + np.arange(more)))
-        source[at] = stored = np.concatenate((np.flatnonzero(live[:n]), new))
-        place = np.full(len(live), -1, np.int32)
-        place[stored] = at
-        changed = source >= n
-        changed[erased] = True
-        return cls(vectors, before, source, place[vectors.row], changed)
 
-    def write(self, folder: Path, name: str) -> tuple[Pages, NDArray[np.int32]]:
-        """Write the pages that change, and link the others."""
-        old, width = self.before, self.before.dimension
-        sums, blocks = np.zeros(self.rows, np.uint64), np.zeros(_ITEM * width * self.rows // BLOCK, np.uint64)
-        sums[: old.rows], blocks[: len(old.blocks)] = old.sums, old.blocks
-        pages = Pages(folder, name, width, _extended(old.borders, self.rows, width), blocks, sums)
-        linked = {rows: path for rows, path in zip(pairwise(old.borders), old.paths(), strict=True)}
-        for (first, end), path in zip(pairwise(pages.borders), pages.paths(), strict=True):
-            if (first, end) in linked and not self.changed[first:end].any():
-                link(linked[first, end], path)
-                continue
-            content = self._content(self.source[first:end])
-            sums[first:end] = np.where(self.source[first:end] >= 0, row_sums(content), np.uint64(0))
-            data = content.bits.reshape(-1).view(np.uint8)
-            begin = _ITEM * width * first // BLOCK
-            blocks[begin : begin + data.size // BLOCK] = block_sums(data)
-            path.write_bytes(data.data)
-        return pages, self.place
-
-    def _content(self, source: NDArray[np.int64]) -> HalfArray:
-        content, has = np.zeros((len(source), self.before.dimension), np.float32), source >= 0
-        content[has] = VectorRows(self.vectors.base, self.vectors.new, source[has])[:]
-        return HalfArray.of(content)
+def _write(folder: Path, vectors: VectorRows, old: Pages, plan: _Plan) -> Pages:
+    """Write the pages that change, and link the others."""
+    width, rows, source = old.dimension, len(plan.source), plan.source
+    sums, blocks = np.zeros(rows, np.uint64), np.zeros(_ITEM * width * rows // BLOCK, np.uint64)
+    sums[: old.rows], blocks[: len(old.blocks)] = old.sums, old.blocks
+    pages = Pages(folder, old.name, width, _extended(old.borders, rows, width), blocks, sums)
+    linked = dict(zip(pairwise(old.borders), old.paths(), strict=True))
+    for (first, end), path in zip(pairwise(pages.borders), pages.paths(), strict=True):
+        if (first, end) in linked and not plan.changed[first:end].any():
+            link(linked[first, end], path)
+            continue
+        content, used = np.zeros((end - first, width), np.float32), source[first:end] >= 0
+        content[used] = VectorRows(vectors.base, vectors.new, source[first:end][used])[:]
+        halves = HalfArray.of(content)
+        sums[first:end] = np.where(used, row_sums(halves), np.uint64(0))
+        data = halves.bits.reshape(-1).view(np.uint8)
+        begin = _ITEM * width * first // BLOCK
+        blocks[begin : begin + data.size // BLOCK] = block_sums(data)
+        path.write_bytes(data.data)
+    return pages

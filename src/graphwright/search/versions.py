@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.columns import Passages, natural
+from graphwright.graph.columns import natural
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.search.filter import DATE as DATED
-from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.snapshot import per_snapshot
 from graphwright.text.copies import is_copy
 from graphwright.text.values import value_of
 
@@ -33,17 +33,11 @@ class _Keys(NamedTuple):
         return sorted({row for span in spans for row in self.rows[span].tolist()})
 
 
-_copies_cache: SnapshotCache[_Keys] = SnapshotCache()
-
-
+@per_snapshot
 def _keys_of(columns: Columns) -> _Keys:
-    return _copies_cache.get(columns, "copy keys", lambda: _sorted_keys(columns.passages))
-
-
-def _sorted_keys(passages: Passages | None) -> _Keys:
-    if passages is None:
+    if columns.passages is None:
         return _Keys(np.empty(0, np.int32), np.empty(0, np.int64), 0)
-    keys = np.asarray(passages.copy_keys)
+    keys = np.asarray(columns.passages.copy_keys)
     repeated = np.count_nonzero(keys[:, 0]) - np.count_nonzero(np.unique(keys[:, 0]))
     order = np.argsort(keys, axis=None, kind="stable")
     return _Keys(keys.ravel()[order], order // keys.shape[1], int(repeated))
@@ -55,10 +49,7 @@ def repeated_passages(columns: Columns) -> int:
 
 
 def same_passages(graph: Graph, nodes: Ints, question: Collection[str] = ()) -> list[int]:
-    """Return for each passage the position of the first one, in this order, that it is a copy of, else its own.
-
-    Copies are in different files. `question`: see `is_copy`.
-    """
+    """Return for each passage the position of the first of these, in another file, that it copies, else its own."""
     passages, firsts, seen = graph.passages, list[int](), dict[int, list[int]]()
     if passages is None:
         return list(range(len(nodes)))
@@ -147,15 +138,9 @@ class Versions(NamedTuple):
         return {document for document, version in self.dated.items() if version.first >= end}
 
 
-_cache: SnapshotCache[Versions] = SnapshotCache()
-
-
+@per_snapshot
 def versions_of(columns: Columns) -> Versions:
     """Return the versions of the documents of a snapshot."""
-    return _cache.get(columns, "versions", lambda: _versions(columns))
-
-
-def _versions(columns: Columns) -> Versions:
     fields: dict[str, dict[str, str]] = {}
     for document, name, text in _described(columns):
         fields.setdefault(document, {}).setdefault(name, text)
@@ -184,8 +169,8 @@ def _versions(columns: Columns) -> Versions:
 def years_of(date: str) -> tuple[float, float]:
     """Return the beginning and the end of the day, month or year that a text names, in years; NaN for another text.
 
-    >>> years_of("2024"), years_of("2024-12"), years_of("soon")
-    ((2024.0, 2025.0), (2024.9166666666667, 2025.0), (nan, nan))
+    >>> years_of("2024"), years_of("soon")
+    ((2024.0, 2025.0), (nan, nan))
     """
     value = value_of(date)
     if value is None or value.kind != "date":

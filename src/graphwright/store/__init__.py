@@ -1,7 +1,4 @@
-"""The store of an index folder: documents, chunks and extractions, its files, locks and settings.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""The store of an index folder; the names are listed in `__init__.pyi`, each loaded when it is first used."""
 
 import lazy_loader
 

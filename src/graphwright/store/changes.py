@@ -24,8 +24,8 @@ class Changes:
     """Changes of an index: ids of documents by kind of change, and input that could not be read.
 
     `moved`: documents of a synced folder that have another id now, and the same text, as (earlier id, id).
-    `retained`: documents that are not in the synced folder any more but stay, because unreadable files, `unreadable`,
-    may contain them. `resumed`: whether documents stored by an interrupted run became searchable only now.
+    `retained`: documents that are gone from the synced folder but stay, because unreadable files, `unreadable`, may
+    contain them. `resumed`: whether documents stored by an interrupted run became searchable only now.
     `unsuitable`: number of documents that the extractor does not support well, by reason. Chunks: `extracted` by a
     deferred extractor or `reextract`; `pending`, which wait for one, as (document, ordinal, reason); `released`, which
     no longer wait, because this extractor had read them. `refined`: number of values that a language model derived from
@@ -84,7 +84,6 @@ class Recorder:
     _due: float = 0
 
     def __call__(self, work: str, done: int, total: int) -> None:
-        """Pass on the progress, and record it."""
         if (now := time.monotonic()) >= self._due:
             self._due = now + 1
             with suppress(OSError):  # the record is optional

@@ -43,7 +43,7 @@ class PerChunk(NamedTuple, Generic[Values]):
 
 @dataclass(frozen=True, eq=False)
 class ChunkColumns:
-    """The chunks of some documents, ordered by document id, then by position in the document.
+    """The chunks of some documents, by document id, then by position in the document.
 
     By document: `ids`, `document_titles`, `chunk_counts: int64[d]`, `links` (the ids that it refers to, each ended by a
     NUL), `places` (those of its file, see Places) and `records` (see `read_records`). By chunk: `ordinal`, `start`,
@@ -92,7 +92,7 @@ class ChunkColumns:
     @cached_property
     def references(self) -> tuple[Ints, Ints]:
         """Pairs of documents by position, the first referring to the second: distinct, ascending."""
-        links = _parsed(self.links)
+        links = parted(self.links)
         source, target = links.owner, self.ids.positions(links.values)
         valid = (target >= 0) & (target != source)
         pairs = sorted_distinct(source[valid] * len(self.ids) + target[valid])
@@ -124,7 +124,7 @@ class ChunkColumns:
         """Read rows: a document (id, title, links, places, records) and a chunk (ordinal, span, text, heading, record).
 
         Only the first row of a document has its links, places and records. A document without chunks has one row, with
-        None for a chunk. Rows are read some at a time, so that few are held as objects.
+        None for a chunk. Few rows are held as objects at a time.
         """
         rest, parts = iter(rows), list[ChunkColumns]()
         while some := list(islice(rest, _ROWS)):
@@ -156,7 +156,6 @@ class ChunkColumns:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return arrays or columns of strings end to end."""
     return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else TextColumn.joined(parts)
 
 
@@ -167,28 +166,20 @@ def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
     record = dict(zip(ChunkRecord._fields, columns[10:], strict=True))
     ordinal, start, end = (np.array(column, np.int64) for column in columns[5:8])
     counts = np.diff([*firsts, len(rows)]) - [row[5] is None for row in documents]
-    fields: dict[str, PerChunk[Any]] = {name: _parsed(TextColumn.of_bytes(record[name])) for name in STRINGS}
+    fields: dict[str, PerChunk[Any]] = {name: parted(TextColumn.of_bytes(record[name])) for name in STRINGS}
     for name in NUMBERS:
         blobs = TextColumn.of_bytes(record[name])
         fields[name] = PerChunk(np.frombuffer(blobs.data.tobytes(), "<i4"), blobs.offsets // 4)
+    ids, titles = (TextColumn.of(row[at] for row in documents) for at in (0, 1))
+    links, places, records = (TextColumn.of_bytes([row[at] for row in documents]) for at in (2, 3, 4))
+    texts, headings, has_topic = TextColumn.of_bytes(columns[8]), TextColumn.of(columns[9]), record["has_topic"]
     return ChunkColumns(
-        TextColumn.of(row[0] for row in documents),
-        TextColumn.of(row[1] for row in documents),
-        counts.astype(np.int64),
-        TextColumn.of_bytes([row[2] for row in documents]),
-        TextColumn.of_bytes([row[3] for row in documents]),
-        TextColumn.of_bytes([row[4] for row in documents]),
-        ordinal,
-        start,
-        end,
-        np.array(record["has_topic"], bool),
-        TextColumn.of_bytes(columns[8]),
-        TextColumn.of(columns[9]),
-        fields,
-    )
+        ids, titles, counts.astype(np.int64), links, places, records, ordinal, start, end, np.array(has_topic, bool),
+        texts, headings, fields,
+    )  # fmt: skip
 
 
-def _parsed(blobs: TextColumn) -> PerChunk[TextColumn]:
+def parted(blobs: TextColumn) -> PerChunk[TextColumn]:
     """Return the strings of which each blob consists, each ended by a NUL."""
     column = TextColumn.terminated(blobs.data.tobytes())
     # The NUL of string j is at the end of its bytes, after the j NULs before it.

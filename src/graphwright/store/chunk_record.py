@@ -172,8 +172,6 @@ class ChunkRecord(NamedTuple):
 
 @dataclass
 class _ChunkNames:
-    """The names of one chunk, collected for its record."""
-
     forms: dict[str, int] = field(default_factory=dict)
     surfaces: dict[str, int] = field(default_factory=dict)  # form by surface
     counts: Counter[str] = field(default_factory=Counter)
@@ -218,7 +216,6 @@ def _is_name(form: str) -> bool:
 
 
 def _relation_text(relation: Relation) -> str:
-    """Return the text of a relation with its keywords in brackets."""
     text, keywords = _clean(relation.text), _joined(relation.keywords)
     return f"{text} ({keywords})" if keywords else text
 

@@ -25,9 +25,9 @@ _OWN = (*_FILES, PROGRESS, _REMOTE, *HIDDEN)
 def create_folder(folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLayout:
     """Create an index folder atomically; `fill` writes into a draft, which then takes its place.
 
-    The draft is beside a new folder and is renamed as a whole. It is inside a folder that exists, and its parts are
-    moved, last the file that makes the folder an index. A draft is locked by the process that writes it; the draft
-    of a dead process is taken over. Raises StoreError if the folder is not free, or another process creates it.
+    The draft of a new folder is beside it and renamed as a whole; that of a folder that exists is inside, and its parts
+    are moved, last the file that makes the folder an index. A draft is locked by the process that writes it; that of a
+    dead process is taken over. Raises StoreError if the folder is not free, or another process creates it.
     """
     _check_free(folder)
     try:
@@ -74,7 +74,6 @@ def is_free(folder: Path) -> bool:
 
 
 def _is_own(part: Path) -> bool:
-    """Return whether a part of a folder belongs to an index, going by its name."""
     return any(fnmatch(part.name, pattern) for pattern in _OWN)
 
 
@@ -125,7 +124,6 @@ def _owned(draft: Path, folder: Path) -> Iterator[None]:
 
 
 def _inode(path: Path) -> int | None:
-    """Return the number of a file, None if there is none."""
     return path.stat().st_ino if path.exists() else None
 
 

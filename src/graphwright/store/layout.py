@@ -22,46 +22,26 @@ HIDDEN = (".snapshot-*.draft", f".{IMPORTED}.draft", ".CURRENT.draft", ".change-
 _REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
 
-@dataclass(frozen=True)
 class IndexLayout:
     """The files of an index folder.
 
-    `index.sqlite` is the store; queries map a `snapshot-N/`, and `CURRENT` names the current one;
-    `vectors.sqlite` and `replies.sqlite` are caches; `settings.toml` is written by the user.
+    `index.sqlite` is the store (documents, chunks and extractions); queries map a `snapshot-N/`, and `CURRENT` names
+    the current one. Caches: `vectors.sqlite`, of vectors that no snapshot has yet, so that an interrupted run does not
+    repeat encodings; `replies.sqlite`, of language models' replies, so that nothing is paid for twice. `imported/` is
+    the first snapshot of an imported graph, kept once documents are added. The progress of the writer means nothing
+    after the writer was killed; `settings.toml` is written by the user.
     """
 
-    path: Path
-
-    @property
-    def store(self) -> Path:
-        """Documents, chunks and extractions."""
-        return self.path / STORE
-
-    @property
-    def vectors(self) -> Path:
-        """Cache of vectors that no snapshot has yet, so that an interrupted run does not repeat encodings."""
-        return self.path / "vectors.sqlite"
-
-    @property
-    def replies(self) -> Path:
-        """Cache of language models' replies, so that nothing is paid for twice."""
-        return self.path / "replies.sqlite"
-
-    @property
-    def progress(self) -> Path:
-        """Progress of the writer; without meaning after the writer was killed."""
-        return self.path / PROGRESS
+    def __init__(self, path: Path) -> None:
+        self.path, self.store, self.imported = path, path / STORE, path / IMPORTED
+        self.vectors, self.replies = path / "vectors.sqlite", path / "replies.sqlite"
+        self.progress = path / PROGRESS
 
     @staticmethod
     def delete_cache(file: Path) -> None:
         """Delete a cache with the files that SQLite keeps beside it."""
         for suffix in ("", "-journal", "-wal", "-shm"):
             file.with_name(file.name + suffix).unlink(missing_ok=True)
-
-    @property
-    def imported(self) -> Path:
-        """The first snapshot of an imported graph, kept once documents are added."""
-        return self.path / IMPORTED
 
     def keep_imported(self) -> None:
         """Keep the current snapshot, which has the imported graph alone. Nothing happens if it was kept before."""
@@ -142,10 +122,7 @@ class IndexLayout:
         self.clean()
 
     def clean(self) -> None:
-        """Delete snapshots that are neither current nor read, and drafts of killed writers.
-
-        Only the writer may call this.
-        """
+        """Delete snapshots neither current nor read, and drafts of killed writers. Only the writer may call this."""
         current = self.current()
         old = [s for s in self.path.glob("snapshot-*") if s.name != current and s.is_dir() and not is_read(s)]
         for folder in old:
@@ -164,7 +141,6 @@ class IndexLayout:
 
 
 def _linked(source: str, target: str) -> None:
-    """Link a file of a snapshot, or copy it."""
     if Path(source).name == READERS:  # a lock belongs to the file, not to its name
         shutil.copy2(source, target)
     else:

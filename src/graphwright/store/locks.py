@@ -28,10 +28,7 @@ PROBE = ".locks-"
 
 @contextmanager
 def hold(path: Path, timeout: float = 0.0) -> Iterator[None]:
-    """Hold the lock of a file, which is created if it is missing.
-
-    Raises sqlite3.Error if another process, or another connection of this one, holds it for `timeout` seconds.
-    """
+    """Hold the lock of a file, created if missing. Raises sqlite3.Error if another holds it for `timeout` seconds."""
     with closing(sqlite3.connect(path, isolation_level=None, timeout=timeout, check_same_thread=False)) as db:
         db.execute("PRAGMA journal_mode = OFF")  # nothing is written
         db.execute("BEGIN EXCLUSIVE")
@@ -60,7 +57,6 @@ def check_locks(folder: Path) -> None:
 
 
 def _lock_problem(path: str) -> str:
-    """Return the reason why locks of a file have no effect, empty if they work."""
     import fcntl
 
     # Locks of open files, because those of a process never exclude the process itself.
@@ -85,8 +81,10 @@ def writer_lock(folder: Path) -> Iterator[None]:
         try:
             stack.enter_context(hold(path, 0.2))
         except sqlite3.Error as error:
-            reason = explained(error, CHECK, path)
-            raise StoreError(f"{folder} cannot be written now: {reason}{_holder(folder)}") from error
+            reason, holder = explained(error, CHECK, path), ""
+            if (record := read_progress(folder / PROGRESS)) is not None:
+                holder = f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
+            raise StoreError(f"{folder} cannot be written now: {reason}{holder}") from error
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -105,26 +103,15 @@ def check_unwritten(folder: Path) -> None:
             pass
 
 
-def _holder(folder: Path) -> str:
-    """Return a sentence about the process that holds the write lock; nothing where it has not reported yet."""
-    if (record := read_progress(folder / PROGRESS)) is None:
-        return ""
-    return f" It is process {record.process}: {record.work}, {record.done:,} of {record.total:,}."
-
-
 def is_written(folder: Path) -> bool:
     """Return whether some process holds the write lock."""
     return is_held(folder / WRITER)
 
 
 class Lease:
-    """A shared lock on a snapshot that is being read.
-
-    A read-only folder cannot be locked, but its snapshots cannot be deleted either.
-    """
+    """A shared lock on a snapshot that is read; one in a read-only folder needs none, since nothing can delete it."""
 
     def __init__(self, snapshot: Path) -> None:
-        """Take the lease."""
         self._db: sqlite3.Connection | None = None
         with suppress(sqlite3.Error):
             self._db = _opened(snapshot / READERS, timeout=0.2)
@@ -155,9 +142,9 @@ def _lock_error(path: Path, statement: str, mode: str = "ro") -> sqlite3.Error |
     try:
         with closing(_opened(path, mode=mode)) as db:
             db.execute(statement).fetchall()
+            return None
     except sqlite3.Error as error:
         return error
-    return None
 
 
 def _opened(path: Path, timeout: float = 0, mode: str = "ro") -> sqlite3.Connection:

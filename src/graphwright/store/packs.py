@@ -33,8 +33,7 @@ class Pack(NamedTuple):
     checksum: int
 
 
-def pack(columns: ChunkColumns) -> Pack:
-    """Return columns as bytes."""
+def _packed(columns: ChunkColumns) -> Pack:
     arrays = [array.astype(kind, copy=False) for array, kind in zip(_arrays(columns), _KINDS, strict=True)]
     sizes, data = np.array([array.size for array in arrays], "<i8").tobytes(), b"".join(a.tobytes() for a in arrays)
     return Pack(sizes, data, zlib.crc32(data, zlib.crc32(sizes)))
@@ -77,7 +76,6 @@ def _of_strings(column: TextColumn) -> tuple[Array, Array]:
 
 
 def _columns(arrays: Iterator[Array]) -> ChunkColumns:
-    """Return the columns that consist of these arrays."""
     plain: dict[str, Any] = {name: _text(arrays) if name in _TEXTS else next(arrays) for name in _PLAIN}
     parts = {}
     for name in _NAMES:
@@ -105,7 +103,6 @@ class Packs:
     """The packs in a database. A pack has the documents from its first id to the first id of the next pack."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        """`db`: an open store."""
         self._db = db
 
     def renew(self) -> None:
@@ -136,7 +133,7 @@ class Packs:
             return None
 
     def _put(self, first: str, rows: list[tuple[Any, ...]]) -> None:
-        packed = pack(ChunkColumns.of(rows))
+        packed = _packed(ChunkColumns.of(rows))
         self._db.execute("INSERT INTO packs VALUES (?, ?, ?, ?)", (first, packed.sizes, packed.checksum, packed.data))
 
     def _parts(self, first: str, end: str | None) -> Iterator[list[tuple[Any, ...]]]:

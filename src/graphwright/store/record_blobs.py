@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,9 @@ from graphwright.data.records.record import Record
 from graphwright.errors import StoreError
 from graphwright.graph.columns import TextColumn, terminate
 from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Ids32
+from graphwright.graph.records import RecordColumns, sorted_forms
+from graphwright.store.chunk_columns import parted
 from graphwright.text.names import normal_form
 from graphwright.text.values import is_value
 
@@ -22,30 +25,6 @@ _SECTIONS = 7  # rows of records, rows of fields, flags of texts, then strings: 
 _HEADER = 4 * (_SECTIONS + 1)  # bytes: a checksum and the size of each section
 _LETTER = re.compile(r"[^\W\d_]")
 _MAX_FORM = 200  # characters; a longer text is found by no name
-Ids32 = NDArray[np.int32]
-
-
-class StoredRecords(NamedTuple):
-    """The records of many documents, r records with f fields, in order.
-
-    `document: int64[r]`; `type: int32[r]` indexes `types`; `span: int64[r, 2]`; `is_copy: bool[r]`; `record: int32[f]`;
-    `name`, `text: int32[f]` index `names` and `texts`, which are distinct; `field_span: int64[f, 2]`. `forms`: the
-    normal form of each text, "" of a long one; `is_name: bool[t]`: whether it may name an entity.
-    """
-
-    document: Ints
-    types: TextColumn
-    type: Ids32
-    span: Ints
-    is_copy: NDArray[np.bool_]
-    record: Ids32
-    names: TextColumn
-    name: Ids32
-    texts: TextColumn
-    text: Ids32
-    field_span: Ints
-    forms: TextColumn
-    is_name: NDArray[np.bool_]
 
 
 def encoded_records(records: Sequence[Record]) -> bytes:
@@ -75,29 +54,40 @@ def is_damaged(stored: bytes) -> bool:
     return bool(stored) and stored[:4] != array("I", [checksum]).tobytes()
 
 
-def read_records(stored: TextColumn) -> StoredRecords:
-    """Read the records of documents, given the bytes of each. Raises StoreError for bytes that are damaged."""
+def read_records(
+    stored: TextColumn, passages: Callable[[Ints, Ints], Ids32], nodes: Callable[[TextColumn], Ints]
+) -> RecordColumns:
+    """Read the records of documents, given the bytes of each. Raises StoreError for bytes that are damaged.
+
+    `passages`: gives the passage of each record, by its document and where it begins. `nodes`: gives the node of each
+    normal form, -1 for none.
+    """
     owner = np.flatnonzero(np.diff(stored.offsets))
     try:
-        rows, cells, flags, *strings = _sections(stored.gather(owner))
-        row, cell = (_numbers(rows, 5), _numbers(cells, 4))
+        rows, cells, is_name, *strings = _sections(stored.gather(owner))
+        row, cell = _numbers(rows, 5), _numbers(cells, 4)
         types, names, texts, forms = map(_numbered, strings)
-        rows_of, cells_of = np.diff(rows.offsets) // 20, np.diff(cells.offsets) // 16
-        in_row, in_cell = np.repeat(np.arange(len(owner)), rows_of), np.repeat(np.arange(len(owner)), cells_of)
-        return StoredRecords(
-            owner[in_row],
-            types.distinct,
-            types.number[types.begin[in_row] + row[:, 0]],
-            row[:, 1:3].astype(np.int64),
-            row[:, 3] != 0,
-            np.repeat(np.arange(len(row), dtype=np.int32), row[:, 4]),
-            names.distinct,
-            names.number[names.begin[in_cell] + cell[:, 0]],
-            texts.distinct,
-            texts.number[texts.begin[in_cell] + cell[:, 1]],
-            cell[:, 2:].astype(np.int64),
-            forms.every.gather(texts.first),
-            flags.data[texts.first] != 0,
+        in_row = np.repeat(np.arange(len(owner)), np.diff(rows.offsets) // 20)
+        in_cell = np.repeat(np.arange(len(owner)), np.diff(cells.offsets) // 16)
+        span, text = row[:, 1:3].astype(np.int64), texts.number[texts.begin[in_cell] + cell[:, 1]]
+        form = forms.every.gather(texts.first)
+        node = np.where(is_name.data[texts.first] != 0, nodes(form), -1).astype(np.int32)
+        ordered, form_text = sorted_forms(form)
+        return RecordColumns(
+            types=types.distinct,
+            type=types.number[types.begin[in_row] + row[:, 0]],
+            chunk=passages(owner[in_row], span[:, 0]),
+            span=span,
+            is_copy=row[:, 3] != 0,
+            names=names.distinct,
+            texts=texts.distinct,
+            record=np.repeat(np.arange(len(row), dtype=np.int32), row[:, 4]),
+            name=names.number[names.begin[in_cell] + cell[:, 0]],
+            text=text,
+            field_span=cell[:, 2:].astype(np.int64),
+            node=node[text],
+            forms=ordered,
+            form_text=form_text,
         )
     except (ValueError, IndexError) as error:
         raise StoreError(f"The stored records are damaged ({error}); add the documents again.") from error
@@ -114,10 +104,9 @@ class _Numbered(NamedTuple):
 
 
 def _numbered(blobs: TextColumn) -> _Numbered:
-    every = TextColumn.terminated(blobs.data.tobytes())
+    every, borders = parted(blobs)
     number, first = every.numbered()
-    ends = every.offsets[1:] + np.arange(len(every))  # of the NUL of each string
-    return _Numbered(every, every.gather(first), number, first, np.searchsorted(ends, blobs.offsets[:-1]))
+    return _Numbered(every, every.gather(first), number, first, borders[:-1])
 
 
 def _numbers(blobs: TextColumn, width: int) -> Ids32:
@@ -125,7 +114,6 @@ def _numbers(blobs: TextColumn, width: int) -> Ids32:
 
 
 def _sections(blobs: TextColumn) -> list[TextColumn]:
-    """Return each section of all documents."""
     begin = blobs.offsets[:-1]
     heads: NDArray[Any] = blobs.data[begin[:, None] + np.arange(_HEADER)]
     sizes = np.frombuffer(heads.tobytes(), np.int32).reshape(-1, _SECTIONS + 1)[:, 1:].astype(np.int64)

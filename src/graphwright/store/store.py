@@ -66,8 +66,7 @@ class Store(StoreFile):
     def withdrawn(self) -> dict[str, int]:
         """Return the revision that last removed or replaced each document, by its `id_digest`.
 
-        A snapshot of an older revision still shows these documents. Only digests are stored, not ids of removed
-        documents.
+        A snapshot of an older revision still shows these documents. No id of a removed document is stored.
         """
         return dict(json.loads(self.setting("withdrawn") or "{}"))
 
@@ -81,9 +80,7 @@ class Store(StoreFile):
     def build_settings(self) -> Settings:
         """The settings of the conversion of documents to a graph."""
         stored = json.loads(self.setting("settings") or "{}")
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()
-        }
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
         return Settings(**values)
 
     def derived(self) -> dict[bytes, str]:
@@ -129,24 +126,15 @@ class Store(StoreFile):
         """Add a document, or replace the document with its id; `folder`: the folder that it is synced with."""
         metadata, links = json.dumps(dict(document.metadata)), terminate(sorted(set(document.links)))
         places = b"" if document.places is None else document.places.encoded()
-        records = encoded_records(document.records)
+        records, digest = encoded_records(document.records), content_hash(document)
+        row = (document.id, document.title, digest, metadata, links, places, records, document.file, folder)
         self._db.execute(
             "INSERT INTO documents (id, title, hash, metadata, links, places, records, is_file, folder) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT (id) DO UPDATE SET title = excluded.title, hash = excluded.hash, links = excluded.links, "
             "metadata = excluded.metadata, places = excluded.places, records = excluded.records, "
             "is_file = excluded.is_file, folder = coalesce(nullif(excluded.folder, ''), folder)",
-            (
-                document.id,
-                document.title,
-                content_hash(document),
-                metadata,
-                links,
-                places,
-                records,
-                document.file,
-                folder,
-            ),
+            row,
         )
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
@@ -201,10 +189,7 @@ class Store(StoreFile):
         return [StoredChunk._make((*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:])) for row in rows]
 
     def extractions(self, document: str, title: str | None = None) -> dict[str, tuple[Extraction, str]]:
-        """Return the extraction of each chunk of a document, and its extractor, by the chunk's text.
-
-        Empty if the document is not stored or has another title than `title`; pending chunks are left out.
-        """
+        """Return extraction and extractor of a document's chunks not pending, by text; none with another title."""
         rows = self._read(
             f"SELECT c.text, c.extractor, {_RECORD} FROM chunks c JOIN documents d ON d.number = c.document "
             "WHERE d.id = ? AND d.title = coalesce(?, d.title) AND c.pending IS NULL",
@@ -213,10 +198,7 @@ class Store(StoreFile):
         return {row[0].decode("utf-8", "surrogatepass"): (ChunkRecord(*row[2:]).extraction(), row[1]) for row in rows}
 
     def columns(self, ids: Iterable[str] | None = None) -> ChunkColumns:
-        """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id.
-
-        They are read in one statement, and so are consistent despite concurrent writes.
-        """
+        """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id, consistently."""
         chosen = "" if ids is None else f"WHERE d.id {_LISTED} "
         return ChunkColumns.of(self._rows(f"{ROWS} {chosen}ORDER BY d.id, c.ordinal", ids))
 
@@ -238,9 +220,8 @@ class Store(StoreFile):
 
     def counts(self) -> tuple[int, int]:
         """Return the numbers of documents and chunks."""
-        query = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
-        ((documents, chunks),) = self._read(query)
-        return documents, chunks
+        (counts,) = self._read("SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)")
+        return counts[0], counts[1]
 
     def extractors(self) -> dict[str, int]:
         """Return the number of chunks by extractor."""
@@ -253,10 +234,8 @@ class Store(StoreFile):
 
     def folders(self) -> dict[str, int]:
         """Return the number of documents that are synced with each folder."""
-        query = (
-            f"SELECT folder, count(*) FROM documents WHERE folder NOT LIKE '{_READ}%' AND folder != '' GROUP BY folder"
-        )
-        return dict(self._read(query))
+        chosen = f"folder NOT LIKE '{_READ}%' AND folder != ''"
+        return dict(self._read(f"SELECT folder, count(*) FROM documents WHERE {chosen} GROUP BY folder"))
 
     def problems(self) -> list[str]:
         """Return the problems of the file, empty if it is sound."""
@@ -284,6 +263,5 @@ class Store(StoreFile):
 
 
 def _encoded(chunk: Excerpt, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
-    """Return the text of a chunk and its record, as they are stored."""
     record = ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading)
     return chunk.text.encode("utf-8", "surrogatepass"), record

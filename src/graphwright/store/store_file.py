@@ -23,7 +23,6 @@ class StoreFile:
     """An open index.sqlite. Writes are transactions: `with store.writing():`."""
 
     def __init__(self, path: Path) -> None:
-        """Open an existing store; `create` makes one."""
         self.path = path
         if not path.is_file():
             into = path.parent if path.parent.is_dir() and is_free(path.parent) else "NEW-FOLDER"
@@ -92,12 +91,10 @@ class StoreFile:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _read(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a query. Raises StoreError if the file cannot be read, or was closed."""
         with self._reading():
             return self._db.execute(query, values).fetchall()
 
     def _rows(self, query: str, ids: Iterable[str] | None) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query, with ids as its value, if any."""
         with self._reading():
             yield from self._db.execute(query, () if ids is None else (json.dumps(list(ids)),))
 

@@ -12,8 +12,7 @@ from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.errors import DataError
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Graph
-from graphwright.graph.records import STATEMENT, RecordColumns, sorted_forms
-from graphwright.text.names import normal_form
+from graphwright.graph.records import STATEMENT, RecordColumns
 
 Qualifiers: TypeAlias = tuple[tuple[str, str, int], ...]
 """Fields of a statement: name, text, and the node that the text names, -1 for none."""
@@ -113,35 +112,15 @@ def with_statements(columns: Columns, statements: Mapping[int, Sequence[Qualifie
 
 
 def _records(columns: Columns, statements: Mapping[int, Sequence[Qualifiers]]) -> RecordColumns:
-    names, texts = dict[str, int](), dict[str, int]()
-    cells, subjects = list[tuple[int, int, int, int]](), list[int]()
+    cells, subjects = list[tuple[int, str, str, int]](), list[int]()
     for edge in sorted(statements):
         head, tail = int(columns.heads[edge]), int(columns.tails[edge])
         relation = columns.relations[int(columns.relation[edge])]
         ends = ("subject", columns.names[head], head), ("relation", relation, -1), ("object", columns.names[tail], tail)
         for fields in statements[edge]:
-            for name, text, node in (*ends, *fields):
-                numbers = names.setdefault(name, len(names)), texts.setdefault(text, len(texts))
-                cells.append((len(subjects), *numbers, node))
+            cells += [(len(subjects), *field) for field in (*ends, *fields)]
             subjects.append(head)
-    record, name_of, text_of, node_of = (np.ascontiguousarray(column) for column in np.array(cells, np.int32).T)
-    forms, form_text = sorted_forms(TextColumn.of(map(normal_form, texts)))
-    return RecordColumns(
-        types=TextColumn.of([STATEMENT]),
-        type=np.zeros(len(subjects), np.int32),
-        chunk=np.array(subjects, np.int32),
-        span=np.zeros((len(subjects), 2), np.int64),
-        is_copy=np.zeros(len(subjects), bool),
-        names=TextColumn.of(names),
-        texts=TextColumn.of(texts),
-        record=record,
-        name=name_of,
-        text=text_of,
-        field_span=np.zeros((len(cells), 2), np.int64),
-        node=node_of,
-        forms=forms,
-        form_text=form_text,
-    )
+    return RecordColumns.of_cells(STATEMENT, subjects, cells)
 
 
 def _with_texts(columns: Columns, statements: Mapping[int, Sequence[Qualifiers]]) -> Columns:

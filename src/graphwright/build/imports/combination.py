@@ -10,8 +10,7 @@ Edges of the graph come first, then those of the documents, so that the graph ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,61 +35,24 @@ Encode = Callable[[str, TextColumn], VectorRows]
 """A function that returns the vectors of texts; the name of their space is for progress."""
 
 
-@dataclass(frozen=True, eq=False)
 class Combination:
     """The snapshot of an imported graph and of documents.
 
-    Numbers: p chunks of documents, q passages of nodes, n nodes of the graph, then entities of documents alone.
+    Numbers: p chunks of documents, q passages of nodes, n nodes of the graph from `first` on, then entities that only
+    documents name (`new`, by their number there); `number`: of each node of the documents' graph.
     """
 
-    imported: Snapshot
-    documents: Snapshot
-
-    @cached_property
-    def nodes(self) -> NodePassages:
-        """The passages of the nodes of the graph."""
-        return NodePassages(self.imported.graph)
-
-    @property
-    def base(self) -> Columns:
-        """The imported graph."""
-        return self.imported.graph.columns
-
-    @cached_property
-    def added(self) -> Columns:
-        """The graph of the added documents."""
-        return self.documents.graph.columns
-
-    @property
-    def p(self) -> int:
-        """The number of chunks of documents."""
-        return len(self.documents.graph.passages or ())
-
-    @property
-    def first(self) -> int:
-        """The number of the graph's first node."""
-        return self.p + len(self.nodes.described)
-
-    @cached_property
-    def links(self) -> EntityLinks:
-        """The nodes of the graph that the entities of the documents are, or may be."""
-        return EntityLinks(self.base, self.added, self.p, self.first)
-
-    @property
-    def number(self) -> Ints:
-        """The number here of each node of the documents' graph."""
-        return self.links.number
-
-    @property
-    def new(self) -> Ints:
-        """The entities that only documents name."""
-        return self.p + np.flatnonzero(self.links.node_of < 0)
-
-    @property
-    def mentions(self) -> tuple[Ints, Ints]:
-        """Pairs (passage of a node, another node that it mentions)."""
+    def __init__(self, imported: Snapshot, documents: Snapshot) -> None:
+        self.imported, self.documents = imported, documents
+        self.base, self.added = imported.graph.columns, documents.graph.columns
+        self.nodes = NodePassages(imported.graph)
+        self.p = len(documents.graph.passages or ())
+        self.first = self.p + len(self.nodes.described)
+        self.links = EntityLinks(self.base, self.added, self.p, self.first)
+        self.number, self.new = self.links.number, self.p + np.flatnonzero(self.links.node_of < 0)
         passage, node = self.nodes.mentions
-        return self.p + passage, self.first + node
+        self.mentions = self.p + passage, self.first + node
+        self._about, self._topics = np.arange(self.p, self.first), self.first + self.nodes.described
 
     def graph(self) -> Graph:
         """Return the graph."""
@@ -118,21 +80,11 @@ class Combination:
             )
         )
 
-    @property
-    def _about(self) -> Ints:
-        return self.p + np.arange(len(self.nodes.described))
-
-    @property
-    def _topics(self) -> Ints:
-        return self.first + self.nodes.described
-
     def _owners(self) -> NDArray[np.int64]:
         """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
         chunks = self.added.node_chunks
-        if chunks is None:
-            return np.empty((2, 0), np.int64)
-        node = np.repeat(self.number, np.diff(chunks.indptr))
-        return np.stack((chunks.values.astype(np.int64), node))
+        assert chunks is not None  # the graph of documents has them
+        return np.stack((chunks.values.astype(np.int64), np.repeat(self.number, np.diff(chunks.indptr))))
 
     def _records(self) -> RecordColumns | None:
         """Return the records of documents, then those of the graph, each in the passage of its subject."""
@@ -207,14 +159,13 @@ class Combination:
     def _edge_chunks(self, count: int) -> Csr:
         by_edge, m, k = self.added.edge_chunks, len(self.nodes.heads), len(self.added.heads)
         shown, edge = self.nodes.shown
-        owners, chunks = [edge], [self.p + shown]
-        if by_edge is not None:
-            owners.append(m + np.repeat(np.arange(k), np.diff(by_edge.indptr)))
-            chunks.append(by_edge.values.astype(np.int64))
-        at, passage = m + k, np.concatenate((self._about, self.mentions[0]))
-        owners.append(at + np.arange(len(passage)))
-        chunks.append(passage)
-        return group(count, np.concatenate(owners).astype(np.int32), np.concatenate(chunks).astype(np.int32))
+        assert by_edge is not None
+        passage = np.concatenate((self._about, self.mentions[0]))
+        owners = np.concatenate(
+            (edge, m + np.repeat(np.arange(k), np.diff(by_edge.indptr)), m + k + np.arange(len(passage)))
+        )
+        chunks = np.concatenate((self.p + shown, by_edge.values, passage))
+        return group(count, owners.astype(np.int32), chunks.astype(np.int32))
 
     def _passages(self) -> Passages:
         added, q = self.documents.graph.passages, len(self.nodes.described)

@@ -67,10 +67,7 @@ def labels_of(db: Any, ids: Iterable[str]) -> dict[str, str]:
 
 
 def further_labels(db: Any, hashed: Callable[[str], str], numbers: Numbering) -> dict[int, list[str]]:
-    """Return the labels of nodes that are not their names, sorted; none for a graph whose names are not folded.
-
-    `hashed`: the expression of the hash of a column.
-    """
+    """Return the labels of nodes beside their names; none if names are not folded. `hashed`: the hash of a column."""
     further: dict[int, list[str]] = {}
     if len(numbers) > MAX_NORMALISED:
         return further
@@ -93,8 +90,7 @@ _SALTS = 8
 class ImportedGraph:
     """Columns of a graph that was read from files.
 
-    `files`: those that were read. `ids`: the id that a node had in the file, where it differs from its name. `labels`:
-    the further labels of a node.
+    `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
     `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
     parts that were, by what they are. `seconds` by part of the work.
     """
@@ -155,8 +151,6 @@ def _first_line(error: Exception) -> str:
 
 
 class _Reader:
-    """One import: a database and the files that are read into it."""
-
     def __init__(
         self,
         db: Any,
@@ -166,10 +160,7 @@ class _Reader:
         max_malformed: int | None,
         progress: Progress,
     ) -> None:
-        self.db = db
-        self.folder = folder
-        self.max_malformed = max_malformed
-        self.progress = progress
+        self.db, self.folder, self.max_malformed, self.progress = db, folder, max_malformed, progress
         self.seconds: dict[str, float] = {}
         self.by_iri = any(isinstance(file, NTriples | RDF) for file in files)
         self.files, self.names, self.paths = list(files), list(names), [file.path for file in files]
@@ -224,7 +215,6 @@ class _Reader:
         self._add_seconds(work, start)
 
     def _read_rows(self) -> MalformedRows:
-        """Write the hashes of all rows into the table `codes`; return the malformed ones."""
         self.db.execute("CREATE OR REPLACE TABLE codes (head UBIGINT, relation UBIGINT, tail UBIGINT, role UTINYINT)")
         malformed = MalformedRows(self.db, self.max_malformed)
         for file in self.files:
@@ -248,7 +238,6 @@ class _Reader:
         return count
 
     def _rows(self, columns: str) -> str:
-        """Return the query of these columns of the rows of all files."""
         return " UNION ALL ".join(f"(SELECT {columns} FROM ({file.rows()}))" for file in self.files)
 
     def _collect_terms(self) -> None:

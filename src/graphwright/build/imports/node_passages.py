@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,69 +13,44 @@ from graphwright.graph.graph import WRITTEN, Columns, Graph, Ids32
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.kernels.strings import distinct
-from graphwright.search.name_index import NameIndex, name_index_of
+from graphwright.search.name_index import name_index_of
 from graphwright.text.values import is_value
 
 _MAX_MEANINGS = 5  # nodes that a name may mean
 
 
-@dataclass(frozen=True, eq=False)
 class EntityLinks:
     """The nodes of an imported graph that the entities of documents are, by the normal forms of their names.
 
     `base`: the imported graph; `added`: that of the documents, whose first `p` nodes are chunks; `first`: the number of
     the imported graph's first node in the combination, where chunks stay, and entities that only documents name follow.
+
+    `node_of`: the node of the graph that each entity of the documents is, -1 for none; `maybe`: pairs (entity of the
+    documents, node of the graph that it may mean); `number`: that of each node of the documents in the combination.
     """
 
-    base: Columns
-    added: Columns
-    p: int
-    first: int
-
-    @property
-    def _index(self) -> NameIndex:
-        return name_index_of(self.base)
-
-    @cached_property
-    def _links(self) -> tuple[Ints, list[tuple[int, int]]]:
-        maybe = list[tuple[int, int]]()
-        node_of = np.full(len(self.added.names) - self.p, -1)
-        for entity in range(len(node_of)):
-            meant, is_same = self._nodes_of(self._index.form(self.added.names[self.p + entity]))
+    def __init__(self, base: Columns, added: Columns, p: int, first: int) -> None:
+        self._base, self._first, self._index = base, first, name_index_of(base)
+        self.maybe = list[tuple[int, int]]()
+        self.node_of = np.full(len(added.names) - p, -1)
+        for entity, name in enumerate(added.names[p:]):
+            meant, is_same = self._nodes_of(self._index.form(name))
             if is_same:
-                node_of[entity] = meant[0]
+                self.node_of[entity] = meant[0]
             else:
-                maybe += [(entity, node) for node in meant if len(meant) <= _MAX_MEANINGS]
-        return node_of, maybe
-
-    @property
-    def node_of(self) -> Ints:
-        """The node of the graph that each entity of the documents is, -1 for none."""
-        return self._links[0]
-
-    @property
-    def maybe(self) -> list[tuple[int, int]]:
-        """Pairs (entity of the documents, node of the graph that it may mean)."""
-        return self._links[1]
+                self.maybe += [(entity, node) for node in meant if len(meant) <= _MAX_MEANINGS]
+        new = self.node_of < 0
+        entities = np.where(new, first + len(base.names) + np.cumsum(new) - 1, first + self.node_of)
+        self.number = np.concatenate((np.arange(p), entities))
 
     def _nodes_of(self, form: str) -> tuple[list[int], bool]:
         """Return the nodes of the graph that a form names or may mean, and whether it is the name of just one."""
         named = self._index.find(form).tolist() if form else []
-        same = [node for node in named if self._index.form(self.base.names[node]) == form]
+        same = [node for node in named if self._index.form(self._base.names[node]) == form]
         return same or named, len(same) == 1
 
-    @cached_property
-    def number(self) -> Ints:
-        """The number in the combination of each node of the documents' graph."""
-        new = self.node_of < 0
-        entities = np.where(new, self.first + len(self.base.names) + np.cumsum(new) - 1, self.first + self.node_of)
-        return np.concatenate((np.arange(self.p), entities))
-
     def of_fields(self, records: RecordColumns) -> Ids32:
-        """Return the number in the combination of the node that each field of documents names, -1 for none.
-
-        A text that names no entity of the documents may name a node of the graph.
-        """
+        """Return the node that each field of documents names: an entity of theirs, else one of the graph; or -1."""
         forms, of_text = records.forms, records.form_text
         if not self._index.normalised:
             forms, of_text = records.texts, np.arange(len(records.texts), dtype=np.int32)
@@ -85,7 +59,7 @@ class EntityLinks:
         for at in np.flatnonzero(np.isin(named, known)).tolist():
             nodes, is_same = self._nodes_of(forms[at])
             if is_same and not is_value(records.texts[int(of_text[at])]):
-                node_of_text[of_text[at]] = self.first + nodes[0]
+                node_of_text[of_text[at]] = self._first + nodes[0]
         return np.where(records.node < 0, node_of_text[records.text], self.number[records.node]).astype(np.int32)
 
 
@@ -93,47 +67,29 @@ PREFIX = "graph:"
 """Prefix of the id of the passage of a node."""
 
 
-@dataclass(frozen=True, eq=False)
 class NodePassages:
     """A passage for each node that has an edge or a text; passages and nodes are counted from 0.
 
-    The columns are made without an object for each string, because every change of the index needs them.
+    `described`: the node of each passage, ascending; `names`: its name; `shown`: pairs (passage, edge that it shows),
+    ascending; `heads`, `tails`: of all edges. The columns are made without an object for each string, because every
+    change of the index needs them.
 
     >>> passages = NodePassages(Graph.from_triples([("Graz", "lies_on", "Mur"), ("Graz", "in", "Graz")]))
     >>> list(passages.ids), list(passages.texts)
     (['graph:Graz', 'graph:Mur'], ['Graz lies on Mur. Graz in Graz.', 'Graz lies on Mur.'])
     """
 
-    graph: Graph
-
-    @property
-    def base(self) -> Columns:
-        """The columns of the graph."""
-        return self.graph.columns
-
-    @cached_property
-    def heads(self) -> Ints:
-        """The heads of the edges."""
-        return np.asarray(self.base.heads).astype(np.int64)
-
-    @cached_property
-    def tails(self) -> Ints:
-        """The tails of the edges."""
-        return np.asarray(self.base.tails).astype(np.int64)
-
-    @cached_property
-    def described(self) -> Ints:
-        """The node of each passage, ascending."""
-        has = np.zeros(len(self.base.names), bool)
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._base = graph, graph.columns
+        names, texts = graph.columns.names, graph.columns.texts
+        self.heads, self.tails = (np.asarray(ends).astype(np.int64) for ends in (self._base.heads, self._base.tails))
+        has = np.zeros(len(names), bool)
         has[self.heads] = has[self.tails] = True
-        texts = self.base.texts
-        has[: len(texts)] |= np.array([text != name for text, name in zip(texts, self.base.names, strict=False)], bool)
-        return np.flatnonzero(has)
-
-    @cached_property
-    def names(self) -> TextColumn:
-        """The name of the node of each passage."""
-        return self.base.names.gather(self.described)
+        has[: len(texts)] |= np.array([text != name for text, name in zip(texts, names, strict=False)], bool)
+        self.described = np.flatnonzero(has)
+        self.names = names.gather(self.described)
+        owner, edge = shown_edges(self._base)
+        self.shown = np.searchsorted(self.described, owner), edge
 
     @cached_property
     def ids(self) -> TextColumn:
@@ -145,27 +101,21 @@ class NodePassages:
         return TextColumn.paired(prefixes, TextColumn.paired(self.names, TextColumn.of(suffixes)))
 
     @cached_property
-    def shown(self) -> tuple[Ints, Ints]:
-        """Pairs (passage, edge that it shows), ascending."""
-        owner, edge = shown_edges(self.base)
-        return np.searchsorted(self.described, owner), edge
-
-    @cached_property
     def mentions(self) -> tuple[Ints, Ints]:
         """Pairs (passage, another node that it mentions), ascending."""
         passage, edge = self.shown
         ends = np.concatenate((self.heads[edge], self.tails[edge]))
-        pairs = sorted_distinct(np.concatenate((passage, passage)) * len(self.base.names) + ends)
-        passage, node = np.divmod(pairs, max(len(self.base.names), 1))
+        pairs = sorted_distinct(np.concatenate((passage, passage)) * len(self._base.names) + ends)
+        passage, node = np.divmod(pairs, max(len(self._base.names), 1))
         other = self.described[passage] != node
         return passage[other], node[other]
 
     @cached_property
     def texts(self) -> TextColumn:
         """The texts of the passages, as Graph.passage returns them."""
-        columns = self.base
+        columns = self._base
         if len(columns.texts) or columns.edge_text is not None:
-            return TextColumn.of(self.graph.passage(node) for node in self.described.tolist())
+            return TextColumn.of(self._graph.passage(node) for node in self.described.tolist())
         relations = TextColumn.of(name.replace("_", " ") for name in columns.relations)
         parts = TextColumn.joined((columns.names, relations, TextColumn.of([" ", ".", ". "])))
         n = len(columns.names)

@@ -168,10 +168,7 @@ def _report(community: Community, named: dict[str, Entity]) -> ImportedDocument:
 
 
 def read_other_index(folder: Path) -> OtherIndex:
-    """Read the output folder of Microsoft GraphRAG or the working folder of LightRAG.
-
-    Raises DataError for another folder, and for an incomplete or damaged one.
-    """
+    """Read the output of Microsoft GraphRAG or the folder of LightRAG. Raises DataError for another, or if damaged."""
     if is_graphrag(folder):
         return read_graphrag(folder)
     if is_lightrag(folder):

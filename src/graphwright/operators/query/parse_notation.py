@@ -217,7 +217,7 @@ class _Reader:
         if self._take(q.NOW):
             return q.NOW
         text = self._value() if self.token.kind in ("number", "text") else ""
-        if not isinstance(text, str) or isnan(sum(Period.of(text))):
+        if not isinstance(text, str) or isnan(sum(period_of(text))):
             self.fail(f"a date is expected, such as 2019, 2019-06-01 or {q.NOW}")
         return text
 
