@@ -81,11 +81,7 @@ class Method(Checked):
 
     @cached_property
     def retrieval(self) -> Operator:
-        """The search without its steps that set a context or an answer.
-
-        A state with an answer passes through all further steps. So a search that may answer early (AnswerIfEnough in
-        `bubblerag`), or an operator that answers and is given as a method, would retrieve no more passages after it.
-        """
+        """The search without its steps that set a context or an answer, which would end it early."""
         steps = self.search.steps if isinstance(self.search, Then) else (self.search,)
         return _joined(tuple(step for step in steps if not {"context", "answer"}.intersection(step.gives)))
 

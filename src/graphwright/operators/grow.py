@@ -31,13 +31,10 @@ class Grow(Operator):
     """Grow each item by neighbouring statements, step by step (BubbleRAG, section 3.5).
 
     Candidates are the statements at the nodes added last, at first all nodes of the item, and those of its passages:
-    the texts of edges between entities, each once, without those that the item has. Up to `width` of them join the item
-    whole, with all edges of a sentence and their ends, for `depth` (d) steps or until none is selected. The nearest to
-    the question join, by the vectors of `triples` or without them by words, as long as they are nearer to it than the
-    statements of the item are in the mean: then the mean value of the item, which BubbleRAG maximises (Def. 1), rises.
-    GrowByModel has a language model select them.
-
-    Anytime: items grow in the order of the evidence; once `seconds` are spent, no step starts.
+    the texts of edges between entities, each once. Up to `width` of them join the item whole, with all edges of a
+    sentence and their ends, for `depth` (d) steps or until none is selected. The nearest to the question join, by the
+    vectors of `triples` or else by words, as long as they are nearer to it than the statements of the item are in the
+    mean: then the mean value of the item, which BubbleRAG maximises (Def. 1), rises.
 
     >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
@@ -73,7 +70,6 @@ class Grow(Operator):
         return "time" if self.seconds is not None and time.perf_counter() - begun >= self.seconds else ""
 
     def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
-        """Return the edges that an item grows by next."""
         return self._nearer(state, run, item, self._candidates(state, run, item, self.width))
 
     def _nearer(self, state: State, run: Run, item: _GrowingItem, candidates: Near) -> list[int]:
@@ -103,20 +99,12 @@ class GrowByModel(Grow):
 
     `model` selects among the candidates of Grow that are nearest to the question, and decides when the item suffices.
     Without a usable reply the step of the item is that of Grow. Once `tokens` of the model are spent, no step starts.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
-    >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
-    >>> state = start("Which abbey did Ermengarde found?", kin, evidence=Evidence.of_edges([0]))
-    >>> GrowByModel(model=ScriptedLLM(['{"numbers": [1], "enough": true}']))(state).evidence.texts(kin)
-    ['Lothair II mother Ermengarde; Ermengarde founded Erstein Abbey']
     """
 
     model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
     tokens: Annotated[int | None, AtLeast(0)] = field(default=None, kw_only=True)
 
     def _spent(self, begun: float, usage: Usage) -> str:
-        """Return the budget that is spent, "" if none is."""
         used = usage.prompt_tokens + usage.completion_tokens
         return super()._spent(begun, usage) or ("tokens" if self.tokens is not None and used >= self.tokens else "")
 
@@ -127,7 +115,6 @@ class GrowByModel(Grow):
         return self._nearer(state, run, item, candidates) if selected is None else selected
 
     def _by_model(self, state: State, run: Run, item: _GrowingItem, candidates: list[int]) -> list[int] | None:
-        """Return the edges that the model selects, None without a usable reply."""
         text = state.graph.edge_text
         existing = dict.fromkeys(map(text, list(item.edges)[-_PROMPT_EDGES:]))
         reply = run.reply(

@@ -48,20 +48,14 @@ def ranker(model: Model) -> Operator:
 class Beams:
     """The switches of a beam search (section 4.2): the unit that is scored, and how many paths stay.
 
-    `by_step`: an encoder or a cross-encoder scores each new triple instead of the whole path (triple-level scoring, see
-    Steps). Other models are not changed; scorers by stored vectors of triples score triple by triple already.
-    `slack`: dynamic pruning (see BeamSearch). A language model ranks whole paths, without dynamic pruning.
-
-    >>> from graphwright.models import HashEncoder
-    >>> Beams(by_step=True, slack=0.5)(HashEncoder())
-    BeamSearch(Steps(HashEncoder(dimension=64)), slack=0.5)
+    `by_step`: an encoder or a cross-encoder scores each new triple instead of the whole path (see Steps). `slack`:
+    dynamic pruning (see BeamSearch). A language model ranks whole paths, without dynamic pruning.
     """
 
     by_step: bool = False
     slack: float | None = None
 
     def __call__(self, model: Model) -> Operator:
-        """Return the beam search by a model."""
         if self.by_step and isinstance(model, Encoder | CrossEncoder):
             model = Steps(model)
         return BeamSearch(model, slack=self.slack)
@@ -77,18 +71,12 @@ class BestByScore:
 
     `stored`: a search that ranks the triples of the graph by the same model with stored vectors. A scorer by stored
     vectors has none of relations: its encoder reads their texts.
-
-    >>> from graphwright.models import HashEncoder
-    >>> from graphwright.operators import ShortestPaths
-    >>> BestByScore(HashEncoder())(ShortestPaths(), 32)
-    ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
     """
 
     model: Model
     stored: Operator | None = None
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the pool ranked by the model, cut to k."""
         if self.stored is not None and pool == Triples():
             return self.stored if k is None else self.stored % k
         by_text = self.model.encoder if isinstance(self.model, Composed) and pool == Relations() else self.model
@@ -133,7 +121,6 @@ class BestByChoice:
     selection: Selection = LISTED
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the items of the pool that the model selects, at most k."""
         candidates = pool if self.first is None else self.first(pool, self.shown)
         choice = self.selection.of(self.llm, self.shown)
         return candidates >> (choice if k is None else choice % k)
@@ -199,11 +186,11 @@ def cell(
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
 
     `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
-    `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either
-    may be an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; "R" draws at
-    random. A language model selects from the best by "E", if there is one, or as `selection` says. `nodes`, `edges`,
-    `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`: a search that ranks the triples of the graph by E with stored
-    vectors. `beams`: the switches of ISAR.
+    `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either may be
+    an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; "R" draws at random. A
+    language model selects from the best by "E", if there is one, or as `selection` says. `nodes`, `edges`, `paths`:
+    N_ppr, N_e (N_v, N_τ) and N_p. `triples`: a search that ranks the triples of the graph by E with stored vectors.
+    `beams`: the switches of ISAR.
 
     >>> from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
@@ -279,17 +266,10 @@ def lego(
     """Return instance `number`, from anchors to paths.
 
     `encoder` is E; L is `llm`, else `judge`, a cross-encoder that is another model than E (state this with reported
-    figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
-    N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
-    not state the restart of PPR: 0.15. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS: edges by their
-    relation (EP, as section 4.1 prints; of a relation's edges those that the walk crosses most, as the paper does not
-    say which), triples (TP) or nodes (NP). `triples`: for TP, a search that ranks the triples of the graph by E with
-    stored vectors, so that E reads none. `beams`: the switches of instances with ISAR; `selection`: those of L where it
-    is a language model.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> lego(12, HashEncoder())
-    PersonalizedPageRank(each=True) % 1000 >> Induce() >> ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
+    figures). Beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the restart
+    of PPR, which the paper does not state, is 0.15. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS; of a
+    relation's edges those that the walk crosses most, as the paper does not say which. `selection`: the switches of L
+    where it is a language model. Other arguments as for `cell`.
     """
     if number not in INSTANCES:
         raise OptionError(f"LEGO-GraphRAG has no instance {number!r}; it has 1 to {len(INSTANCES)}.")

@@ -57,10 +57,6 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
 
     The model ranks the relation paths of the graph against the question with its entity names masked, the `pool`
     shortest of them. A path retriever, trained on the graph as RoG's planner is, decodes them.
-
-    >>> from graphwright.models import HashEncoder
-    >>> planned(HashEncoder())
-    RelationPaths() % 1000 >> LengthPenalty(MaskEntities(Rerank(HashEncoder(dimension=64)))) % 3
     """
     if isinstance(model, PathRetriever):
         return Decode(model, length) % plans
@@ -70,10 +66,7 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
 def _planning(
     ix: Snapshot, planner: Model | PathRetriever | None, llm: LLM | None, plans: int, length: int, pool: int
 ) -> Operator:
-    """Return the planning step: plans that a language model writes, without one those of `planned`.
-
-    Written plans that the graph cannot carry out are dropped.
-    """
+    """Return the planning step: plans that a language model writes, without one those of `planned`."""
     if llm is not None:
         return RelationPaths(length) >> Plan(llm) % plans
     return planned(planner or ix.encoder, plans, length, pool)
@@ -82,8 +75,7 @@ def _planning(
 def selected(model: Model, llm: LLM | None = None, hops: int = 2, paths: int = 32, pool: int = 1000) -> Operator:
     """Return KELP's path selection: all paths of one and two hops, the best by a model, without a subgraph.
 
-    `llm`: a language model that selects from the best by `model`. `pool`: the shortest paths that are scored; around a
-    hub there are far more.
+    `llm`: a language model that selects from the best by `model`. `pool`: the shortest paths, which are scored.
     """
     by_score = BestByScore(model)
     best = by_score if llm is None else BestByChoice(llm, by_score)

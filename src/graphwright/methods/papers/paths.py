@@ -174,10 +174,7 @@ def subgraphrag(retriever: Retriever, triples: int = 100, nodes: int = 1000) -> 
 
 
 def gnn_rag(retriever: Retriever, paths: int = 32, nodes: int = 1000) -> Operator:
-    """Return GNN-RAG (Mavromatis and Karypis, 2024): shortest paths to the nodes that a graph network scores highest.
-
-    `retriever`: an entity retriever; that of the paper is trained on answers alone.
-    """
+    """Return GNN-RAG (Mavromatis and Karypis, 2024): shortest paths to the best nodes of an entity retriever."""
     return PersonalizedPageRank(each=True) % nodes >> Induce() >> ShortestPaths() >> Rerank(LastNode(retriever)) % paths
 
 

@@ -112,9 +112,9 @@ class PropositionPaths(Operator):
     question and the mean of its vectors. The evidence is the paths of every length; a path has the entities of its
     propositions as nodes, and one edge of each proposition. Of paths with the same propositions the first stays.
 
-    `triples`: vectors by edge (`Snapshot.triples`); without them a path is compared by the words of its text, and the
-    trace notes it. `reread`: how many of the best paths of each length are encoded as one text and ranked by its
-    cosine, as in the paper; about a millisecond a text.
+    `triples`: vectors by edge (`Snapshot.triples`); without them a path is compared by its words, and the trace notes
+    it. `reread`: how many of the best paths of each length are encoded as one text and ranked by its cosine, as in the
+    paper; about a millisecond a text.
 
     >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
@@ -132,7 +132,6 @@ class PropositionPaths(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Search, and rank the paths of every length."""
         known = propositions(state.graph, self.triples)
         single, extended = self._scoring(state, run, known)
         best = top(single, max(self.width, self.jumps)).tolist()
@@ -224,22 +223,14 @@ Reached = tuple[int, Scores, Path]
 class UnitPaths(Operator):
     """Search paths of knowledge units from entities, subtracting each unit from the query (Q-Iter of Clue-RAG).
 
-    A unit is a statement of edges (see `propositions`). At each of `depth` steps, every entity reached takes the
-    `units` units about it (the paper's K) with the largest cosine to its query vector, and subtracts the vector of the
-    unit: q' = q - u. Of all paths that are one unit longer, equal sets of units once, the `width` (M) best stay by
-    `model`, which reads the question and the texts of the path together. The entities of their last units are reached
-    next. The evidence is the paths of all steps. The first entities are those of the evidence, with the question as
-    query.
+    A unit is a statement of edges (see `propositions`). At each of `depth` steps, every entity reached, at first those
+    of the evidence, takes the `units` units about it (the paper's K) with the largest cosine to its query vector, at
+    first the question's, and subtracts the vector of the unit: q' = q - u. Of all paths that are one unit longer, equal
+    sets of units once, the `width` (M) best stay by `model`, which reads the question and the texts of the path
+    together. The entities of their last units are reached next. The evidence is the paths of all steps.
 
     `triples`: vectors by edge (`Snapshot.triples`); without them units are compared with the question by words, nothing
     is subtracted, and the trace notes it.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder, OverlapCrossEncoder
-    >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ida", "ally", "Ugo"), ("Udo", "lived in", "Graz")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode([kin.edge_text(edge) for edge in range(3)]), HashEncoder())
-    >>> state = start("Where lived the spouse of Ida?", kin, evidence=Evidence.of_nodes([0]))
-    >>> UnitPaths(index, OverlapCrossEncoder(), units=1, width=1, depth=2)(state).evidence.texts(kin)
-    ['Ida spouse Udo; Udo lived in Graz', 'Ida spouse Udo']
     """
 
     triples: VectorIndex | None
@@ -251,7 +242,6 @@ class UnitPaths(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Search step by step, and rank the paths of all steps."""
         items, known = state.items, propositions(state.graph, self.triples)
         entities = np.unique(np.concatenate((items.nodes, state.graph.ends(items.edges)))).tolist()
         reached: list[Reached] = [(entity, self._query(state, run), ()) for entity in entities]

@@ -43,10 +43,10 @@ class RelationPaths(Ranker):
     """Find the relation paths of at most `length` relations that the graph has from each query entity.
 
     RoG's relation paths (Luo et al., 2024), z = (r1, ..., rl), each relation walked in either direction. A walk never
-    returns to the entity, and never goes straight back by the same relation; by another relation it may. An item is one
-    walk that follows a relation path, and its text is the relations alone: few, short texts for Rerank and Choose,
-    which recur in other questions. Unscored, shorter paths first. Query entities as for ShortestPaths. `max_edges`:
-    maximum edges read from an entity; beyond it the trace notes it.
+    returns to the entity, and never goes straight back by the same relation. An item is one walk that follows a
+    relation path, and its text is the relations alone: few, short texts for Rerank and Choose. Unscored, shorter paths
+    first. Query entities as for ShortestPaths. `max_edges`: maximum edges read from an entity; beyond it the trace
+    notes it.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -60,7 +60,6 @@ class RelationPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the relation paths, at most the first k."""
         graph, shortened = state.graph, 0
         paths: list[RelationPath] = []
         labelled = labelled_edges(graph)
@@ -137,19 +136,13 @@ class Instances(Ranker):
 class Relations(Operator):
     """List the relations of the graph, each as its first edge, with the relation as its text; unscored.
 
-    These are the candidates of edge pruning (EP of LEGO-GraphRAG, section 3.2.2 a.3), where an edge is a relation with
-    its text; there are far fewer relations than edges. `EdgesBy` gives the edges of the relations that stay.
-
-    >>> from graphwright.operators.state import start
-    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> Relations()(start("?", films)).evidence.texts(films)
-    ['directed by']
+    The candidates of edge pruning (EP of LEGO-GraphRAG, section 3.2.2 a.3). `EdgesBy` gives the edges of those that
+    stay.
     """
 
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the relations, by their first edge."""
         edges = state.graph.edges
         first = np.unique(state.graph.columns.relation[edges], return_index=True)[1]
         items = map(Item.triple, edges[np.sort(first)].tolist())
@@ -160,10 +153,10 @@ class Relations(Operator):
 class EdgesBy(Operator):
     """List all edges of the evidence's relations, by the relation's score, then by the traffic of a random walk.
 
-    All edges of a relation have the same score, and there may be thousands. They are ordered by how often a random walk
-    with restarts at the query entities crosses them: with π its personalised PageRank, it crosses the edge between u
-    and v in proportion to π(u)/deg(u) + π(v)/deg(v). So PPR ranks edges as it ranks nodes. The score is the relation's
-    (1/rank without one), plus the traffic scaled to less than the distance between two relations.
+    Edges of one relation, of which there may be thousands, are ordered by how often a random walk with restarts at the
+    query entities crosses them: with π its personalised PageRank, in proportion to π(u)/deg(u) + π(v)/deg(v) for the
+    edge between u and v. The score is the relation's (1/rank without one), plus the traffic scaled to less than the
+    distance between two relations.
 
         Relations() >> Rerank(model) >> EdgesBy() % edges >> InduceEdges()      edge pruning
 
@@ -178,7 +171,6 @@ class EdgesBy(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Collect and rank the edges."""
         evidence, graph = state.items, state.graph
         relation, values = graph.columns.relation, np.full(len(graph.columns.relations), -np.inf)
         with_edges = np.diff(evidence.edge_ptr) > 0
@@ -205,18 +197,11 @@ class EdgesBy(Operator):
 class Plan(Ranker):
     """Select the relation paths that a language model plans for the question, in the order of its plans.
 
-    The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and the
-    relations of the evidence's relation paths, at most `max_relations`, and writes plans, each a list of relations. A
-    relation path is selected if its relations are those of a plan, in either direction; the paths of plan r score 1/r.
-    Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After an unusable
-    reply the relation paths do not change.
-
-    >>> from graphwright import start; from graphwright.models import ScriptedLLM
-    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
-    >>> llm = ScriptedLLM(['{"plans": [["directed by", "directed by"], ["stars"]]}'])
-    >>> (RelationPaths(2) >> Plan(llm))(state).evidence.texts(films)
-    ['directed by, directed by of']
+    The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and at most
+    `max_relations` relations of the evidence's relation paths, and writes plans, each a list of relations. A relation
+    path is selected if its relations are those of a plan, in either direction; the paths of plan r score 1/r. Plans
+    that the graph cannot carry out, and repeated plans, are ignored with a note. After an unusable reply nothing
+    changes.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -225,7 +210,6 @@ class Plan(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Request plans, and select the relation paths that match them."""
         evidence = state.items
         if not len(evidence.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))

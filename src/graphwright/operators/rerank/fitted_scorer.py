@@ -45,7 +45,6 @@ class Cover(Checked):
     def __call__(
         self, features: PassageFeatures, alone: Scores, pairs: Scores, several: float, k: int
     ) -> tuple[Ints, Scores]:
-        """Return the positions of the k passages that are chosen, and their scores."""
         borders = np.searchsorted(features.source, np.arange(len(features.nodes) + 1))
         best = self.open * features.best_pair(pairs)
         covered = np.zeros(features.words.shape[1], np.float32)
@@ -90,9 +89,6 @@ class PassageScorer:
     `alone`, `single` and `pair` are weights by the names of the features (see `PassageFeatures`); `single` is for
     questions that need one passage; `several`: 384 weights of the vector, that of a topic, and the constant; `cover`:
     the choice of a list; `trees`: without them b is 0.
-
-    >>> scorer = fitted_scorer(); sorted(scorer.alone)[:3]
-    ['anchor_share', 'bm25', 'bm25_no_topic']
     """
 
     alone: Mapping[str, float]
@@ -153,10 +149,10 @@ class PassageScorer:
         return alone, pairs
 
     def seen_by_trees(self, features: PassageFeatures, alone: Scores, pairs: Scores) -> Floats:
-        """Return the features of each passage for the trees: float32[p, 32].
+        """Return the features of each passage for the trees: float32[p, 32]; `alone`, `pairs`: from `linear`.
 
         These are its own features, those of its best pair (0 without a pair), and five values: a, the score of the best
-        pair, their sum less the best sum of all passages, the rank by this sum, and g. `alone`, `pairs`: from `linear`.
+        pair, their sum less the best sum of all passages, the rank by this sum, and g.
         """
         best = np.full(len(alone), -1)
         order = np.argsort(pairs, kind="stable")
@@ -171,21 +167,16 @@ class PassageScorer:
         return np.concatenate((features.alone, of_pair, values), axis=1).astype(np.float32)
 
     def chosen(self, features: PassageFeatures, alone: Scores, pairs: Scores, k: int) -> tuple[Ints, Scores]:
-        """Return the positions of the k passages that greedy coverage chooses, and their scores.
-
-        `alone`, `pairs`: the scores of passages and pairs by this scorer.
-        """
+        """Return the positions of the k passages that greedy coverage chooses, and their scores."""
         return self.cover(features, alone, pairs, self.needs_several(features), k)
 
     @cached_property
     def _weights(self) -> tuple[Scores, Scores, Scores]:
-        """The weights of the features alone, of pairs, and of the question's vector, as arrays."""
         alone, pair = [self.alone[name] for name in ALONE], [self.pair[name] for name in PAIR]
         return np.array(alone), np.array(pair), np.array(self.several[:-2])
 
     @cached_property
     def _single(self) -> Scores:
-        """The weights of the features alone for questions that need one passage."""
         return np.array([self.single[name] for name in ALONE])
 
     def needs_several(self, features: PassageFeatures) -> float:
@@ -207,9 +198,9 @@ class ScorePassages(Ranker):
 
     The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
     (without those of triples a passage's cosine replaces those of its statements); `words`: the word index; `encoder`:
-    the scorer's encoder, for the probability that the question needs several passages; `scorer`: by default that of the
-    package; `cover`: choose a list by greedy coverage; else passages are ranked by their scores. The steps to a passage
-    begin at the earlier passage that raises its score most, if an edge or a name connects the two.
+    the scorer's encoder; `scorer`: by default that of the package; `cover`: choose a list by greedy coverage; else
+    passages are ranked by their scores. The steps to a passage begin at the earlier passage that raises its score most,
+    if an edge or a name connects the two.
     """
 
     passages: VectorIndex

@@ -179,12 +179,7 @@ def _names_by_words(graph: Graph, text: str, k: int) -> Near:
 
 
 def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
-    """Return the k nearest edges with different texts; of the edges of a sentence, the most similar to `text`.
-
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "r", "c")])
-    >>> distinct_edges(graph, {1: 0.9, 0: 0.9, 2: 0.5}, "c", 2)
-    {0: 0.9, 2: 0.5}
-    """
+    """Return the k nearest edges with different texts; of the edges of a sentence, the most similar to `text`."""
     by_text: dict[str, list[int]] = {}
     for edge in edges:
         by_text.setdefault(graph.edge_text(edge), []).append(edge)

@@ -101,14 +101,8 @@ class TripleSearch(Operator):
     edges of one sentence it takes the most similar to the theme. The score is the largest cosine with any theme.
 
     `triples`: vectors by edge (`Snapshot.triples`); without them the edges at the anchors' nodes are compared by words,
-    and the trace notes it. `limit`: the number of triples. `by_question`: use the question as the only theme, which is
-    the default without themes.
-
-    >>> from graphwright import Graph, start
-    >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein"), ("Ermengarde", "married", "Lothair I")])
-    >>> state = start("Whom had Ermengarde married?", graph, entities=["Ermengarde"])
-    >>> TripleSearch(None, limit=1)(state).evidence.texts(graph)
-    ['Ermengarde married Lothair I']
+    and the trace notes it. `limit`: the number of triples. `by_question`: the question is the only theme, as without
+    themes.
     """
 
     triples: VectorIndex | None
@@ -224,8 +218,8 @@ class SharedBudget(Composite):
 
     BubbleRAG may observe 15 passages (section 4.1), and it reads some before it searches the graph: a preview. A
     passage of the step that was read before costs nothing; others are taken in their order, as many as leave room for
-    the preview. The rest of the preview follows, then the other passages that the state has, until there are `limit`;
-    their scores are below those of the step. `read` is by default the number of all that the state has.
+    the preview. The rest of the preview follows, then the other passages that the state has, with scores below those of
+    the step. `read` is by default the number of all that the state has.
 
     >>> from graphwright import Evidence, Graph, ToPassages, start; from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])

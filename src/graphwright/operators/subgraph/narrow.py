@@ -28,8 +28,7 @@ from graphwright.search.vector_index import VectorIndex
 class Induce(Operator):
     """Narrow the graph to the nodes of the evidence (the ends of a triple) and all edges between them.
 
-    The evidence is cleared. The trace notes the number of connected components (WCC in Table 7 of LEGO-GraphRAG): no
-    path joins two of them.
+    The evidence is cleared. The trace notes the number of connected components (WCC in Table 7 of LEGO-GraphRAG).
     """
 
     needs = ("evidence",)
@@ -50,12 +49,7 @@ def narrowed(state: State, run: Run, graph: Graph) -> State:
 
 @dataclass(frozen=True, repr=False)
 class Nodes(Operator):
-    """Return all nodes of the graph as evidence, unscored, by id.
-
-    >>> from graphwright.operators.state import start
-    >>> Nodes()(start("?", Graph.from_triples([("Bertha", "child", "Ida")]))).evidence.nodes.tolist()
-    [0, 1]
-    """
+    """Return all nodes of the graph as evidence, unscored, by id."""
 
     gives = ("evidence",)
 
@@ -79,11 +73,6 @@ class StatingPassages(Operator):
 
     Candidates for a reranker, each a node. Unlike ToPassages it drops the scores. On a graph without passages the nodes
     of the items take their place.
-
-    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> StatingPassages()(start("?", graph, evidence=Evidence.of_edges([1]))).evidence.nodes.tolist()
-    [1, 2]
     """
 
     needs = ("evidence",)
@@ -165,12 +154,6 @@ class CommunityOf(Operator):
         (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()
 
     Needs the extra `communities` (igraph).
-
-    >>> from graphwright.operators.state import start
-    >>> pairs = ["ab", "bc", "ca", "cx", "xy", "yz", "zx"]
-    >>> graph = Graph.from_triples([(pair[0], "knows", pair[1]) for pair in pairs])
-    >>> graph.names.take(CommunityOf(max_nodes=3)(start("?", graph, entities=["y"])).evidence.nodes)
-    ['x', 'y', 'z']
     """
 
     max_nodes: Annotated[int, AtLeast(1)] = 1000
@@ -199,9 +182,8 @@ class CommunityOf(Operator):
 class Frontier(Ranker):
     """Find the new neighbours of the evidence's nodes, each with the score of its best neighbour in the evidence.
 
-    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1): a reranker
-    next reads the neighbours of the items that it ranked highest. Evidence without scores counts 1/rank; a triple
-    counts for both its ends. Inside `state.graph`.
+    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1). Evidence
+    without scores counts 1/rank; a triple counts for both its ends. Inside `state.graph`.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("b", "r", "c"), ("d", "r", "e")])
@@ -231,19 +213,11 @@ class Frontier(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class Unseen(Composite):
-    """Run a step and keep only items that are not in the evidence yet, as in `Keep() | Unseen(search) % 10`.
-
-    >>> from graphwright import Graph, KHop, start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
-    >>> state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
-    >>> (Unseen(KHop(1)) % 1)(state).evidence.nodes.tolist()
-    [0]
-    """
+    """Run a step and keep only items that are not in the evidence yet, as in `Keep() | Unseen(search) % 10`."""
 
     step: Operator
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step for k items and as many as are known, and keep the k best new items."""
         existing = set(state.items.identities())
         after = self.step.execute(state, run, None if k is None else k + len(existing))
         if after.evidence is not None and existing:
