@@ -302,7 +302,7 @@ def operators_with_arguments() -> list[Operator]:
         OnGraph(
             StatementGraph(), RelationPaths(3) >> MaskEntities(LengthPenalty(Rerank(HashEncoder()))) % 4 >> Instances()
         ),
-        RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(all=True),
+        RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(returning=True),
         untrained("path").search(5),
         Triples() >> Rerank(untrained("triple")),
         untrained("entity").search(5),

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import numpy as np
 
@@ -19,17 +19,10 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.views import with_steps_of
 
-
-class Predicate(Protocol):
-    """A condition on a state. As the `until` of Repeat it may have a `cap`: the number of items it works towards."""
-
-    def __call__(self, state: State) -> bool: ...
-
-
-class View(Protocol):
-    """Another graph over the same node ids, such as the graph of passages alone."""
-
-    def __call__(self, graph: Graph) -> Graph: ...
+Predicate = Callable[[State], bool]
+"""A condition on a state. As the `until` of Repeat it may have a `cap`: the number of items it works towards."""
+View = Callable[[Graph], Graph]
+"""Another graph over the same node ids, such as the graph of passages alone."""
 
 
 @dataclass(frozen=True)

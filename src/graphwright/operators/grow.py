@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,7 +13,7 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.kernels.ranking import top
-from graphwright.models.protocols import LLM, Usage
+from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, distinct_edges, edges_at, likeness
@@ -46,7 +45,6 @@ class Grow(Operator):
     triples: VectorIndex | None = None
     depth: Annotated[int, AtLeast(0)] = 6
     width: Annotated[int, AtLeast(1)] = 4
-    seconds: Annotated[float | None, AtLeast(0)] = None
     needs = ("evidence",)
     gives = ("evidence",)
 
@@ -54,20 +52,14 @@ class Grow(Operator):
         evidence = state.evidence
         if evidence is None:
             return state
-        begun, grown, spent = time.perf_counter(), [], ""
-        for number, (nodes, edges) in enumerate(evidence, 1):
+        grown = []
+        for nodes, edges in evidence:
             item = _GrowingItem(state.graph, nodes, edges)
             for _ in range(self.depth):
-                if not spent and (spent := self._spent(begun, run.usage)):
-                    run.note(f"stopped at item {number} of {len(evidence)}: the budget of {spent} is spent")
-                if spent or not item.add(self._selected(state, run, item)):
+                if not item.add(self._selected(state, run, item)):
                     break
             grown.append((list(item.nodes), list(item.edges)))
         return state.with_(evidence=Evidence.of_trees(state.graph, grown, evidence.scores))
-
-    def _spent(self, begun: float, usage: Usage) -> str:
-        """Return the budget that is spent, "" if none is."""
-        return "time" if self.seconds is not None and time.perf_counter() - begun >= self.seconds else ""
 
     def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
         return self._nearer(state, run, item, self._candidates(state, run, item, self.width))
@@ -98,15 +90,10 @@ class GrowByModel(Grow):
     """Grow each item by neighbouring statements that a language model selects (BubbleRAG, section 3.5).
 
     `model` selects among the candidates of Grow that are nearest to the question, and decides when the item suffices.
-    Without a usable reply the step of the item is that of Grow. Once `tokens` of the model are spent, no step starts.
+    Without a usable reply the step of the item is that of Grow.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
-    tokens: Annotated[int | None, AtLeast(0)] = field(default=None, kw_only=True)
-
-    def _spent(self, begun: float, usage: Usage) -> str:
-        used = usage.prompt_tokens + usage.completion_tokens
-        return super()._spent(begun, usage) or ("tokens" if self.tokens is not None and used >= self.tokens else "")
 
     def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
         """Return the edges that the model selects, those that Grow does without a usable reply."""

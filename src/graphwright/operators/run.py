@@ -330,8 +330,6 @@ class Run:
 
 @dataclass
 class _Done:
-    """A completed step: its input state, its output state, and the model outputs it used and paid for."""
-
     before: State
     after: State
     outputs: Costs

@@ -174,7 +174,6 @@ class WrittenSummaries(Summaries):
 
 
 def _inner_edges(graph: Graph, members: Ints) -> Ints:
-    """Return the edges between two members, ascending."""
     edges = np.sort(graph.columns.out.rows(members))
     return edges[np.isin(graph.columns.tails[edges], members)]
 
@@ -308,7 +307,6 @@ class SummaryTree(Checked):
     def _summaries(
         self, run: Run, parts: list[Ints], vectors: Floats, texts: list[str], lines: list[str]
     ) -> tuple[list[str], Floats]:
-        """Return the summaries of the clusters of one level, and their vectors."""
         gists = [(part[best], vector) for part in parts for best, vector in [central(vectors[part], self.central)]]
         gist_texts = ["\n".join(texts[at].partition("\n")[0] for at in best.tolist()) for best, _ in gists]
         return self._texts(run, parts, lines, gist_texts, np.stack([vector for _, vector in gists]))

@@ -355,7 +355,6 @@ def _candidate_edges(near: Graph, edge_prizes: Amounts) -> Ints:
 
 
 def _amounts_at(amounts: Amounts, ids: Ints) -> Scores:
-    """Return the amount of each of the ascending ids, 0 for one without."""
     return np.array([amounts.get(i, 0.0) for i in ids.tolist()], np.float64)
 
 

@@ -217,7 +217,6 @@ def cell(
 def _by_name(
     models: Mapping[str, Model], llms: Mapping[str, LLM], triples: Operator | None, selection: Selection
 ) -> dict[str, Best]:
-    """Return the best of a pool by each model, by its name."""
     best: dict[str, Best] = {"R": BestByScore(Shuffled())}
     best |= {name: BestByScore(model, triples if name == "E" else None) for name, model in models.items()}
     first = best.get("E") if selection.prefilter == "E" else _named(selection.prefilter, best, "model")

@@ -148,7 +148,6 @@ class GroupAnchors(_Grouping):
 
 
 def _is_linked_name(anchor: Anchor) -> bool:
-    """Return whether an anchor is a name with nodes."""
     return anchor.kind == "entity" and is_name(anchor.text) and len(anchor.nodes) > 0
 
 
@@ -164,7 +163,6 @@ def _united(anchors: Sequence[Anchor]) -> Anchor:
 
 
 def _grouped_by_model(model: LLM, state: State, run: Run, anchors: Sequence[Anchor]) -> list[Anchor]:
-    """Return the groups that a language model makes of the candidates; none without a usable reply."""
     keywords: dict[tuple[str, int], list[str]] = {}
     for anchor in anchors:
         for kind, ids in (("name", anchor.nodes), ("statement", anchor.edges)):

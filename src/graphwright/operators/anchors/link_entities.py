@@ -91,7 +91,6 @@ class LinkEntities(Operator):
         return state.with_(anchors=tuple(anchor for _, _, anchor in sorted(mentions, key=itemgetter(0))))
 
     def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[Mention]) -> Iterator[Mention]:
-        """Yield the mentions that match a name by spelling or by vector."""
         used = {position for first, last, _ in exact for position in range(first, last + 1)}
         linked: dict[str, tuple[Ints, float]] = {}  # a phrase may be repeated
         for first, last, text in _joined(state.question.text, list(_candidates(state.question.text, used))):

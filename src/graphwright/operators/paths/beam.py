@@ -87,14 +87,12 @@ class BeamSearch(Operator):
         return state.with_(evidence=_united(levels))
 
     def _pruned(self, best: Evidence) -> Evidence:
-        """Return the paths within the width, and with `slack` those with scores close to the last."""
         if self.slack is None or best.scores is None or len(best) <= self.width:
             return best.top(self.width) if self.slack is None else best
         threshold = best.scores[self.width - 1] - self.slack * best.scores.std()
         return best.top(int((best.scores >= threshold).sum()))
 
     def _ranking(self, state: State, run: Run) -> Callable[[Evidence, int], Evidence]:
-        """Return the function that gives the k best of the paths of one length, ranked and scored."""
         model = self.model
         if not isinstance(model, Operator):
             scorer = score_function(model, state, run)
@@ -103,7 +101,6 @@ class BeamSearch(Operator):
 
 
 def _united(levels: list[Evidence]) -> Evidence:
-    """Return the items of all levels as one ranking, by their scores."""
     items = (item for level in levels for item in level.items())
     return Evidence.of_items(items, [score for level in levels if level.scores is not None for score in level.scores])
 

@@ -263,7 +263,6 @@ class UnitPaths(Operator):
         return state.with_(evidence=Evidence.of_trees(state.graph, ranked, list(paths.values()), _text))
 
     def _query(self, state: State, run: Run) -> Scores:
-        """Return the unit vector of the question, empty without vectors."""
         if self.triples is None:
             run.note_missing("triples")
             return np.empty(0)
@@ -295,5 +294,4 @@ def _unit_item(known: Propositions, path: Path) -> tuple[list[int], list[int]]:
 
 
 def _text(graph: Graph, item: Item) -> str:
-    """Return the texts of the units of a path, each once."""
     return "; ".join(dict.fromkeys(map(graph.edge_text, item.edges)))

@@ -22,7 +22,6 @@ from graphwright.graph.walks import (
     relation_paths,
     relation_text,
     relation_words,
-    walks_along,
     ways_of,
 )
 from graphwright.kernels.ppr import push_ppr
@@ -35,6 +34,7 @@ from graphwright.operators.subgraph.pagerank import seeds
 from graphwright.prompts.templates import data_line
 
 _PLANS = 3  # requested, unless `% k` sets their number
+_MAX_WALKS = 100_000  # of a relation path
 _RESTART = 0.15  # probability of returning to the query entities at each step
 
 
@@ -79,10 +79,8 @@ class Instances(Ranker):
     """Find the walks that follow the relation paths of the evidence: RoG's reasoning paths.
 
     Walks start at the first node of each item and follow its relations in their directions, as in RelationPaths: one
-    walk to each end, or with `all` every walk, at most `max_walks` of each relation path. A walk has the score of its
-    relation path. Without `all` the cost of a relation path is that of the edges at its fronts, however many walks
-    there are. `returning`: walks may return to their first node, as those of trained retrievers do; a walk that ends
-    there counts only if its relation path leads nowhere else.
+    walk to each end, with the score of the relation path. `returning`: walks may return to their first node, as those
+    of trained retrievers do; a walk that ends there counts only if its relation path leads nowhere else.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -91,8 +89,6 @@ class Instances(Ranker):
     ['Heat directed_by Mann', 'Ali directed_by Mann']
     """
 
-    all: bool = False
-    max_walks: Annotated[int, AtLeast(1)] = 100_000
     returning: bool = False
     needs = ("evidence",)
     gives = ("evidence",)
@@ -120,15 +116,12 @@ class Instances(Ranker):
                 yield []
                 continue
             seen.add(key)
-            if self.all:
-                node_rows, edge_rows = walks_along(graph, *key, int(self.max_walks), labelled, self.returning)
-            else:
-                path = relation_path(graph, *key, labelled, self.returning)
-                node_rows, edge_rows = path.walks() if path is not None else (np.empty((0, 1), np.int32),) * 2
+            path = relation_path(graph, *key, labelled, self.returning)
+            node_rows, edge_rows = path.walks() if path is not None else (np.empty((0, 1), np.int32),) * 2
             if self.returning:
                 rows = leading_elsewhere(node_rows)
                 node_rows, edge_rows = node_rows[rows], edge_rows[rows]
-            order = np.lexsort(node_rows.T[::-1])[: self.max_walks if k is None else min(k, self.max_walks)]
+            order = np.lexsort(node_rows.T[::-1])[: _MAX_WALKS if k is None else min(k, _MAX_WALKS)]
             yield list(zip(graph.at(node_rows[order]), graph.edges[edge_rows[order]], strict=True))
 
 
@@ -230,7 +223,6 @@ class Plan(Ranker):
     def _plans(
         self, state: State, run: Run, paths: Sequence[tuple[str, ...]], limit: int
     ) -> list[tuple[str, ...]] | None:
-        """Return the plans of the model, each relation normalised; None without a usable reply."""
         relations = list(dict.fromkeys(relation for path in paths for relation in path))
         if len(relations) > self.max_relations:
             run.note(f"the model read the first {self.max_relations} of {len(relations)} relations")

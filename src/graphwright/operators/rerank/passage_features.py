@@ -29,12 +29,11 @@ _INFERRED = 0.5  # value of a topic that no title confirms
 
 
 class QuestionMatch:
-    """A question against all passages of the graph.
+    """A question against all passages of the graph, `nodes`, ascending; `rows`: of the word index.
 
-    `nodes`: the passages, ascending; `rows`: of the word index. `cosine`: of each passage; `near`, `bm25`: cosine and
-    BM25 over the best; `hybrid`: the sum of both. `words`: distinct terms; `postings`: rows and scores of each;
-    `share`: the share of each in the idf of all;
-    `exact`: whether each is an identifier. `seeds`: the nodes of each anchor; `df`: passages that mention each.
+    `cosine`: of each passage; `near`, `bm25`: cosine and BM25 over the best; `hybrid`: the sum of both. `words`:
+    distinct terms; `postings`: rows and scores of each; `share`: the share of each in the idf of all; `exact`: whether
+    each is an identifier. `seeds`: the nodes of each anchor; `df`: passages that mention each.
     """
 
     def __init__(self, state: State, run: Run, passages: VectorIndex, index: WordIndex) -> None:
@@ -155,7 +154,6 @@ def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
 
 
 def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
-    """Return the features of pairs by their vectors and words."""
     vectors, cosine = part.vectors, part.cosine  # no product of BLAS, whose other threads then wait at full load
     squares = np.einsum("ij,ij->i", vectors, vectors)
     between = np.einsum("ij,ij->i", vectors[source], vectors[target]).astype(np.float64)

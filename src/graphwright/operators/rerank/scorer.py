@@ -108,7 +108,11 @@ def score_function(model: Encoder | CrossEncoder | Scorer, state: State, run: Ru
     question = state.question.text
 
     def scores(texts: list[str]) -> Scores:
-        values = _text_scores(model, run, question, texts)
+        if isinstance(model, CrossEncoder):
+            values = run.scores(model, question, texts)
+        else:
+            vectors = run.encode(model, [question, *texts]).astype(np.float64)
+            values = cosines(vectors[1:], vectors[0])
         if values.shape != (len(texts),) or np.isnan(values).any():
             raise ModelError(f"{model!r} returned scores of shape {values.shape} for {len(texts)} texts, or a NaN.")
         return values
@@ -126,13 +130,6 @@ def scores_by_text(graph: Graph, score: Callable[[list[str]], Scores]) -> ScoreF
         return values[[row[text] for text in texts]]
 
     return scores
-
-
-def _text_scores(model: Encoder | CrossEncoder, run: Run, question: str, texts: list[str]) -> Scores:
-    if isinstance(model, CrossEncoder):
-        return run.scores(model, question, texts)
-    vectors = run.encode(model, [question, *texts]).astype(np.float64)
-    return cosines(vectors[1:], vectors[0])
 
 
 def means(values: Scores, owner: Ints, count: int) -> Scores:
@@ -207,7 +204,6 @@ class Composed(Scorer):
         return scores
 
     def _relation_cosines(self, run: Run, graph: Graph, edges: Ints, query: Floats) -> Scores:
-        """Return the cosine of the text of each edge's relation with the question."""
         relations, position = distinct(graph.columns.relation[edges])
         if not len(relations):
             return np.empty(0)
@@ -226,7 +222,6 @@ def _nodes_of(items: Evidence, graph: Graph) -> tuple[Ints, Ints]:
 
 
 def _index_cosines(index: VectorIndex, ids: Ints, query: Floats) -> Scores:
-    """Return the cosine of each id's vector with the question, each distinct id computed once."""
     distinct_ids, position = distinct(ids)
     return index.cosines(distinct_ids, query)[position]
 

@@ -147,7 +147,6 @@ def _is_known(word: str, index: WordIndex) -> bool:
 
 
 def _pieces(line: str) -> list[str]:
-    """Return a line in pieces of at most 40 words."""
     parts = line.split()
     return [" ".join(parts[at : at + _KEPT]) for at in range(0, len(parts), _KEPT)] if len(parts) > _KEPT else [line]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, MoreThan, OneOf
+from graphwright.constraints import AtLeast, OneOf
 from graphwright.errors import check_installed
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
@@ -146,10 +146,9 @@ class InduceEdges(Operator):
 class CommunityOf(Operator):
     """Return the nodes of the seeds' communities: a precomputed subgraph (LEGO-GraphRAG, section 5.2, Table 7).
 
-    Leiden communities of the deepest level, divided until they have at most `max_nodes` nodes (`resolution`, `seed`:
-    arguments of the algorithm). They are computed at the first question on a snapshot. Nodes have no scores; those of
-    the best seed's community come first, and a seed without a community is returned itself. After a search the seeds
-    are its results:
+    Leiden communities of the deepest level, divided until they have at most `max_nodes` nodes, computed at the first
+    question on a snapshot. Nodes have no scores; those of the best seed's community come first, and a seed without a
+    community is returned itself. After a search the seeds are its results:
 
         (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()
 
@@ -157,15 +156,13 @@ class CommunityOf(Operator):
     """
 
     max_nodes: Annotated[int, AtLeast(1)] = 1000
-    resolution: Annotated[float, MoreThan(0)] = 1.0
-    seed: int = 0
     needs = ("evidence|anchors",)
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
         check_installed("igraph", "communities", self)
         graph = state.graph
-        groups = communities(graph, self.max_nodes, self.resolution, self.seed)
+        groups = communities(graph, self.max_nodes)
         positions, weights = seeds(state)
         ids = graph.at(positions[np.argsort(-weights, kind="stable")])
         community = groups.of_nodes(int(groups.level.max(initial=0)))[ids]

@@ -105,7 +105,6 @@ class PageRank(Ranker):
 
 
 def _page_rank(graph: Graph, restart: float) -> _Ranking:
-    """Return all nodes, best first, and their PageRank."""
     nodes, scores = push_ppr(*graph.adjacency, np.arange(len(graph)), restart=restart)
     return graph.at(nodes), scores
 
