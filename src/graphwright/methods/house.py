@@ -120,10 +120,10 @@ def ppr(
 
 
 def multihop_search(
-    ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5, scorer: PassageScorer | None = None, cover: bool = True
+    ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5, scorer: PassageScorer | None = None
 ) -> Operator:
     """Return the search of `multihop` for k passages."""
-    score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer, cover=cover)
+    score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer)
     return walk(ix, POOL, seeds, restart) >> score % k
 
 
@@ -134,9 +134,6 @@ def multihop(
     restart: Restart = 0.5,
     *,
     scorer: FittedScorer = None,
-    cover: Annotated[
-        bool, Help("whether passages are selected by coverage, greedily, or only ranked by their scores")
-    ] = True,
     parser: OptionalParser = None,
     llm: OptionalLLM = None,
 ) -> Method:
@@ -146,7 +143,7 @@ def multihop(
     of tables or mails, a question that surely asks what can be computed from them is answered by its query; the
     passages that hold its rows come first.
     """
-    search, ending = multihop_search(ix, top_k, seeds, restart, scorer, cover), answering(ix, llm)
+    search, ending = multihop_search(ix, top_k, seeds, restart, scorer), answering(ix, llm)
     if parser is None and not has_records(ix):
         return Method(Reword(ix.words) >> search >> ToPassages(), *ending)
     found = executed(llm, parser or offline_parser(ix)) >> evidence_or(search, top_k) >> ToPassages()

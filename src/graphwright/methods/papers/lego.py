@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from graphwright.errors import OptionError
 from graphwright.generate.contexts import CONTEXT_PASSAGES
@@ -254,13 +254,8 @@ def lego(
     judge: CrossEncoder | None = None,
     llm: LLM | None = None,
     *,
-    nodes: int = 1000,
-    edges: int = 64,
-    paths: int = 32,
-    triples: Operator | None = None,
     pruning: str = "EP",
-    beams: Beams = WHOLE_PATHS,
-    selection: Selection = LISTED,
+    **options: Any,
 ) -> Operator:
     """Return instance `number`, from anchors to paths.
 
@@ -278,8 +273,7 @@ def lego(
     llms = {} if llm is None else {"L": llm}
     extraction, retrieval = INSTANCES[number]
     extraction = extraction.replace("+EP-", f"+{pruning}-")
-    sizes = {"nodes": nodes, "edges": edges, "paths": paths}
-    return cell(extraction, retrieval, models, llms, **sizes, triples=triples, beams=beams, selection=selection)
+    return cell(extraction, retrieval, models, llms, **options)
 
 
 def answered(
@@ -346,19 +340,9 @@ def instance(number: int) -> Callable[..., Method]:
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
         what = pruning or ("EP" if ix.graph.passages is None else "TP")
-        search = lego(
-            number,
-            first,
-            scoring,
-            selecting,
-            nodes=nodes,
-            edges=edges,
-            paths=paths,
-            triples=stored,
-            pruning=what,
-            beams=beams,
-            selection=selection,
-        )
+        options: dict[str, Any] = {"nodes": nodes, "edges": edges, "paths": paths, "triples": stored}
+        options |= {"beams": beams, "selection": selection}
+        search = lego(number, first, scoring, selecting, pruning=what, **options)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"

@@ -112,9 +112,8 @@ class PropositionPaths(Operator):
     question and the mean of its vectors. The evidence is the paths of every length; a path has the entities of its
     propositions as nodes, and one edge of each proposition. Of paths with the same propositions the first stays.
 
-    `triples`: vectors by edge (`Snapshot.triples`); without them a path is compared by its words, and the trace notes
-    it. `reread`: how many of the best paths of each length are encoded as one text and ranked by its cosine, as in the
-    paper; about a millisecond a text.
+    `triples`: vectors by edge (`Snapshot.triples`); without them a path is compared by words, and the trace notes it.
+    The paper encodes the best paths of each length again, as one text.
 
     >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
@@ -128,7 +127,6 @@ class PropositionPaths(Operator):
     width: Annotated[int, AtLeast(1)] = 4
     length: Annotated[int, AtLeast(1)] = 3
     jumps: Annotated[int, AtLeast(0)] = 3
-    reread: Annotated[int, AtLeast(0)] = 0
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
@@ -144,37 +142,22 @@ class PropositionPaths(Operator):
                 near = np.setdiff1d(near, path)
                 scores = extended(path, near)
                 # Up to len(paths) of the candidates may repeat a known set.
-                first = top(scores, max(self.width, self.reread) + len(paths)).tolist()
+                first = top(scores, self.width + len(paths)).tolist()
                 candidates += [(float(scores[i]), (*path, int(near[i]))) for i in first]
-            beams = self._selected(state, run, known, candidates, paths)
+            beams = self._selected(candidates, paths)
         items = [_item(known, path) for path, _ in paths.values()]
         return state.with_(evidence=Evidence.of_trees(state.graph, items, [score for _, score in paths.values()]))
 
     def _selected(
-        self,
-        state: State,
-        run: Run,
-        known: Propositions,
-        candidates: list[tuple[float, Path]],
-        paths: dict[frozenset[int], tuple[Path, float]],
+        self, candidates: list[tuple[float, Path]], paths: dict[frozenset[int], tuple[Path, float]]
     ) -> list[Path]:
         """Return the best candidates whose set of propositions is new, and add them to the paths."""
-        new = dict[frozenset[int], tuple[float, Path]]()
+        best = list[Path]()
         for score, path in sorted(candidates, key=lambda candidate: (-candidate[0], candidate[1])):
-            if len(new) < max(self.width, self.reread) and frozenset(path) not in paths:
-                new.setdefault(frozenset(path), (score, path))
-        ranked = list(new.values())
-        if self.reread and ranked and self.triples is not None:
-            texts = [" ".join(known.text(state.graph, number) for number in path) for _, path in ranked]
-            vectors = self.triples.encode_all([state.question.text, *texts], run).astype(np.float64)
-            values = cosines(vectors[1:], vectors[0]).tolist()
-            ranked = sorted(
-                ((value, path) for value, (_, path) in zip(values, ranked, strict=True)),
-                key=lambda candidate: (-candidate[0], candidate[1]),
-            )
-        for score, path in ranked[: self.width]:
-            paths[frozenset(path)] = path, score
-        return [path for _, path in ranked[: self.width]]
+            if len(best) < self.width and frozenset(path) not in paths:
+                paths[frozenset(path)] = path, score
+                best.append(path)
+        return best
 
     def _scoring(self, state: State, run: Run, known: Propositions) -> tuple[Scores, Callable[[Path, Ints], Scores]]:
         """Return the score of each proposition, and a function that scores a path extended by each of some."""

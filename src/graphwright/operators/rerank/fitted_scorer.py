@@ -194,13 +194,12 @@ def fitted_scorer() -> PassageScorer:
 
 @dataclass(frozen=True, repr=False)
 class ScorePassages(Ranker):
-    """Rank the passages of the evidence, and the `pool` best by cosine and BM25, by a fitted scorer.
+    """Rank the passages of the evidence, and the `pool` best by cosine and BM25, by a fitted scorer and by coverage.
 
     The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
     (without those of triples a passage's cosine replaces those of its statements); `words`: the word index; `encoder`:
-    the scorer's encoder; `scorer`: by default that of the package; `cover`: choose a list by greedy coverage; else
-    passages are ranked by their scores. The steps to a passage begin at the earlier passage that raises its score most,
-    if an edge or a name connects the two.
+    the scorer's encoder; `scorer`: by default that of the package. The steps to a passage begin at the earlier passage
+    that raises its score most, if an edge or a name connects the two.
     """
 
     passages: VectorIndex
@@ -209,19 +208,13 @@ class ScorePassages(Ranker):
     triples: VectorIndex | None = None
     pool: Annotated[int, AtLeast(1)] = 60
     scorer: PassageScorer | None = None
-    cover: bool = True
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         features = PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
         scorer = self.scorer or fitted_scorer()
         alone, pairs = scorer(features)
-        if self.cover:
-            order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
-        else:
-            total = alone + features.best_pair(pairs)
-            order = np.argsort(-total, kind="stable")[:k]
-            scores = total[order]
+        order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
         sources = features.best_source(pairs, order).tolist()
         nodes = features.nodes[order]
         walks = (

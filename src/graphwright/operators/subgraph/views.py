@@ -38,8 +38,11 @@ class _CachedView(Checked):
     """A view that is built once for a snapshot."""
 
     has_other_edges: ClassVar[bool] = True  # its edge ids are not those of the snapshot
+    needs_passages: ClassVar[bool] = True  # a graph without them is returned unchanged
 
     def __call__(self, graph: Graph) -> Graph:
+        if self.needs_passages and graph.passages is None:
+            return graph
         view = _graphs.get(graph.columns, self, lambda: Graph(self.columns(graph.columns)))
         return view if graph.whole else view.part(graph.nodes)
 
@@ -69,9 +72,6 @@ class PassageGraph(_CachedView):
         if isinstance(relations, str) or not relations or not set(relations) <= set(RELATIONS):
             raise OptionError(f"PassageGraph: relations is {relations!r}; it must be a list of some of {RELATIONS}.")
         object.__setattr__(self, "relations", tuple(dict.fromkeys(relations)))
-
-    def __call__(self, graph: Graph) -> Graph:
-        return graph if graph.passages is None else super().__call__(graph)
 
     def columns(self, columns: Columns) -> Columns:
         passages: Passages = columns.passages  # type: ignore[assignment]
@@ -105,6 +105,7 @@ class EntityGraph(_CachedView):
     once for a snapshot.
     """
 
+    needs_passages = False
     sentences: Annotated[int, AtLeast(0)] = 5
 
     def columns(self, columns: Columns) -> Columns:
@@ -131,9 +132,6 @@ class MentionGraph(_CachedView):
 
     A graph without passages is returned unchanged. Built once for a snapshot.
     """
-
-    def __call__(self, graph: Graph) -> Graph:
-        return graph if graph.passages is None else super().__call__(graph)
 
     def columns(self, columns: Columns) -> Columns:
         edges = columns.edges_of(ABOUT, MENTIONS)
