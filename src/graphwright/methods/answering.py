@@ -75,10 +75,7 @@ def either(llm: LLM | None, with_model: Callable[[LLM], Operator], offline: Oper
 
 
 def method_with_search(search: Operator, ix: Snapshot, llm: LLM | None = None) -> Method:
-    """Return the method with an operator as its search; an operator that sets an answer or a context is all of it.
-
-    The answer is that of `answering`; over a graph without passages, the names that the evidence leads to.
-    """
+    """Return the method with an operator as its search; one that sets an answer or a context is all of it."""
     gives = search.after(frozenset())
     if gives & {"answer", "context"} or not gives & {"evidence", "passages"}:
         return Method(search)

@@ -151,10 +151,7 @@ def multihop(
 
 
 def blended(before: Operator, rank: Operator, share: float) -> Operator:
-    """Return `rank` with its score blended with that of `before`; `rank` alone if `share` is 1.
-
-    `share`: of the score of `rank`, scaled to 0 to 1; the rest is that of `before`, divided by its largest.
-    """
+    """Return `rank` blended with `before`: `share` of its score, scaled to 0 to 1, and the rest of that of `before`."""
     if not 0 <= share <= 1:
         raise OptionError(f"blend is {share!r}; it must be 0 to 1, 1 for the reranker's score alone.")
     weights = (1 - share, share)

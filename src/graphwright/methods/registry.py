@@ -89,10 +89,7 @@ class NamedMethod:
     build: Callable[..., Method]
 
     def __call__(self, snapshot: Snapshot, **options: Any) -> Method:
-        """Return the method over a snapshot.
-
-        Raises OptionError if a required option is missing, or the value of a numeric option is not a number.
-        """
+        """Return the method over a snapshot. Raises OptionError for a missing option or a wrong number."""
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
             raise OptionError(
@@ -197,10 +194,7 @@ def method_of(
 
 
 def _built(method: Builder, snapshot: Snapshot, llm: LLM | None) -> Operator | Method:
-    """Return the operator or method of a function of a snapshot, which gets `llm` if it has such a parameter.
-
-    Raises OptionError if it is not a function, or returns something else.
-    """
+    """Return the operator or method of a function of a snapshot, with `llm` if it takes one, else raise OptionError."""
     if not callable(method):
         raise OptionError(
             f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."

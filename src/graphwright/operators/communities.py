@@ -135,10 +135,7 @@ class LocalContext(Ranker):
 
 
 def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
-    """Return the communities of a level that the evidence is in, by number of items, then by best item.
-
-    An item is in the community of its first node; an item without nodes is in none.
-    """
+    """Return the communities of a level with the first nodes of items, by number of items, then by best item."""
     evidence, of_nodes = state.items, summaries.communities(state.graph).of_nodes(level)
     first = evidence.nodes[evidence.node_ptr[:-1][np.diff(evidence.node_ptr) > 0]]
     counts = Counter(of_nodes[first].tolist())

@@ -50,10 +50,7 @@ class Reached:
 
 @dataclass(frozen=True, repr=False)
 class Repeat(Composite):
-    """Run a step until a condition holds, or until the step adds no new item.
-
-    Every `|` in it is limited to the condition's cap (FastInsight, Algorithm 1, caps before it reranks).
-    """
+    """Run a step, every `|` in it limited to the condition's cap, until the condition holds or no item is new."""
 
     step: Annotated[Operator, IS_OPERATOR]
     until: Annotated[Predicate, Has("a function of a state", "__call__")]
@@ -208,10 +205,7 @@ class _Fusion(Composite):
 
 @dataclass(frozen=True, repr=False, init=False)
 class ReciprocalRank(_Fusion):
-    """Fuse by rank: the score of an item is the sum of 1/(constant + rank) over the parts that return it.
-
-    Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009), whose constant is 60.
-    """
+    """Fuse by rank: the sum of 1/(constant + rank) over the parts (Cormack, Clarke and Büttcher, 2009, with 60)."""
 
     parts: tuple[Operator, ...]
     constant: int

@@ -145,10 +145,7 @@ class Confident(Operator):
 
 
 class Composite(Ranker):
-    """Runs other operators, which are traced; its needs and results follow from theirs.
-
-    By default its parts run on the same state, and it sets the fields that all of them set.
-    """
+    """Runs other operators, by default on the same state; its needs and results follow from theirs."""
 
     def execute(self, state: State, run: Run, k: int | None = None) -> State:
         return state if state.answer is not None else self.ranked(state, run, k)
@@ -280,10 +277,7 @@ def _steps(operator: Operator) -> tuple[Operator, ...]:
 
 
 def top_of(state: State, gives: tuple[str, ...], k: int | None) -> State:
-    """Return the state cut to the k best items of the field that was set: evidence, else passages.
-
-    After an operator that sets no field, such as Keep, the evidence of the state is cut, else its passages.
-    """
+    """Return the state cut to the k best of what was set: evidence, else passages; after Keep, of what it has."""
     for name in ("evidence", "passages"):
         ranking = getattr(state, name)
         if k is not None and ranking is not None and (name in gives or not gives):

@@ -61,10 +61,7 @@ class ModelMemory:
         self._lock = Lock()
 
     def space(self, model: object, method: str, arguments: tuple[str, ...]) -> int:
-        """Return a number that identifies a model's output for these arguments: a cache key that hashes fast.
-
-        Models that are equal share their outputs; a model that cannot be hashed equals only itself.
-        """
+        """Return a number for a model's output by these arguments; unhashable models equal only themselves."""
         with self._lock:
             try:
                 kind: Hashable = (method, model, *arguments)
@@ -274,10 +271,7 @@ class Run:
         return completion.value, completion.text
 
     def decode(self, llm: LLM, prompt: tuple[str, str], texts: Sequence[str], k: int) -> list[str] | None:
-        """Return at most k of the texts as a model writes them under constraint; None, with a note, where it cannot.
-
-        A model that could not be constrained once is not asked again in this run.
-        """
+        """Return at most k of the texts as a model writes them under constraint; None, with a note, where it cannot."""
         if self.faults.cut_short or id(llm) in self.faults.unconstrained:
             return None
         try:
@@ -313,10 +307,7 @@ class Run:
         return np.stack([known[keys[text]][0] for text in texts])
 
     def charge(self, costs: Costs, *, computed: bool) -> None:
-        """Record the model outputs that were used; those computed for another pipeline are added to the usage.
-
-        `computed`: whether they were computed in this run, and so are in its usage already.
-        """
+        """Record model outputs that were used; unless `computed` in this run, their cost is added to the usage."""
         if self.charged is None:
             return
         self.outputs |= costs

@@ -228,10 +228,7 @@ _ALSO = 3  # documents with copies that are named
 
 
 def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = ()) -> Citation:
-    """Return the citation of characters of a passage.
-
-    Without passages its chunk is the name of the node, it has no document, and offsets count in the node's own text.
-    """
+    """Return the citation of characters of a passage, on a graph without passages of a node's own text."""
     text = graph.passage(node)[start:end]
     passage = graph.passages.of(node) if graph.passages is not None else None
     if graph.passages is None or passage is None:

@@ -29,10 +29,7 @@ _ITEMS = 20  # items of evidence in `State.to_dict`
 
 @dataclass(frozen=True)
 class Question:
-    """A question; `entities` (names in the graph) and `answers` where they are known.
-
-    `asked`: the question as it was asked, where `Reword` has changed its text.
-    """
+    """A question, `entities` and `answers` where they are known, and `asked`: its text before `Reword` changed it."""
 
     text: str
     id: str = ""
@@ -205,10 +202,7 @@ class State:
         return np.unique(np.concatenate([np.empty(0, np.int64), *seeds]))
 
     def node_scores(self) -> dict[int, float]:
-        """Return each node of the evidence, in its order, with the score of its best item (1/rank without scores).
-
-        For an item without nodes, such as a triple, the ends of its edges count.
-        """
+        """Return each node of the evidence, or end of its edges, with the score of its best item, or 1/rank."""
         items, best = self.items, dict[int, float]()
         values = items.ranked_scores.tolist()
         if items.only_nodes:

@@ -40,10 +40,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class Gist:
-    """The most central statements of a group, by edge id, or else passages, by node id, and their vector.
-
-    `vector: float32[dimension]` is their mean vector at length 1, zero if none has a vector.
-    """
+    """The most central statements of a group, by edge id, or passages, by node id, and their mean unit vector."""
 
     edges: Ints
     passages: Ints
@@ -201,10 +198,7 @@ def _write_summary(run: Run, model: LLM, prompt: str, lines: str, default: str) 
 
 
 def for_each(run: Run, work: Callable[[Run, Task], Result], items: Iterable[Task]) -> list[Result]:
-    """Do the work for each item, several at a time, and return the results in order; an error cancels the rest.
-
-    Each item has a run of its own, whose usage and notes are added to `run` in the order of the items.
-    """
+    """Do the work for each item, several at a time, in runs of their own; an error cancels the rest."""
     tasks = [(run.child(), item) for item in items]
     try:
         with ThreadPoolExecutor(_MAX_CALLS) as pool:
@@ -251,10 +245,9 @@ def most_central(vectors: Floats, relevance: Floats, k: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The tree of a snapshot: its passages, `leaves: int64[n]`, and each summary's text and leaves.
+    """The tree of a snapshot: `leaves`, its passages, and the text and the leaves (positions) of each summary.
 
-    `vectors: float32[n + s, dimension]` are those of the leaves, then those of the summaries, at length 1; `under` are
-    positions in `leaves`, ascending.
+    `vectors: float32[n + s, dimension]` are those of the leaves, then those of the summaries, at length 1.
     """
 
     leaves: Ints

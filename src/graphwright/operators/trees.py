@@ -109,10 +109,7 @@ def _terminals(anchors: Sequence[Parts], graph: Graph) -> tuple[Ints, list[int]]
 
 
 def _item(graph: Graph, meeting: Meeting, edge_of: Sequence[int], of_anchors: dict[tuple[int, int], int]) -> Parts:
-    """Return the nodes and edges of a meeting in snapshot ids, each once, in walk order.
-
-    `edge_of`: the edge of each terminal; `of_anchors`: the anchors' edge between two nodes.
-    """
+    """Return the nodes and edges of a meeting in walk order; `edge_of`: of terminals, `of_anchors`: between nodes."""
     tied = [edge_of[origin] for origin in meeting.origins if edge_of[origin] >= 0]
     preferred = of_anchors | _by_ends(tied, graph)
     nodes: dict[int, None] = {}
@@ -207,9 +204,7 @@ def _covers(nodes: Ints, edges: Ints, anchor: Anchor) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Unite(Operator):
-    """Merge the items into one, each node and edge at its first position (BubbleRAG, section 3.6); unscored.
-
-    A triple has the nodes of its ends.
+    """Merge the items into one, each node (end of a triple) and edge at its first position (BubbleRAG, section 3.6).
 
     >>> from graphwright import Graph
     >>> from graphwright.operators.state import start
@@ -360,10 +355,7 @@ def _amounts_at(amounts: Amounts, ids: Ints) -> Scores:
 
 @dataclass(frozen=True)
 class PrizedItems:
-    """Nodes and edges of a tree as single items, scored by their prizes, for `ToPassages(items=..., summed=True)`.
-
-    One without a prize scores 0.01: of two equal passages the one that states more of the tree ranks first.
-    """
+    """Nodes and edges of a tree as items scored by their prizes, 0.01 without, for `ToPassages(summed=True)`."""
 
     prizes: Prizes
 

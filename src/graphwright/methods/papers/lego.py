@@ -110,10 +110,7 @@ LISTED = Selection()
 
 @dataclass(frozen=True)
 class BestByChoice:
-    """The items of a pool that a language model selects (section 3.2.2 b.1), in one call unless it rates them.
-
-    It selects from the `shown` best by `first`, if given.
-    """
+    """The items of a pool that a language model selects (section 3.2.2 b.1), from the `shown` best by `first`."""
 
     llm: LLM
     first: Best | None = None

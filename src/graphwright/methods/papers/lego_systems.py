@@ -73,10 +73,7 @@ def _planning(
 
 
 def selected(model: Model, llm: LLM | None = None, hops: int = 2, paths: int = 32, pool: int = 1000) -> Operator:
-    """Return KELP's path selection: all paths of one and two hops, the best by a model, without a subgraph.
-
-    `llm`: a language model that selects from the best by `model`. `pool`: the shortest paths, which are scored.
-    """
+    """Return KELP's path selection: the best by a model or LLM of the `pool` shortest paths of 1 and 2 hops."""
     by_score = BestByScore(model)
     best = by_score if llm is None else BestByChoice(llm, by_score)
     return best(EnumeratedPaths(hops) % pool, paths)

@@ -156,10 +156,7 @@ def retrieved(scorer: Encoder | CrossEncoder | Operator | Retriever, triples: in
 def explained(
     retriever: Retriever, triples: int = 500, nodes: int = 1000, length: int = 3, paths: int = 10
 ) -> Operator:
-    """Return the chains of a trained retriever, ranked by how well each relation path explains the answer.
-
-    Offline twin of a language model that reads the chains; `paths`: the number of relation paths.
-    """
+    """Return the chains of a trained retriever, by how well each of `paths` relation paths explains the answer."""
     if isinstance(retriever, PathRetriever):
         return retriever.search(triples)
     return retrieved(retriever, triples, nodes) >> Explain(retriever, length, paths=paths)

@@ -188,7 +188,7 @@ def passage_lines(state: State, count: int) -> str:
 def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
     """Return the entities that passages mention and the edges between them that they state, both ascending.
 
-    On a graph without passages, `passages` are nodes: the result is their neighbourhood and the edges at them.
+    On a graph without passages, `passages` are nodes: the result is their neighbourhood.
     """
     columns = graph.columns
     nodes = np.unique(np.append(passages, columns.adjacency.rows(passages)))
@@ -361,10 +361,7 @@ def extended(anchor: Anchor, nodes: Sequence[int], edges: Sequence[int]) -> Anch
 
 @dataclass(frozen=True, repr=False)
 class ImpliedNames(Operator):
-    """Add the names that the first `passages` passages are about to the keywords, as a language model would.
-
-    `weight`: of these names. Without passages the state stays as it is.
-    """
+    """Add the names that the first `passages` passages are about, with this `weight`, to the keywords."""
 
     passages: Annotated[int, AtLeast(0)] = 3
     weight: Annotated[float, Between(0, 1)] = 0.5

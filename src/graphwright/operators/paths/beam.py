@@ -163,10 +163,7 @@ class Explore(Operator):
 
 
 def _next_relation(graph: Graph, item: Item) -> str:
-    """Return the text of a path up to its last relation, without the node that this relation leads to.
-
-    An edge without a predicate is shown by the sentence that states it.
-    """
+    """Return the text of a path up to its last relation, or of the sentence that states an edge without predicate."""
     if item.edges and graph.co_occurs(item.edges[-1]):
         return item_text(graph, item)
     relation = relation_words(graph, ways_of(graph, item)[-1:])

@@ -206,10 +206,7 @@ class FlowPaths(Ranker):
 
 @dataclass(frozen=True)
 class WithEdges:
-    """Select the evidence and further edges, for `ToPassages(items=...)`.
-
-    `edges`: a function that returns the edges, such as GlobalEdges.
-    """
+    """Select the evidence and the edges that a function returns, such as GlobalEdges, for `ToPassages(items=...)`."""
 
     edges: Callable[[State, Run], Ints]
 
@@ -224,10 +221,7 @@ class WithEdges:
 
 @dataclass(frozen=True, repr=False)
 class HopFirst(Operator):
-    """Order items by their number of edges, fewest first, ties as before (PathRAG, RQ2: hop-first); unscored.
-
-    With the paper's decay of 0.7 paths of one edge come first by flow too (Eq. 4: more than 1 against 0.9725 at most).
-    """
+    """Order items by their number of edges, fewest first, ties as before (PathRAG, RQ2: hop-first); unscored."""
 
     needs = ("evidence",)
     gives = ("evidence",)
@@ -239,10 +233,7 @@ class HopFirst(Operator):
 
 @dataclass(frozen=True, repr=False)
 class Shuffled(Operator):
-    """Order items at random (PathRAG, RQ2: random), differently for each question, identically in each run; unscored.
-
-    `seed`: of the random numbers; the paper averages over ten.
-    """
+    """Order items at random, by question and `seed` (PathRAG, RQ2: random, a mean over ten seeds); unscored."""
 
     seed: Annotated[int, AtLeast(0)] = 0
     needs = ("evidence",)

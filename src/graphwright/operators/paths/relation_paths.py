@@ -127,11 +127,7 @@ class Instances(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class Relations(Operator):
-    """List the relations of the graph, each as its first edge, with the relation as its text; unscored.
-
-    The candidates of edge pruning (EP of LEGO-GraphRAG, section 3.2.2 a.3). `EdgesBy` gives the edges of those that
-    stay.
-    """
+    """List the relations of the graph, each as its first edge, with its text (candidates of EP); unscored."""
 
     gives = ("evidence",)
 

@@ -262,10 +262,7 @@ class PassageFeatures:
         triples: VectorIndex | None,
         pool: int,
     ) -> PassageFeatures:
-        """Compute the features of the passages of the evidence and of the `pool` best by cosine and BM25.
-
-        `encoder`: computes the question's vector, unless `passages` have the same encoder.
-        """
+        """Compute the features of the passages of the evidence and of the `pool` best by cosine and BM25."""
         question = QuestionMatch(state, run, passages, index)
         given = state.items
         singles = np.diff(given.node_ptr) == 1
@@ -288,10 +285,7 @@ class PassageFeatures:
         return best
 
     def best_source(self, values: Scores, order: Ints) -> Ints:
-        """Return for each passage the earlier passage whose pair with it has the largest value above 0, else -1.
-
-        `order`: passages by position, best first; the result is in the same order.
-        """
+        """Return for each of `order` the earlier passage whose pair with it has the largest value above 0, else -1."""
         rank, best = np.full(len(self.nodes), len(self.nodes)), np.full(len(self.nodes), -1)
         rank[order] = np.arange(len(order))
         onward = np.flatnonzero((values > 0) & (rank[self.source] < rank[self.target]))

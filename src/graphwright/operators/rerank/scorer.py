@@ -143,10 +143,7 @@ def owners(ptr: Ints) -> Ints:
 
 
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the distinct values, ascending, and for each value its position among them.
-
-    For many values, few of them distinct, the search is faster than the sort that np.unique makes for the positions.
-    """
+    """Return the distinct values, ascending, and the position of each value: for few, faster than np.unique."""
     ascending = np.unique(values)
     return ascending, np.searchsorted(ascending, values).astype(np.int64, copy=False)
 

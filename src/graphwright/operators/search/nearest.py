@@ -23,10 +23,7 @@ from graphwright.text.words import words
 
 
 def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
-    """Return the entities that passages mention by name or alias, ascending, and those of each passage.
-
-    The rows hold positions in the entities, ascending.
-    """
+    """Return the entities that passages mention by name or alias, and the positions of each passage's, ascending."""
     owner, mentioned = graph.columns.adjacency.expand(nodes)
     entity = graph.columns.kinds[mentioned] == Kind.ENTITY  # not a passage that another refers to
     owner, mentioned = owner[entity], mentioned[entity]
@@ -70,10 +67,7 @@ _words: SnapshotCache[WordIndex] = SnapshotCache()
 
 
 def nodes_near(run: Run, index: VectorIndex | None, graph: Graph, texts: Sequence[str], k: int) -> list[Near]:
-    """Return for each text the k nodes whose names are nearest, by cosine.
-
-    Without vectors names are compared by words (`overlap`) and, where none is equal, by spelling.
-    """
+    """Return for each text the k nodes with the nearest names, by cosine, else by `overlap` and spelling."""
     if index is None:
         run.note_missing("names")
         return [_names_by_words(graph, text, k) for text in texts]
@@ -106,10 +100,7 @@ def edges_near(
 
 
 def edges_at(columns: Columns, nodes: Ints, *more: Csr) -> Ints:
-    """Return the edges at nodes, ascending, at most 5,000 of each kind, first of nodes with few edges.
-
-    `more`: further rows of edges by node, beside those that leave and enter a node.
-    """
+    """Return the edges at nodes, of `more` rows too, ascending, at most 5,000 of each kind, of small nodes first."""
     return np.unique(np.concatenate([_first_edges(rows, nodes) for rows in (columns.out, columns.into, *more)]))
 
 

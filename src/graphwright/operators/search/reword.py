@@ -303,10 +303,7 @@ class SpanThought(_Thinking):
 
 @dataclass(frozen=True, repr=False)
 class SentenceThought(_Thinking):
-    """Add a thought: the question followed by the nearest sentence, with its title, that is not a thought yet.
-
-    The sentence comes from the best `passages` passages.
-    """
+    """Add a thought: the question and the nearest new sentence, with its title, of the best `passages` passages."""
 
     encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
     passages: Annotated[int, AtLeast(1)] = 5

@@ -48,10 +48,7 @@ class VectorSearch(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class EdgeSearch(Ranker):
-    """Rank triples by the dot product of their text's vector with the question's.
-
-    `index`: vectors by edge id (`Snapshot.triples`).
-    """
+    """Rank triples by the dot product of their text's vector (`index`: by edge id) with the question's."""
 
     index: VectorIndex
     gives = ("evidence",)
@@ -78,10 +75,7 @@ class WordSearch(Ranker):
 
 
 def nearest(index: VectorIndex, query: Floats, state: State, k: int | None = None, run: Run | None = None) -> Evidence:
-    """Return the nodes of the state's graph by the dot product of their vector with `query`, the k best (all, if None).
-
-    `query: float32[dimension]`. A node without a vector is left out.
-    """
+    """Return the k nodes (all, if None) of the state's graph with the best dot products of vector and `query`."""
     ids = index.ids if state.graph.whole else state.graph.nodes
     return Evidence.of_nodes(*_best(*index.scores_of(ids, query, run), k))
 

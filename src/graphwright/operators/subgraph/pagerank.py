@@ -43,10 +43,7 @@ def _weights(count: int, scores: Scores | None) -> Scores:
 
 
 def seeds(state: State, groups: list[tuple[Ints, float]] | None = None) -> tuple[Ints, NDArray[np.float64]]:
-    """Return distinct seeds as local positions in `state.graph`, ascending, with weights that sum to 1.
-
-    The weight of a seed outside the graph is dropped. Without seeds both arrays are empty.
-    """
+    """Return distinct seeds in `state.graph` as local positions, ascending, with weights that sum to 1."""
     groups = seed_groups(state) if groups is None else groups
     ids = np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])
     sizes = np.array([len(nodes) for nodes, _ in groups], np.int64)

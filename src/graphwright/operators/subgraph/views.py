@@ -128,10 +128,7 @@ class EntityGraph(_CachedView):
 
 @dataclass(frozen=True, repr=False)
 class MentionGraph(_CachedView):
-    """The graph of passages and the entities that they mention, without edges between entities (LinearRAG).
-
-    A graph without passages is returned unchanged. Built once for a snapshot.
-    """
+    """The graph of passages and the entities that they mention, without edges between entities (LinearRAG)."""
 
     def columns(self, columns: Columns) -> Columns:
         edges = columns.edges_of(ABOUT, MENTIONS)
@@ -171,10 +168,7 @@ class StatementGraph:
 
 
 def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
-    """Return evidence of nodes that was found on a view, with its steps on the graph (see `steps_between`).
-
-    A node has no steps where the graph does not connect two nodes that the view joined.
-    """
+    """Return evidence found on a view with its steps on the graph, none where this does not connect two nodes."""
     if not len(evidence.steps.edges):
         return evidence
 
@@ -213,10 +207,7 @@ def _naming(columns: Columns, passages: Ints) -> Ints:
 
 
 def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
-    """Return the distinct pairs of passages that name an entity which at most `max_passages` name: int64[p, 2].
-
-    Sorted by entity, passages that share an entity are less than `max_passages` places apart.
-    """
+    """Return the distinct pairs of passages that name an entity which at most `max_passages` name: int64[p, 2]."""
     owners, entities = columns.by_relation(ABOUT, MENTIONS).expand(passages, passages)
     rare = np.bincount(entities, minlength=1)[entities] <= max_passages
     owners, entities = owners[rare], entities[rare]
