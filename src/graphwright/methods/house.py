@@ -226,9 +226,9 @@ def graph(
 
     A parser, or a language model, turns the question into a query, which is executed over all statements: the answer is
     the names that it gives, their number, a value, yes or no. Without a probable query the graph does not say; a
-    language model then reads the statements of the likeliest queries and those about the things that are named.
-    Where documents were added to the graph, such questions are searched as by `multihop` and answered from passages;
-    with a filter of documents, all questions are.
+    language model then reads the statements of the likeliest queries and those about the things that are named. Where
+    documents were added, or with a filter of documents, questions are searched as by `multihop` and answered from
+    passages.
     """
     if ix.is_without_graph:
         return multihop(ix, top_k, parser=parser, llm=llm)

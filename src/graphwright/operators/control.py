@@ -73,13 +73,7 @@ class Repeat(Composite):
 
 @dataclass(frozen=True, repr=False)
 class If(Composite):
-    """Run the first step where a condition holds, else the second.
-
-    >>> from graphwright import Graph, Keep, Triples, start
-    >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
-    >>> If(HasEvidence(), Keep(), Triples())(start("?", graph)).evidence.texts(graph)
-    ['Graz on the Mur']
-    """
+    """Run the first step where a condition holds, else the second."""
 
     predicate: Annotated[Predicate, Has("a function of a state", "__call__")]
     then: Annotated[Operator, IS_OPERATOR]
@@ -152,11 +146,6 @@ class Scaled(Composite):
 
     So even the scores of a cross-encoder, which may be below 0, can be blended with the former ones: `ScoreSum(Keep(),
     Scaled(Rerank(model)), weights=(0.7, 0.3))`.
-
-    >>> from graphwright import Graph, Keep, start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> Scaled(Keep())(start("?", graph, evidence=Evidence.of_nodes([0, 1, 2], [-3, 1, -2]))).evidence.scores.tolist()
-    [1.0, 0.25, 0.0]
     """
 
     step: Annotated[Operator, IS_OPERATOR]

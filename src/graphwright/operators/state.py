@@ -231,6 +231,10 @@ class State:
         passages = (
             [] if self.passages is None else [p.to_dict() for p in self.passages.top(top_k or len(self.passages))]
         )
+        citations = [
+            {**citation.to_dict(), "shown_path": list(shown_path(self.graph, citation.path))}
+            for citation in (() if answer is None else answer.citations)
+        ]
         return {
             "question": self.question.original,
             "method": method,
@@ -240,7 +244,7 @@ class State:
             "verified": None if answer is None else answer.verified,
             "unsupported": [] if answer is None else list(answer.unsupported),
             "dropped": [] if answer is None else list(answer.dropped),
-            "citations": [] if answer is None else [self._cited(citation) for citation in answer.citations],
+            "citations": citations,
             "query": None if self.query is None else self.query.to_dict(),
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
@@ -248,9 +252,6 @@ class State:
             "usage": {name: getattr(usage, name) for name in _USAGE},
             "trace": [step.to_dict() for step in self.trace],
         }
-
-    def _cited(self, citation: Citation) -> dict[str, Any]:
-        return {**citation.to_dict(), "shown_path": list(shown_path(self.graph, citation.path))}
 
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in self.sizes().items()]

@@ -160,7 +160,7 @@ class WrittenSummaries(Summaries):
         """Return the lines of a community for a prompt: its best connected members, statements, central passages."""
         members = self.communities(graph).members.row(number).astype(np.int64)
         rows = graph.columns.adjacency
-        by_degree = np.argsort(-(rows.indptr[members + 1] - rows.indptr[members]), kind="stable")
+        by_degree = np.argsort(-rows.sizes(members), kind="stable")
         lines: list[dict[str, str]] = [{"entity": graph.text(int(v))} for v in members[by_degree[:_ENTITIES]]]
         edges = _inner_edges(graph, members)[:_MAX_STATEMENTS]
         statements = dict.fromkeys(graph.edge_text(int(edge)) for edge in edges)

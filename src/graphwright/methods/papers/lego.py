@@ -278,9 +278,9 @@ def answered(
 ) -> Method:
     """Return a whole method: link the question, find paths, rank their passages, and answer.
 
-    `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to, or that
-    of a language model that is shown the paths. `tied`: of these names, only the ends of the best-scored paths;
-    `search` must then not change the graph.
+    `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to (`tied`:
+    only the ends of the best-scored; `search` must not change the graph), or that of a language model that is shown
+    them.
     """
     # Keep() leaves the graph whole for the steps after the paths.
     linked = LinkEntities(ix.names) >> (Keep() | search)

@@ -208,10 +208,10 @@ def gcr(
     """Rank passages by paths that a language model writes, constrained to a trie of the graph's paths (GCR).
 
     The paper has two language models: a small one, fine-tuned to write paths (`decoder`), and a general one to answer.
-    Offline, a path retriever as `decoder` writes existing relation paths (see `load_retriever`); without it, the
-    index's encoder ranks the paths.
+    Offline, a path retriever as `decoder` writes relation paths (see `load_retriever`), or else the encoder ranks them.
     """
-    model, trie, rank = decoder or llm, EnumeratedPaths(length) % pool, Rerank(_twin(ix))
+    model, trie = decoder or llm, EnumeratedPaths(length) % pool
+    rank = Rerank(Patterns(ix.encoder) if ix.graph.passages is None else scorer(ix))
     if isinstance(model, PathRetriever):
         search = model.search(paths)
     elif model is None:
@@ -219,8 +219,3 @@ def gcr(
     else:  # models that cannot decode under constraint choose by number from the ranked paths
         search = trie >> rank >> ConstrainedDecoding(model, paths)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
-
-
-def _twin(ix: Snapshot) -> Encoder | Scorer:
-    """Return the model that ranks paths offline: over documents by sentences, over other graphs by relations alone."""
-    return Patterns(ix.encoder) if ix.graph.passages is None else scorer(ix)

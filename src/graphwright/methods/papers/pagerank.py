@@ -105,9 +105,9 @@ def proprag(
 ) -> Method:
     """Rank passages by PageRank from entities of the best paths of propositions, after a beam search (PropRAG).
 
-    Two stages: PageRank from the 40 entities of the 20 nearest propositions finds some passages; over these and their
-    entities a beam search finds paths of propositions, whose best entities seed a second PageRank. Without vectors
-    of triples the first stage is the search of `hybrid`.
+    PageRank from the 40 entities of the 20 nearest propositions (without vectors of triples, the search of `hybrid`)
+    finds some passages; over these and their entities a beam search finds paths, whose best entities seed a second
+    PageRank.
     """
     dense = If(HasEvidence(), Keep(), VectorSearch(ix.passages))
     near = PropositionPaths(ix.triples, width=20, length=1) >> PathSeeds(ix.passages, 20, 40, weight, scored=False)

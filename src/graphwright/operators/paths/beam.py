@@ -126,10 +126,9 @@ class Explore(Operator):
 
     For each query entity separately, up to `depth` edges (ToG's D): select the `width` directed relations (N) that
     extend the paths and fit the question best, then the `width` best of the nodes that they lead to. `ranker` selects
-    them: Rerank, or Choose, with which the search ends if the language model chooses none. `max_relations`,
-    `max_nodes`: maximum candidates of a step; only the first are ranked, with a note in the trace (the paper draws some
-    nodes at random). The evidence is the paths of every length. ToG also asks its model after each step whether the
-    paths are enough; that is left out.
+    them: Rerank, or Choose, with which the search ends if none is chosen. Of the candidates of a step only the first
+    `max_relations`, `max_nodes` are ranked, with a note (the paper draws some nodes at random). The evidence is the
+    paths of every length. ToG also asks its model after each step whether the paths are enough; that is left out.
     """
 
     ranker: Annotated[Operator, IS_OPERATOR]

@@ -107,12 +107,6 @@ class EnumeratedPaths(Ranker):
 
     Query entities, order, scores, edges and `max_paths` as for ShortestPaths. The number of paths grows with about the
     `length`-th power of the degrees, so narrow the graph first, or limit them by `% k`.
-
-    >>> from graphwright import Graph, start
-    >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
-    >>> evidence = EnumeratedPaths(length=2)(start("?", square, entities=["a"])).evidence
-    >>> [nodes.tolist() for nodes, _ in evidence], evidence.scores.round(2).tolist()
-    ([[0, 1], [0, 2], [0, 1, 3], [0, 2, 3]], [0.5, 0.5, 0.33, 0.33])
     """
 
     length: Annotated[int, AtLeast(1)]

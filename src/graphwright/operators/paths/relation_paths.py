@@ -81,12 +81,6 @@ class Instances(Ranker):
     Walks start at the first node of each item and follow its relations in their directions, as in RelationPaths: one
     walk to each end, with the score of the relation path. `returning`: walks may return to their first node, as those
     of trained retrievers do; a walk that ends there counts only if its relation path leads nowhere else.
-
-    >>> from graphwright.operators.state import start
-    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> state = start("What did Mann film?", films, evidence=Evidence.of_paths(films, [([1, 0], [0])]))
-    >>> Instances()(state).evidence.texts(films)
-    ['Heat directed_by Mann', 'Ali directed_by Mann']
     """
 
     returning: bool = False

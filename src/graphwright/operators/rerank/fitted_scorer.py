@@ -33,10 +33,9 @@ class Cover(Checked):
         gain(t) = a(t) + max(0, max_{s in C} p(s, t), open · max_s p(s, t))
                   - g · overlap · Σ_w min(share_w(t), max_{s in C} share_w(s))
 
-    a and p are the scores of `PassageScorer`, p with its factor g (`several`), the probability that the question needs
-    several passages; share_w is the idf share of a question's word in a passage. `open`: the share of a pair's score
-    that counts before its source is chosen; `overlap`: the cost of words of the question that C covers. Both are fitted
-    with the scorer. Scores are gains, each less than the last.
+    a, p and g are those of `PassageScorer`; share_w is the idf share of a question's word in a passage. `open`: the
+    share of a pair's score that counts before its source is chosen; `overlap`: the cost of words that C covers. Scores
+    are gains, each less than the last.
     """
 
     open: Annotated[float, Between(0, 1)]
@@ -83,12 +82,9 @@ class PassageScorer:
 
     score' is a in the first of two rounds and the linear score of the first in the second, so that a passage may be
     reached over another. g is the probability that the question needs several passages, by logistic regression on its
-    vector and on whether it names a topic. b is the sum of regression trees over the features of the passage and of its
-    best pair, their linear scores, the rank by these, and g (LambdaMART; Burges, 2010).
-
-    `alone`, `single` and `pair` are weights by the names of the features (see `PassageFeatures`); `single` is for
-    questions that need one passage; `several`: 384 weights of the vector, that of a topic, and the constant; `cover`:
-    the choice of a list; `trees`: without them b is 0.
+    vector and on whether it names a topic (`several`). b is the sum of regression trees (LambdaMART; Burges, 2010) over
+    what `seen_by_trees` gives, 0 without `trees`. `alone`, `single` and `pair` are weights by the names of the features
+    (see `PassageFeatures`).
     """
 
     alone: Mapping[str, float]

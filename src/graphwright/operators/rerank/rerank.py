@@ -321,13 +321,15 @@ class ConstrainedDecoding(Reranker):
         items_of, most = dict[str, list[int]](), min(self.items, self.items if k is None else k)
         for number, text in enumerate(items.texts(state.graph)):
             items_of.setdefault(data_line(text), []).append(number)
-        texts = run.decode(self.model, self._prompt(state), list(items_of), most)
+        named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
+        question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
+        texts = run.decode(
+            self.model,
+            messages("decode", question=question, entities=entities or data_line("none")),
+            list(items_of),
+            most,
+        )
         if texts is None:
             return Choose(self.model, self.batch).rerank(items, state, run, most).top(most)
         numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]
         return items.take([number for number, _ in numbers], np.array([score for _, score in numbers]))
-
-    def _prompt(self, state: State) -> tuple[str, str]:
-        named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
-        question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
-        return messages("decode", question=question, entities=entities or data_line("none"))

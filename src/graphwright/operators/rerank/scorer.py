@@ -256,12 +256,6 @@ class LengthPenalty(Composite):
     relations; content words are neither stop words nor part of a name. `penalty` is meant for cosines. On 150 of
     MetaQA's training questions, the nodes that the first relation path leads to have a mean F1 of 0.33 without it, and
     of 0.56, 0.59, 0.55 at 0.1, 0.15, 0.2.
-
-    >>> from graphwright import Keep, start
-    >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> paths = Evidence.of_paths(line, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.53])
-    >>> LengthPenalty(Keep())(start("What does it rule?", line, evidence=paths)).evidence.scores.round(2).tolist()
-    [0.35, 0.23]
     """
 
     step: Operator
@@ -300,14 +294,6 @@ class Patterns(Scorer):
     Entities of the question become x in question and pattern, other nodes y, z and so on: "who acted in films by the
     director of x" and "x directed by y; z directed by y; z starred actors w". An item without edges scores 0. `model`:
     an Encoder, which reads each distinct pattern once.
-
-    >>> from graphwright import start; from graphwright.models import HashEncoder
-    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
-    >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
-    >>> items = Evidence.of_paths(kin, [([0, 1, 2], [0, 1]), ([0, 1], [0])])
-    >>> patterns = Patterns(HashEncoder())
-    >>> patterns.texts(state, items), patterns.prepare(state, Run())(items).round(2).tolist()
-    (['x child y; y spouse z', 'x child y'], [0.22, 0.21])
     """
 
     model: Annotated[Encoder, ModelOf(Encoder)]

@@ -101,11 +101,11 @@ def edges_near(
 
 def edges_at(columns: Columns, nodes: Ints, *more: Csr) -> Ints:
     """Return the edges at nodes, of `more` rows too, ascending, at most 5,000 of each kind, of small nodes first."""
-    return np.unique(np.concatenate([_first_edges(rows, nodes) for rows in (columns.out, columns.into, *more)]))
-
-
-def _first_edges(rows: Csr, nodes: Ints) -> Ints:
-    return rows.rows(nodes[np.argsort(rows.indptr[nodes + 1] - rows.indptr[nodes], kind="stable")])[:_MAX_EDGES]
+    parts = []
+    for rows in (columns.out, columns.into, *more):
+        small_first = nodes[np.argsort(rows.sizes(nodes), kind="stable")]
+        parts.append(rows.rows(small_first)[:_MAX_EDGES])
+    return np.unique(np.concatenate(parts))
 
 
 def likeness(run: Run, index: VectorIndex | None, text_of: Callable[[int], str], edges: Ints, text: str) -> Scores:

@@ -117,8 +117,8 @@ def condensed(text: str, index: WordIndex) -> str:
     """Return a question of up to three lines and 128 words unchanged, of a longer one the most informative words.
 
     A line weighs as much as the terms that one passage shares with it: the idf of each in the index, times its idf
-    among the lines of the question, so that what is on every line counts little. Lines of up to 40 words in all are
-    kept, and of them the words that the index has, in their order. One paragraph is cut by sentences.
+    among the lines of the question. Lines of up to 40 words in all are kept, and of them the words that the index has,
+    in their order. One paragraph is cut by sentences.
 
     >>> index = WordIndex.of(["Reset the pump after E-17.", "The log has lines.", "Call us."], np.arange(3))
     >>> condensed("log line 1\\nlog line 2\\nlog line 3\\npump: E-17", index)
@@ -131,6 +131,10 @@ def condensed(text: str, index: WordIndex) -> str:
         lines = [text[start:end] for start, end in sentence_spans(text)]
     lines = [part for line in dict.fromkeys(lines) for part in _pieces(line)]
     weights = _weights(lines, index)
+
+    def known(word: str) -> bool:
+        return any(len(index.postings(term)[0]) for term in terms(word))
+
     kept: list[int] = []
     room = _KEPT
     for at in np.argsort(-weights, kind="stable").tolist():
@@ -138,12 +142,8 @@ def condensed(text: str, index: WordIndex) -> str:
         if size <= room and (not kept or weights[at] >= _SHARE * weights[kept[0]] > 0):
             kept.append(at)
             room -= size
-    found = dict.fromkeys(word for at in sorted(kept) for word in lines[at].split() if _is_known(word, index))
+    found = dict.fromkeys(word for at in sorted(kept) for word in lines[at].split() if known(word))
     return " ".join(found) or text[: _LONG * 8]
-
-
-def _is_known(word: str, index: WordIndex) -> bool:
-    return any(len(index.postings(term)[0]) for term in terms(word))
 
 
 def _pieces(line: str) -> list[str]:
@@ -283,12 +283,6 @@ class SpanThought(_Thinking):
     """Add a thought: the question followed by a reader's best answer that is in no thought yet.
 
     The answer comes from the best `passages` passages, such as a name that the next search needs.
-
-    >>> from graphwright import start; from graphwright.models import MiniLMReader
-    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
-    >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0]))
-    >>> SpanThought(MiniLMReader())(state).anchors[0].text
-    'Which river is Graz on? the Mur'
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]
@@ -332,13 +326,6 @@ class FollowUp(Composite):
 
     The score of a new item is 1/rank, the best over all searches, so that the first results of all searches come first.
     Items of the evidence keep their scores (1/rank if they have none).
-
-    >>> from graphwright import VectorIndex, VectorSearch, start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Graz", "in", "Austria"), ("Lyon", "in", "France")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> state = start("Graz?", graph, anchors=[Anchor("It was Lyon.", kind="thought")], evidence=Evidence.of_nodes([0]))
-    >>> evidence = FollowUp(VectorSearch(index) % 1)(state).evidence; evidence.nodes.tolist(), evidence.scores.tolist()
-    ([0, 2], [1.0, 1.0])
     """
 
     step: Operator

@@ -154,9 +154,8 @@ _CALLABLE = Constraint("a function from a question to passages", callable)
 class FunctionSearch(Operator):
     """Rank passages by a function `f(question) -> passages`, best first, so that any search can be part of a pipeline.
 
-    The function returns ids, or pairs of id and score. The id of a document stands for all its passages; over a graph
-    without documents an id is the name of a node. Ids that the graph lacks are left out, with a note in the trace.
-    Without scores the order is the ranking.
+    The function returns ids, pairs of id and score, or passages. The id of a document stands for all its passages; over
+    a graph without documents an id is the name of a node. Unknown ids are left out, with a note in the trace.
 
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Graz", "on", "Mur"), ("Linz", "on", "Danube")])

@@ -110,7 +110,7 @@ def _specificity(graph: Graph, nodes: Ints) -> Scores:
     chunks = graph.columns.node_chunks
     if chunks is None:
         return np.ones(len(nodes))
-    specificity: Scores = 1.0 / np.maximum(chunks.indptr[nodes + 1] - chunks.indptr[nodes], 1)
+    specificity: Scores = 1.0 / np.maximum(chunks.sizes(nodes), 1)
     return specificity
 
 
@@ -120,12 +120,6 @@ class SpecificSeeds(Operator):
 
     P_i are the passages that mention node i. An anchor without nodes takes the node with the nearest name (`names` as
     in AnchorSearch); themes take none.
-
-    >>> from graphwright.operators.state import Anchor, start
-    >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
-    >>> state = start("?", graph, anchors=[Anchor("Graz", [0]), Anchor("the Rhône", weight=0.5)])
-    >>> evidence = SpecificSeeds(None)(state).evidence; graph.names.take(evidence.nodes), evidence.scores.tolist()
-    (['Graz', 'Rhône'], [1.0, 0.5])
     """
 
     names: VectorIndex | None

@@ -121,11 +121,6 @@ class InduceEdges(Operator):
 
     KHop(0) gives the query entities, without which there would be no path. Nodes without edges are removed. The
     evidence is cleared; the trace notes the number of connected components.
-
-    >>> from graphwright.operators.state import start; from graphwright.graph.evidence import Evidence
-    >>> triangle = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")])
-    >>> InduceEdges()(start("?", triangle, evidence=Evidence.of_edges([2, 0]))).graph.edges.tolist()
-    [0, 2]
     """
 
     needs = ("evidence",)
@@ -181,12 +176,6 @@ class Frontier(Ranker):
 
     The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1). Evidence
     without scores counts 1/rank; a triple counts for both its ends. Inside `state.graph`.
-
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("b", "r", "c"), ("d", "r", "e")])
-    >>> evidence = Frontier()(start("?", graph, evidence=Evidence.of_nodes([0, 3], [0.5, 0.9]))).evidence
-    >>> graph.names.take(evidence.nodes), evidence.scores.tolist()
-    (['c', 'e', 'b'], [0.9, 0.9, 0.5])
     """
 
     needs = ("evidence",)

@@ -164,11 +164,6 @@ class RandomWalk(Operator):
     `walks`: the number of walks; `length`: the most steps of each; `restart`: probability of returning to a seed at
     each step; `seed`: of the random numbers. `each`: that many walks per anchor (per item of evidence); a node has its
     best score.
-
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
-    >>> (RandomWalk(length=1, each=True) % 3)(start("?", line, entities=["a", "d"])).evidence.scores.tolist()
-    [0.5, 0.5, 0.5]
     """
 
     walks: Annotated[int, AtLeast(1)] = 1000

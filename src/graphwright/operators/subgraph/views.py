@@ -6,7 +6,7 @@ A view keeps ids, names and texts, and has other edges; `OnGraph(view, step)` ru
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, ClassVar
@@ -76,8 +76,8 @@ class PassageGraph(_CachedView):
     def columns(self, columns: Columns) -> Columns:
         passages: Passages = columns.passages  # type: ignore[assignment]
         nodes = np.asarray(passages.nodes, np.int64)
-        sources = {
-            REFERS: lambda: _referring(columns),
+        sources: dict[str, Callable[[], Ints]] = {
+            REFERS: lambda: np.unique(np.stack(columns.references, axis=1).astype(np.int64), axis=0),
             NAMES: lambda: _naming(columns, nodes),
             SHARES: lambda: _sharing(columns, nodes, self.shared),
             CONTINUES: lambda: _continuing(passages),
@@ -190,11 +190,6 @@ def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
     if graph.passages is None:
         return passages
     return _averages.get(graph.columns, passages, lambda: _means(graph.columns, passages))
-
-
-def _referring(columns: Columns) -> Ints:
-    """Return the distinct pairs of a passage and a passage that its document refers to: int64[p, 2]."""
-    return np.unique(np.stack(columns.references, axis=1).astype(np.int64), axis=0)
 
 
 def _naming(columns: Columns, passages: Ints) -> Ints:
