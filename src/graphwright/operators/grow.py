@@ -49,17 +49,14 @@ class Grow(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        evidence = state.evidence
-        if evidence is None:
-            return state
         grown = []
-        for nodes, edges in evidence:
+        for nodes, edges in state.items:
             item = _GrowingItem(state.graph, nodes, edges)
             for _ in range(self.depth):
                 if not item.add(self._selected(state, run, item)):
                     break
             grown.append((list(item.nodes), list(item.edges)))
-        return state.with_(evidence=Evidence.of_trees(state.graph, grown, evidence.scores))
+        return state.with_(evidence=Evidence.of_trees(state.graph, grown, state.items.scores))
 
     def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
         return self._nearer(state, run, item, self._candidates(state, run, item, self.width))

@@ -61,9 +61,7 @@ class Bubble(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        if state.anchors is None:
-            return state
-        graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors]
+        graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors or ()]
         terminals, edges = _terminals(anchors, graph)
         meetings: list[Meeting] = []
         if len(terminals) > 1:
@@ -175,9 +173,7 @@ class Coverage(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        evidence, anchors = state.evidence, state.anchors
-        if evidence is None or anchors is None:
-            return state
+        evidence, anchors = state.items, state.anchors or ()
         total = sum(anchor.weight for anchor in anchors) or 1.0
         items = [(np.union1d(nodes, state.graph.ends(edges)), edges) for nodes, edges in evidence]
         scores = []
@@ -218,12 +214,10 @@ class Unite(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        if state.evidence is None:
-            return state
-        nodes: dict[int, None] = {}
-        for item_nodes, edges in state.evidence:
+        evidence, nodes = state.items, dict[int, None]()
+        for item_nodes, edges in evidence:
             nodes |= dict.fromkeys((item_nodes if len(item_nodes) else state.graph.ends(edges)).tolist())
-        united = [(list(nodes), list(dict.fromkeys(state.evidence.edges.tolist())))] if len(state.evidence) else []
+        united = [(list(nodes), list(dict.fromkeys(evidence.edges.tolist())))] if len(evidence) else []
         return state.with_(evidence=Evidence.of_trees(state.graph, united))
 
 
@@ -360,7 +354,7 @@ class PrizedItems:
     prizes: Prizes
 
     def __call__(self, state: State, run: Run) -> Evidence:
-        evidence = Evidence.of_nodes([]) if state.evidence is None else state.evidence
+        evidence = state.items
         node_prizes, edge_prizes = self.prizes(state, run)
         walks = {node: walk_to(state.graph, tree, node) for tree in evidence.items() for node in tree.nodes}
         items = {Item.node(node, walk): node_prizes.get(node, _NO_PRIZE) for node, walk in walks.items()}

@@ -112,11 +112,9 @@ class MergeChains(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        if state.evidence is None:
-            return state
         query_entities = set(state.anchor_nodes().tolist())
         items: list[Item] = []
-        for group in _grouped(_merged(state.graph, state.evidence, query_entities), query_entities):
+        for group in _grouped(_merged(state.graph, state.items, query_entities), query_entities):
             items += group.items(state.graph)
         return state.with_(evidence=Evidence.of_items(items, render=walk_text))
 

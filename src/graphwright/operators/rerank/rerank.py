@@ -323,12 +323,8 @@ class ConstrainedDecoding(Reranker):
             items_of.setdefault(data_line(text), []).append(number)
         named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
         question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
-        texts = run.decode(
-            self.model,
-            messages("decode", question=question, entities=entities or data_line("none")),
-            list(items_of),
-            most,
-        )
+        prompt = messages("decode", question=question, entities=entities or data_line("none"))
+        texts = run.decode(self.model, prompt, list(items_of), most)
         if texts is None:
             return Choose(self.model, self.batch).rerank(items, state, run, most).top(most)
         numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]

@@ -61,7 +61,6 @@ class Reword(Operator):
     """
 
     words: WordIndex
-    gives = ()
 
     def apply(self, state: State, run: Run) -> State:
         asked = state.question.text
