@@ -24,12 +24,8 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.search.vector_index import VectorIndex
 
-Parts = tuple[list[int], list[int]]
-"""Nodes and edges."""
-
-
+Parts = tuple[list[int], list[int]]  # nodes and edges
 Key = tuple[tuple[int, ...], tuple[int, ...]]
-"""Nodes and edges of an item, as a key."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,8 +136,6 @@ def _single_items(anchors: Sequence[Parts], graph: Graph) -> Iterable[Key]:
 
 
 _EPSILON = 1e-6
-
-
 _ONE_GROUP = 1.1  # divides the score of an item that covers one anchor only
 
 

@@ -55,14 +55,8 @@ class Beams:
     by_step: bool = False
     slack: float | None = None
 
-    def __call__(self, model: Model) -> Operator:
-        if self.by_step and isinstance(model, Encoder | CrossEncoder):
-            model = Steps(model)
-        return BeamSearch(model, slack=self.slack)
 
-
-WHOLE_PATHS = Beams()
-"""Beam searches as section 4.1 sets them: whole paths are scored, and the width is fixed."""
+WHOLE_PATHS = Beams()  # as section 4.1 sets them
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,10 @@ class BestByScore:
 
     def beam_search(self, beams: Beams) -> Operator:
         """Return the beam search by the model."""
-        return beams(self.model)
+        model = self.model
+        if beams.by_step and isinstance(model, Encoder | CrossEncoder):
+            model = Steps(model)
+        return BeamSearch(model, slack=beams.slack)
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,6 @@ class Selection:
 
 
 LISTED = Selection()
-"""A list of the best, from what the encoder prefers."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +124,6 @@ class BestByChoice:
 
 
 Best = BestByScore | BestByChoice
-"""The best items of a pool by one model: `best(pool, k)`, and the beam search by it."""
-
-
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
 Value = TypeVar("Value")
