@@ -18,7 +18,6 @@ from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.graph import Kind
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Grow, GrowByModel
-from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 Piece = tuple[list[int], list[int]]
@@ -216,8 +215,6 @@ def test_grow_keeps_order_and_scores() -> None:
 
 
 def test_grow_without_evidence_is_empty() -> None:
-    state = start("Who?", KIN)
-    assert GrowByModel(model=ALL).apply(state, Run()) is state
     assert grown(GrowByModel(model=ScriptedLLM([])), asked([])) == []
     assert grown(GrowByModel(model=ScriptedLLM([])), asked([([], [])])) == [([], [])]
 
