@@ -42,11 +42,10 @@ _RESTART = 0.15  # probability of returning to the query entities at each step
 class RelationPaths(Ranker):
     """Find the relation paths of at most `length` relations that the graph has from each query entity.
 
-    RoG's relation paths (Luo et al., 2024), z = (r1, ..., rl), each relation walked in either direction. A walk never
-    returns to the entity, and never goes straight back by the same relation. An item is one walk that follows a
-    relation path, and its text is the relations alone: few, short texts for Rerank and Choose. Unscored, shorter paths
-    first. Query entities as for ShortestPaths. `max_edges`: maximum edges read from an entity; beyond it the trace
-    notes it.
+    RoG's relation paths (Luo et al., 2024), z = (r1, ..., rl), each relation walked in either direction, never back to
+    the entity, nor straight back by the same relation. An item is one walk that follows a relation path, and its text
+    is the relations alone. Unscored, shorter paths first. Query entities as for ShortestPaths. `max_edges`: maximum
+    edges read from an entity; beyond it the trace notes it.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])

@@ -305,12 +305,10 @@ def ratings_by(
 class ConstrainedDecoding(Reranker):
     """Select the items that a language model writes, constrained by a trie of all texts (GCR, Luo et al., 2025).
 
-    The model sees the question and its entities, not the items. The trie allows only continuations of the text of an
-    item, so that the model cannot write a path that the graph does not have. At most `items` are written, best first;
-    the r-th scores 1/r, and items with one text share it.
-
-    A server of llama.cpp takes a grammar that is made from the trie, one request for each item, without those written
-    before. Any other model selects items by number, `batch` a prompt (see Choose), and the trace notes it.
+    The model sees the question and its entities, not the items, and can only write the text of an item. At most `items`
+    are written, best first; the r-th scores 1/r, and items with one text share it. A server of llama.cpp takes a
+    grammar that is made from the trie, one request for each item, without those written before. Any other model selects
+    items by number, `batch` a prompt (see Choose), and the trace notes it.
     """
 
     model: Annotated[LLM, Has("a language model, with complete", "complete")]

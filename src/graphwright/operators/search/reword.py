@@ -171,8 +171,7 @@ class Feedback(Reranker):
 
         q' = (q + β · mean of v_d over the nodes d of the evidence) / (1 + β)
 
-    The evidence is taken as relevant, so cut it to a few items before. Nodes without a vector are ignored. `index`: as
-    in VectorSearch; `beta`: β, the weight of the evidence relative to the question.
+    The evidence is taken as relevant, so cut it to a few items before. Nodes without a vector are ignored.
     """
 
     index: VectorIndex

@@ -89,14 +89,12 @@ def _best(ids: NDArray[np.int64], scores: Floats, k: int | None) -> tuple[NDArra
 
 @dataclass(frozen=True, repr=False)
 class TripleSearch(Operator):
-    """Find the triples nearest to the question's themes, each text once.
+    """Find the triples nearest to the question's themes, each text once, by the largest cosine with any theme.
 
     LightRAG retrieves relations by high-level keywords in this way; HippoRAG 2 links a query to triples. Of several
-    edges of one sentence it takes the most similar to the theme. The score is the largest cosine with any theme.
-
-    `triples`: vectors by edge (`Snapshot.triples`); without them the edges at the anchors' nodes are compared by words,
-    and the trace notes it. `limit`: the number of triples. `by_question`: the question is the only theme, as without
-    themes.
+    edges of one sentence it takes the most similar to the theme. `triples`: vectors by edge (`Snapshot.triples`);
+    without them the edges at the anchors' nodes are compared by words, and the trace notes it. `by_question`: the
+    question is the only theme, as without themes.
     """
 
     triples: VectorIndex | None

@@ -141,13 +141,10 @@ class InduceEdges(Operator):
 class CommunityOf(Operator):
     """Return the nodes of the seeds' communities: a precomputed subgraph (LEGO-GraphRAG, section 5.2, Table 7).
 
-    Leiden communities of the deepest level, divided until they have at most `max_nodes` nodes, computed at the first
-    question on a snapshot. Nodes have no scores; those of the best seed's community come first, and a seed without a
-    community is returned itself. After a search the seeds are its results:
-
-        (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()
-
-    Needs the extra `communities` (igraph).
+    Leiden communities of the deepest level, divided until they have at most `max_nodes` nodes, computed once for a
+    snapshot. Nodes have no scores; those of the best seed's community come first, and a seed without a community is
+    returned itself. After a search the seeds are its results: `(CommunityOf() | VectorSearch(names) % 3 >>
+    CommunityOf()) >> Induce()`. Needs the extra `communities` (igraph).
     """
 
     max_nodes: Annotated[int, AtLeast(1)] = 1000

@@ -144,11 +144,7 @@ class MentionGraph(_CachedView):
 
 @dataclass(frozen=True)
 class StatementGraph:
-    """The graph without its passages: entities and the triples between them; ids of nodes and edges stay.
-
-    The indexing graph of PathRAG and LightRAG: walks between entities would else lead through passages. A graph without
-    passages is returned unchanged.
-    """
+    """The graph without its passages, the indexing graph of PathRAG and LightRAG; ids of nodes and edges stay."""
 
     def __call__(self, graph: Graph) -> Graph:
         if graph.passages is None:
