@@ -37,12 +37,6 @@ def test_multihop_finds_both_passages_of_two_hops() -> None:
     assert {"ermengarde", "erstein"} <= {passage.document for passage in list(state.passages)[:3]}
 
 
-def test_multihop_without_coverage_ranks_same_passages() -> None:
-    found = [corpus_index().retrieve(QUESTION, "multihop", cover=cover).passages for cover in (True, False)]
-    assert all(part is not None for part in found)
-    assert sorted(found[0].ids.tolist()) == sorted(found[1].ids.tolist())  # type: ignore[union-attr]
-
-
 @pytest.mark.parametrize("restart", [0.3, 0.5])
 def test_ppr_equals_plain_pagerank(restart: float) -> None:
     state = LinkEntities(SNAPSHOT.names)(start(QUESTION, SNAPSHOT.graph))

@@ -18,7 +18,6 @@ from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.graph import Kind
 from graphwright.models import HashEncoder, ScriptedLLM
 from graphwright.operators import Grow, GrowByModel
-from graphwright.operators.run import Run
 from graphwright.operators.state import State
 
 Piece = tuple[list[int], list[int]]
@@ -216,8 +215,6 @@ def test_grow_keeps_order_and_scores() -> None:
 
 
 def test_grow_without_evidence_is_empty() -> None:
-    state = start("Who?", KIN)
-    assert GrowByModel(model=ALL).apply(state, Run()) is state
     assert grown(GrowByModel(model=ScriptedLLM([])), asked([])) == []
     assert grown(GrowByModel(model=ScriptedLLM([])), asked([([], [])])) == [([], [])]
 
@@ -343,36 +340,6 @@ def test_grow_escapes_candidate_text() -> None:
 def test_grow_without_neighbours_asks_no_model() -> None:
     assert grown(GrowByModel(model=ScriptedLLM([])), asked([([5], [])], KIN.part([5, 6]))) == [([5], [])]
     assert grown(GrowByModel(model=ScriptedLLM([]), depth=0), asked([([], [0])])) == [([0, 1], [0])]
-
-
-# Anytime.
-
-
-def test_grow_without_time_is_noted_once() -> None:
-    pieces: list[Piece] = [([0, 1], [0]), ([1, 4], [3]), ([5], [])]
-    state = GrowByModel(model=ScriptedLLM([]), seconds=0)(asked(pieces))
-    assert state.evidence is not None
-    assert [(n.tolist(), e.tolist()) for n, e in state.evidence] == pieces
-    assert notes(state) == ("stopped at item 1 of 3: the budget of time is spent",)
-
-
-@pytest.mark.parametrize(("tokens", "calls"), [(0, 0), (1, 1), (10_000, 6)])
-def test_grow_over_budget_stops(tokens: int, calls: int) -> None:
-    llm, asked_for = choosing("Ermengarde founded Erstein", "Erstein burned in 1525", "Lothair spouse Teutberga")
-    # The tokens of an encoder are none of them.
-    op = GrowByModel(vectors(KIN), model=llm, tokens=tokens, depth=3)
-    state = op(asked([([], [0]), ([], [3])]))
-    assert len(asked_for) <= calls if calls == 6 else len(asked_for) == calls
-    assert state.evidence is not None and len(state.evidence) == 2
-    assert any("tokens is spent" in note for note in notes(state)) == (calls < 6)
-
-
-def test_grow_follows_item_order_while_time_remains() -> None:
-    llm, calls = choosing("Ermengarde founded Erstein", enough=True)
-    state = GrowByModel(model=llm, tokens=1)(asked([([], [0]), ([], [3])]))
-    assert state.evidence is not None
-    assert [e.tolist() for _, e in state.evidence] == [[0, 2], [3]] and len(calls) == 1
-    assert notes(state) == ("stopped at item 2 of 2: the budget of tokens is spent",)
 
 
 def test_grown_item_stays_connected() -> None:

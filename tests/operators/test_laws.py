@@ -289,7 +289,7 @@ def operators_with_arguments() -> list[Operator]:
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),
         LinkEntities(SNAPSHOT.names),
         ScorePassages(SNAPSHOT.passages, SNAPSHOT.words, MiniLM(), SNAPSHOT.triples),
-        ScorePassages(SNAPSHOT.passages, SNAPSHOT.words, MiniLM(), pool=2, cover=False),
+        ScorePassages(SNAPSHOT.passages, SNAPSHOT.words, MiniLM(), pool=2),
         PersonalizedPageRank(0.4, each=True),
         KHop(2),
         RandomWalk(walks=50, length=5, seed=3),
@@ -302,7 +302,7 @@ def operators_with_arguments() -> list[Operator]:
         OnGraph(
             StatementGraph(), RelationPaths(3) >> MaskEntities(LengthPenalty(Rerank(HashEncoder()))) % 4 >> Instances()
         ),
-        RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(all=True),
+        RelationPaths(2) >> Rerank(BM25()) % 3 >> Instances(returning=True),
         untrained("path").search(5),
         Triples() >> Rerank(untrained("triple")),
         untrained("entity").search(5),
@@ -416,7 +416,7 @@ def operators_with_arguments() -> list[Operator]:
         SharedWords(SNAPSHOT.words),
         PhraseSeeds(SNAPSHOT.passages),
         PropositionPaths(SNAPSHOT.triples),
-        PropositionPaths(SNAPSHOT.triples, width=2, length=2, jumps=0, reread=4),
+        PropositionPaths(SNAPSHOT.triples, width=2, length=2, jumps=0),
         PropositionPaths(None, width=2),
         UnitPaths(SNAPSHOT.triples, OverlapCrossEncoder(), units=2, width=2),
         UnitPaths(None, OverlapCrossEncoder(), depth=2),

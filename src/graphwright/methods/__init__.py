@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 
 class _Registry(ModuleType, Mapping[str, Any]):
-    """A module that is also the mapping of its methods; hashed and compared as a module.
-
-    >>> from graphwright import methods
-    >>> "fastinsight" in methods, "ppr" in methods, "pagerank" in methods
-    (True, True, False)
-    """
+    """A module that is also the mapping of its methods; hashed and compared as a module."""
 
     __hash__ = ModuleType.__hash__
     __eq__ = ModuleType.__eq__

@@ -38,9 +38,9 @@ from graphwright.search.versions import versions_of
 def offline_answer(ix: Snapshot) -> Operator:
     """Return the steps that answer from passages without a language model.
 
-    A broad question is answered by topics, a comparison of two things by their values, any other question by a span of
-    the embedded reader if its score is high enough, else by quotations; they are the nearest text only if the reader
-    gives a low probability of an answer.
+    A broad question is answered by topics, a comparison of two things by their values, any other by a span of the
+    embedded reader if its score is high enough, else by quotations: the nearest text where the reader gives a low
+    probability.
     """
     reader = MiniLMReader()
     read, records = Compare(ix.words) >> ReadSpans(reader) >> Quote(reader), ix.graph.columns.records
@@ -58,8 +58,8 @@ def answering(
 ) -> tuple[Operator, Operator]:
     """Return the context and the answer of a method that ranks passages.
 
-    `context`: by default the passages; `first`: steps that may answer before `offline_answer`, by default none. Of a
-    document of several versions the newest answers, and the others are named.
+    `context`: by default the passages; `first`: steps that may answer before `offline_answer`. Of a document of several
+    versions the newest answers, and the others are named.
     """
     offline, shown = offline_answer(ix), context or PassageContext()
     if not versions_of(ix.graph.columns).of:
@@ -75,10 +75,7 @@ def either(llm: LLM | None, with_model: Callable[[LLM], Operator], offline: Oper
 
 
 def method_with_search(search: Operator, ix: Snapshot, llm: LLM | None = None) -> Method:
-    """Return the method with an operator as its search; an operator that sets an answer or a context is all of it.
-
-    The answer is that of `answering`; over a graph without passages, the names that the evidence leads to.
-    """
+    """Return the method with an operator as its search; one that sets an answer or a context is all of it."""
     gives = search.after(frozenset())
     if gives & {"answer", "context"} or not gives & {"evidence", "passages"}:
         return Method(search)
@@ -98,10 +95,7 @@ def offline_parser(ix: Snapshot) -> QueryParser:
 
 
 def has_records(ix: Snapshot) -> bool:
-    """Return whether documents of a snapshot have records other than of whole documents and their clauses.
-
-    Nearly every folder has those two; questions that they answer are written as queries.
-    """
+    """Return whether a snapshot has records other than of whole documents and their clauses (nearly all have these)."""
     records = ix.graph.columns.records
     return records is not None and not {DOCUMENT, CLAUSE}.issuperset(records.types)
 

@@ -120,10 +120,10 @@ def ppr(
 
 
 def multihop_search(
-    ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5, scorer: PassageScorer | None = None, cover: bool = True
+    ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5, scorer: PassageScorer | None = None
 ) -> Operator:
     """Return the search of `multihop` for k passages."""
-    score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer, cover=cover)
+    score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer)
     return walk(ix, POOL, seeds, restart) >> score % k
 
 
@@ -134,9 +134,6 @@ def multihop(
     restart: Restart = 0.5,
     *,
     scorer: FittedScorer = None,
-    cover: Annotated[
-        bool, Help("whether passages are selected by coverage, greedily, or only ranked by their scores")
-    ] = True,
     parser: OptionalParser = None,
     llm: OptionalLLM = None,
 ) -> Method:
@@ -146,7 +143,7 @@ def multihop(
     of tables or mails, a question that surely asks what can be computed from them is answered by its query; the
     passages that hold its rows come first.
     """
-    search, ending = multihop_search(ix, top_k, seeds, restart, scorer, cover), answering(ix, llm)
+    search, ending = multihop_search(ix, top_k, seeds, restart, scorer), answering(ix, llm)
     if parser is None and not has_records(ix):
         return Method(Reword(ix.words) >> search >> ToPassages(), *ending)
     found = executed(llm, parser or offline_parser(ix)) >> evidence_or(search, top_k) >> ToPassages()
@@ -154,10 +151,7 @@ def multihop(
 
 
 def blended(before: Operator, rank: Operator, share: float) -> Operator:
-    """Return `rank` with its score blended with that of `before`; `rank` alone if `share` is 1.
-
-    `share`: of the score of `rank`, scaled to 0 to 1; the rest is that of `before`, divided by its largest.
-    """
+    """Return `rank` blended with `before`: `share` of its score, scaled to 0 to 1, and the rest of that of `before`."""
     if not 0 <= share <= 1:
         raise OptionError(f"blend is {share!r}; it must be 0 to 1, 1 for the reranker's score alone.")
     weights = (1 - share, share)
@@ -232,9 +226,9 @@ def graph(
 
     A parser, or a language model, turns the question into a query, which is executed over all statements: the answer is
     the names that it gives, their number, a value, yes or no. Without a probable query the graph does not say; a
-    language model then reads the statements of the likeliest queries and those about the things that are named.
-    Where documents were added to the graph, such questions are searched as by `multihop` and answered from passages;
-    with a filter of documents, all questions are.
+    language model then reads the statements of the likeliest queries and those about the things that are named. Where
+    documents were added, or with a filter of documents, questions are searched as by `multihop` and answered from
+    passages.
     """
     if ix.is_without_graph:
         return multihop(ix, top_k, parser=parser, llm=llm)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import runpy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import rshift
 from pathlib import Path
 from typing import Annotated
 
@@ -81,19 +82,14 @@ class Method(Checked):
 
     @cached_property
     def retrieval(self) -> Operator:
-        """The search without its steps that set a context or an answer.
-
-        A state with an answer passes through all further steps. So a search that may answer early (AnswerIfEnough in
-        `bubblerag`), or an operator that answers and is given as a method, would retrieve no more passages after it.
-        """
+        """The search without its steps that set a context or an answer, which would end it early."""
         steps = self.search.steps if isinstance(self.search, Then) else (self.search,)
         return _joined(tuple(step for step in steps if not {"context", "answer"}.intersection(step.gives)))
 
     @cached_property
     def ending(self) -> Operator:
         """The part after the search: the context within the budget, and the answer."""
-        parts = (limited(self.context, self.passages, self.tokens), self.answer)
-        return _joined(parts)
+        return _joined((limited(self.context, self.passages, self.tokens), self.answer))
 
     @cached_property
     def pipeline(self) -> Operator:
@@ -121,8 +117,7 @@ Builder = Callable[..., Operator | Method]
 def _joined(parts: tuple[Operator, ...]) -> Operator:
     """Return operators one after the other, without Keep()."""
     changing = [part for part in parts if part != _NOTHING]
-    steps = tuple(step for part in changing for step in (part.steps if isinstance(part, Then) else (part,)))
-    return Then(steps) if len(steps) > 1 else steps[0] if steps else _NOTHING
+    return reduce(rshift, changing) if changing else _NOTHING
 
 
 _NAME = "method"

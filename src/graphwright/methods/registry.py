@@ -54,12 +54,7 @@ class Option:
 
 
 def declared_options(build: Callable[..., Method]) -> dict[str, Option]:
-    """Return the options of a builder by name: its parameters after the first, with the Help of their annotations.
-
-    >>> def walk(ix: Snapshot, k: Annotated[int, Help("paths, K")] = 15) -> Method: ...
-    >>> declared_options(walk)["k"].help
-    'paths, K'
-    """
+    """Return the options of a builder by name: its parameters after the first, with the Help of their annotations."""
     hints = get_type_hints(build, include_extras=True)
     options = {}
     for name, parameter in list(inspect.signature(build).parameters.items())[1:]:
@@ -94,10 +89,7 @@ class NamedMethod:
     build: Callable[..., Method]
 
     def __call__(self, snapshot: Snapshot, **options: Any) -> Method:
-        """Return the method over a snapshot.
-
-        Raises OptionError if a required option is missing, or the value of a numeric option is not a number.
-        """
+        """Return the method over a snapshot. Raises OptionError for a missing option or a wrong number."""
         missing = [name for name in self.required if options.get(name) is None]
         if missing:
             raise OptionError(
@@ -133,7 +125,6 @@ class NamedMethod:
 
     @property
     def _shows_passages(self) -> bool:
-        """Whether it shows passages to a language model, if it has one."""
         return "llm" in self._declared and "llm" not in self.required
 
     @cached_property
@@ -190,9 +181,8 @@ def method_of(
 ) -> Method:
     """Return a method over a snapshot, given its name, itself, an operator, or a function that returns either.
 
-    `options`: those of a named method; `llm`: the language model of a named method, of a function that has a parameter
-    `llm`, and of the answer of an operator.
-    Raises OptionError for anything else.
+    `options`: those of a named method; `llm`: the language model of a named method, of a function with a parameter
+    `llm`, and of the answer of an operator. Raises OptionError for anything else.
     """
     if isinstance(method, str):
         return make_method(method, snapshot, **({} if llm is None else {"llm": llm}), **options)
@@ -204,10 +194,7 @@ def method_of(
 
 
 def _built(method: Builder, snapshot: Snapshot, llm: LLM | None) -> Operator | Method:
-    """Return the operator or method of a function of a snapshot, which gets `llm` if it has such a parameter.
-
-    Raises OptionError if it is not a function, or returns something else.
-    """
+    """Return the operator or method of a function of a snapshot, with `llm` if it takes one, else raise OptionError."""
     if not callable(method):
         raise OptionError(
             f"{method!r} is not a method: give a name, an operator, or a function from a snapshot to one."

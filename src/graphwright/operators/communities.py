@@ -34,17 +34,9 @@ Key = tuple[tuple[int, ...], tuple[int, ...]]
 class EntitySearch(Ranker):
     """Rank entities by the cosine of the question with their names and statements (GraphRAG, local: entry points).
 
-    GraphRAG compares the question with the embedded description of each entity. Here an entity's vector is the sum of
-    two unit vectors: that of its name, and the mean of its statements. Statements are the triples at the entity if
-    `triples` is given, else the passages that name it. So only the question is encoded. The vectors are computed once
-    for a snapshot: 4 bytes a number, 77 MB for 50,000 entities.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein Abbey"), ("Graz", "lies on the", "Mur")])
-    >>> triples = VectorIndex.from_array(HashEncoder().encode([graph.edge_text(e) for e in (0, 1)]), HashEncoder())
-    >>> search = EntitySearch(triples, None, triples) % 2
-    >>> graph.names.take(search(start("Which abbey was founded?", graph)).evidence.nodes)
-    ['Ermengarde', 'Erstein Abbey']
+    In place of GraphRAG's embedded description an entity's vector is the sum of two unit vectors: that of its name, and
+    the mean of its statements: the triples at it, without `triples` the passages that name it. So only the question is
+    encoded. The vectors are computed once for a snapshot: 4 bytes a number, 77 MB for 50,000 entities.
     """
 
     passages: VectorIndex
@@ -63,7 +55,6 @@ class EntitySearch(Ranker):
         return state.with_(evidence=Evidence.of_nodes(ids[best], scores[best]))
 
     def _vectors(self, columns: Columns) -> tuple[Ints, Floats]:
-        """Return the entities, and the vector of each."""
         ids = np.flatnonzero(columns.kinds == Kind.ENTITY)
         vectors = normalised(self._statement_sums(columns)[ids])
         if self.names is not None:
@@ -95,10 +86,9 @@ def _add(sums: Floats, owner: NDArray[np.integer[Any]], vectors: Floats, rows: I
 class LocalContext(Ranker):
     """Add to entities their relations and the most central statements of their communities (GraphRAG, local).
 
-    A relation scores the mean of its ends' scores, 0 for an end that is not in the evidence, so that relations between
-    two entities of the evidence come first; `relations` is their number. The `communities` of `level` with the most
-    entities add the statements of their gists, or their passages if statements have no vectors, each with the cosine of
-    the gist and the question. The items of the evidence stay.
+    A relation scores the mean of its ends' scores, 0 for an end that is not in the evidence; `relations` is their
+    number. The `communities` of `level` with the most entities add the statements of their gists, or their passages if
+    statements have no vectors, each with the cosine of the gist and the question. The items of the evidence stay.
     """
 
     summaries: Summaries
@@ -145,10 +135,7 @@ class LocalContext(Ranker):
 
 
 def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
-    """Return the communities of a level that the evidence is in, by number of items, then by best item.
-
-    An item is in the community of its first node; an item without nodes is in none.
-    """
+    """Return the communities of a level with the first nodes of items, by number of items, then by best item."""
     evidence, of_nodes = state.items, summaries.communities(state.graph).of_nodes(level)
     first = evidence.nodes[evidence.node_ptr[:-1][np.diff(evidence.node_ptr) > 0]]
     counts = Counter(of_nodes[first].tolist())
@@ -159,9 +146,8 @@ def communities_of(state: State, summaries: Summaries, level: int) -> list[int]:
 class CommunitySearch(Ranker):
     """Rank communities by the cosine of their gist with the question, each an item of its nodes (GraphRAG, global).
 
-    The counterpart of `RateCommunities` without a language model, and the selection of the communities that it rates.
-    `level`: 0 for the widest; higher communities that are not divided are included. An item has the community's nodes
-    in the graph.
+    It selects the communities that `RateCommunities` rates, and is its twin. `level`: 0 for the widest; higher
+    communities that are not divided are included.
     """
 
     summaries: Summaries
@@ -186,10 +172,9 @@ class CommunitySearch(Ranker):
 class RateCommunities(Ranker):
     """Rank communities by a language model's rating of their summaries, 0 to 100 (GraphRAG, global: the map step).
 
-    The score is the rating over 100; a community without a rating, or with 0, is left out. `batch`: summaries per call.
-    Unknown numbers in a reply are ignored with a note; if nothing is rated above 0 the communities do not change. The
-    paper's map step also answers from each batch; here the answer is from the summaries, since each of its citations
-    must quote a passage.
+    The score is the rating over 100; communities without a rating, or with 0, are left out; if there are no others,
+    they stay as they were. `batch`: summaries per call. The paper's map step also answers from each batch; here the
+    answer is from the summaries, since each of its citations must quote a passage.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]

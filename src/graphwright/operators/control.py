@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import numpy as np
 
@@ -19,21 +19,10 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.views import with_steps_of
 
-
-class Predicate(Protocol):
-    """A condition on a state. As the `until` of Repeat it may have a `cap`: the number of items it works towards."""
-
-    def __call__(self, state: State) -> bool:
-        """Return whether the state meets the condition."""
-        ...
-
-
-class View(Protocol):
-    """Another graph over the same node ids, such as the graph of passages alone."""
-
-    def __call__(self, graph: Graph) -> Graph:
-        """Return the view of the graph."""
-        ...
+Predicate = Callable[[State], bool]
+"""A condition on a state. As the `until` of Repeat it may have a `cap`: the number of items it works towards."""
+View = Callable[[Graph], Graph]
+"""Another graph over the same node ids, such as the graph of passages alone."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +30,12 @@ class HasEvidence:
     """Holds if the state has at least one item of evidence."""
 
     def __call__(self, state: State) -> bool:
-        """Return whether there is evidence."""
         return len(state.items) > 0
 
 
 @dataclass(frozen=True)
 class Reached:
-    """Holds once the evidence has this many distinct nodes.
-
-    >>> Reached(nodes=100)
-    Reached(nodes=100)
-    """
+    """Holds once the evidence has this many distinct nodes."""
 
     nodes: int
 
@@ -61,22 +45,17 @@ class Reached:
         return self.nodes
 
     def __call__(self, state: State) -> bool:
-        """Return whether the evidence has that many nodes."""
         return len({*state.items.nodes.tolist(), *state.graph.ends(state.items.edges).tolist()}) >= self.nodes
 
 
 @dataclass(frozen=True, repr=False)
 class Repeat(Composite):
-    """Run a step until a condition holds, or until the step adds no new item.
-
-    Every `|` inside the step is limited to the condition's cap (FastInsight, Algorithm 1, caps before it reranks).
-    """
+    """Run a step, every `|` in it limited to the condition's cap, until the condition holds or no item is new."""
 
     step: Annotated[Operator, IS_OPERATOR]
     until: Annotated[Predicate, Has("a function of a state", "__call__")]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the loop, then keep the k best."""
         cap = getattr(self.until, "cap", None)
         step = self.step if cap is None else self.step.capped(cap)
         known = set(state.items.identities())
@@ -94,37 +73,28 @@ class Repeat(Composite):
 
 @dataclass(frozen=True, repr=False)
 class If(Composite):
-    """Run the first step where a condition holds, else the second.
-
-    >>> from graphwright import Graph, Keep, Triples, start
-    >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
-    >>> If(HasEvidence(), Keep(), Triples())(start("?", graph)).evidence.texts(graph)
-    ['Graz on the Mur']
-    """
+    """Run the first step where a condition holds, else the second."""
 
     predicate: Annotated[Predicate, Has("a function of a state", "__call__")]
     then: Annotated[Operator, IS_OPERATOR]
     otherwise: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the branch that the state selects, and keep the k best."""
         return (self.then if self.predicate(state) else self.otherwise).execute(state, run, k)
 
 
 @dataclass(frozen=True, repr=False)
 class OnGraph(Composite):
-    """Run a step on another view of the graph, then restore the graph; node ids are the same in both.
+    """Run a step on another view of the graph (see `operators.subgraph.views`), then restore the graph.
 
-    Views: `PassageGraph`, `EntityGraph`, `StatementGraph`, `MentionGraph` in `operators.subgraph.views`. Steps to nodes
-    are translated to the restored graph: where the view joined two nodes, their edge there, or two edges over a common
-    neighbour.
+    Node ids are the same in both. Steps to nodes are translated: where the view joined two nodes, to their edge in the
+    restored graph, or to two edges over a common neighbour.
     """
 
     view: Annotated[View, Has("a function of a graph", "__call__")]
     step: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step on the view, and keep the k best."""
         view = self.view(state.graph)
         if not getattr(self.view, "has_other_edges", False):
             return self.step.execute(state.with_(graph=view), run, k).with_(graph=state.graph)
@@ -138,9 +108,8 @@ class OnGraph(Composite):
 class Fallback(Composite):
     """Run the first step; if it gives no usable result, run the second on the state before it.
 
-    A step without a usable result calls `Run.fail`: the reply of its language model was unusable, even after a repair,
-    or was cut short. The trace keeps the failed step with its notes and usage. If the first operator has several steps,
-    the last counts. If it has streamed text, the second streams none.
+    A step without a usable result calls `Run.fail`, as after an unusable reply of a language model. The trace keeps the
+    failed step; of several steps the last counts. If the first has streamed text, the second streams none.
 
     >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> from graphwright.operators import Keywords, NamesAndPhrases
@@ -154,7 +123,6 @@ class Fallback(Composite):
     second: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the first, and the second where it failed, and keep the k best."""
         sent: list[str] = []
         after = self.first.execute(state, run if run.on_text is None else _recording(run, run.on_text, sent), k)
         if len(after.trace) == len(state.trace) or not after.trace[-1].failed:
@@ -164,7 +132,6 @@ class Fallback(Composite):
 
 
 def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run:
-    """Return a run that also records the streamed text in `sent`."""
 
     def pass_on(text: str) -> None:
         sent.append(text)
@@ -175,22 +142,15 @@ def _recording(run: Run, on_text: Callable[[str], None], sent: list[str]) -> Run
 
 @dataclass(frozen=True, repr=False)
 class Scaled(Composite):
-    """Scale the scores of a step: 1 for its best item, 0 for its last; 1 for all if they are equal.
+    """Scale the scores of a step (1/rank without): 1 for its best item, 0 for its last; 1 for all if they are equal.
 
-    Scaled scores can be added to others, even those of a cross-encoder, which may be below 0: `ScoreSum(Keep(),
-    Scaled(Rerank(model)), weights=(0.7, 0.3))` blends a model's score with the former score of an item. Evidence
-    without scores counts 1/rank.
-
-    >>> from graphwright import Graph, Keep, start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> Scaled(Keep())(start("?", graph, evidence=Evidence.of_nodes([0, 1, 2], [-3, 1, -2]))).evidence.scores.tolist()
-    [1.0, 0.25, 0.0]
+    So even the scores of a cross-encoder, which may be below 0, can be blended with the former ones: `ScoreSum(Keep(),
+    Scaled(Rerank(model)), weights=(0.7, 0.3))`.
     """
 
     step: Annotated[Operator, IS_OPERATOR]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step, scale the scores of all its items, and keep the k best."""
         after = self.step.execute(state, run)
         scaled = after.items.take(np.arange(len(after.items)), after.items.scaled_scores)
         return top_of(after.with_(evidence=scaled), ("evidence",), k)
@@ -205,7 +165,6 @@ class _Fusion(Composite):
         return fields | {"evidence"}
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the parts, each a step of the trace, and fuse their evidence."""
         states = [part.execute(state, run) for part in self.parts]
         steps = [step for result in states for step in result.trace[len(state.trace) :]]
         after = state.with_(trace=(*state.trace, *steps))
@@ -235,14 +194,7 @@ class _Fusion(Composite):
 
 @dataclass(frozen=True, repr=False, init=False)
 class ReciprocalRank(_Fusion):
-    """Fuse by rank: the score of an item is the sum of 1/(constant + rank) over the parts that return it.
-
-    Reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009), whose constant is 60.
-
-    >>> from graphwright.operators.operator import Keep
-    >>> ReciprocalRank(Keep(), Keep(), constant=10)
-    ReciprocalRank(Keep(), Keep(), constant=10)
-    """
+    """Fuse by rank: the sum of 1/(constant + rank) over the parts (Cormack, Clarke and Büttcher, 2009, with 60)."""
 
     parts: tuple[Operator, ...]
     constant: int
@@ -254,7 +206,6 @@ class ReciprocalRank(_Fusion):
         object.__setattr__(self, "constant", constant)
 
     def scores(self, at: int, evidence: Evidence) -> Scores:
-        """Return 1/(constant + rank), ranks from 1."""
         return 1.0 / (self.constant + np.arange(1, len(evidence) + 1))
 
     def __repr__(self) -> str:
@@ -264,10 +215,9 @@ class ReciprocalRank(_Fusion):
 
 @dataclass(frozen=True, repr=False, init=False)
 class ScoreSum(_Fusion):
-    """Fuse by score: the weighted sum of an item's scores, each part's scores divided by its largest.
+    """Fuse by score: the weighted sum of an item's scores (1/rank without scores), each part's divided by its largest.
 
-    `weights`: one per part, 1 each by default. A part whose largest score is not above 0 adds nothing;
-    a part without scores counts as 1/rank.
+    `weights`: one per part, 1 each by default. A part whose largest score is not above 0 adds nothing.
     """
 
     parts: tuple[Operator, ...]
@@ -281,7 +231,6 @@ class ScoreSum(_Fusion):
         object.__setattr__(self, "weights", weights)
 
     def scores(self, at: int, evidence: Evidence) -> Scores:
-        """Return weight · score / largest score."""
         ranked = evidence.ranked_scores
         largest = ranked.max(initial=0.0)
         return self.weights[at] * ranked / largest if largest > 0 else np.zeros(len(ranked))

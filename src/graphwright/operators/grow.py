@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,7 +13,7 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Ints
 from graphwright.graph.graph import Graph
 from graphwright.kernels.ranking import top
-from graphwright.models.protocols import LLM, Usage
+from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.search.nearest import Near, distinct_edges, edges_at, likeness
@@ -31,13 +30,10 @@ class Grow(Operator):
     """Grow each item by neighbouring statements, step by step (BubbleRAG, section 3.5).
 
     Candidates are the statements at the nodes added last, at first all nodes of the item, and those of its passages:
-    the texts of edges between entities, each once, without those that the item has. Up to `width` of them join the item
-    whole, with all edges of a sentence and their ends, for `depth` (d) steps or until none is selected. The nearest to
-    the question join, by the vectors of `triples` or without them by words, as long as they are nearer to it than the
-    statements of the item are in the mean: then the mean value of the item, which BubbleRAG maximises (Def. 1), rises.
-    GrowByModel has a language model select them.
-
-    Anytime: items grow in the order of the evidence; once `seconds` are spent, no step starts.
+    the texts of edges between entities, each once. Up to `width` of them join the item whole, with all edges of a
+    sentence and their ends, for `depth` (d) steps or until none is selected. The nearest to the question join, by the
+    vectors of `triples` or else by words, as long as they are nearer to it than the statements of the item are in the
+    mean: then the mean value of the item, which BubbleRAG maximises (Def. 1), rises.
 
     >>> from graphwright.operators.state import start
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
@@ -49,31 +45,20 @@ class Grow(Operator):
     triples: VectorIndex | None = None
     depth: Annotated[int, AtLeast(0)] = 6
     width: Annotated[int, AtLeast(1)] = 4
-    seconds: Annotated[float | None, AtLeast(0)] = None
     needs = ("evidence",)
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        evidence = state.evidence
-        if evidence is None:
-            return state
-        begun, grown, spent = time.perf_counter(), [], ""
-        for number, (nodes, edges) in enumerate(evidence, 1):
+        grown = []
+        for nodes, edges in state.items:
             item = _GrowingItem(state.graph, nodes, edges)
             for _ in range(self.depth):
-                if not spent and (spent := self._spent(begun, run.usage)):
-                    run.note(f"stopped at item {number} of {len(evidence)}: the budget of {spent} is spent")
-                if spent or not item.add(self._selected(state, run, item)):
+                if not item.add(self._selected(state, run, item)):
                     break
             grown.append((list(item.nodes), list(item.edges)))
-        return state.with_(evidence=Evidence.of_trees(state.graph, grown, evidence.scores))
-
-    def _spent(self, begun: float, usage: Usage) -> str:
-        """Return the budget that is spent, "" if none is."""
-        return "time" if self.seconds is not None and time.perf_counter() - begun >= self.seconds else ""
+        return state.with_(evidence=Evidence.of_trees(state.graph, grown, state.items.scores))
 
     def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
-        """Return the edges that an item grows by next."""
         return self._nearer(state, run, item, self._candidates(state, run, item, self.width))
 
     def _nearer(self, state: State, run: Run, item: _GrowingItem, candidates: Near) -> list[int]:
@@ -102,23 +87,10 @@ class GrowByModel(Grow):
     """Grow each item by neighbouring statements that a language model selects (BubbleRAG, section 3.5).
 
     `model` selects among the candidates of Grow that are nearest to the question, and decides when the item suffices.
-    Without a usable reply the step of the item is that of Grow. Once `tokens` of the model are spent, no step starts.
-
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
-    >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "founded", "Erstein Abbey")])
-    >>> state = start("Which abbey did Ermengarde found?", kin, evidence=Evidence.of_edges([0]))
-    >>> GrowByModel(model=ScriptedLLM(['{"numbers": [1], "enough": true}']))(state).evidence.texts(kin)
-    ['Lothair II mother Ermengarde; Ermengarde founded Erstein Abbey']
+    Without a usable reply the step of the item is that of Grow.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
-    tokens: Annotated[int | None, AtLeast(0)] = field(default=None, kw_only=True)
-
-    def _spent(self, begun: float, usage: Usage) -> str:
-        """Return the budget that is spent, "" if none is."""
-        used = usage.prompt_tokens + usage.completion_tokens
-        return super()._spent(begun, usage) or ("tokens" if self.tokens is not None and used >= self.tokens else "")
 
     def _selected(self, state: State, run: Run, item: _GrowingItem) -> list[int]:
         """Return the edges that the model selects, those that Grow does without a usable reply."""
@@ -127,7 +99,6 @@ class GrowByModel(Grow):
         return self._nearer(state, run, item, candidates) if selected is None else selected
 
     def _by_model(self, state: State, run: Run, item: _GrowingItem, candidates: list[int]) -> list[int] | None:
-        """Return the edges that the model selects, None without a usable reply."""
         text = state.graph.edge_text
         existing = dict.fromkeys(map(text, list(item.edges)[-_PROMPT_EDGES:]))
         reply = run.reply(

@@ -76,7 +76,6 @@ class Operator(Checked, ABC):
         return run.shared.once(self, state, k, run, lambda: self._timed(run, k, work))
 
     def _timed(self, run: Run, k: int | None, work: Callable[[Run], State]) -> State:
-        """Do the work of one step and add it to the trace."""
         child = run.child()
         begun = time.perf_counter()
         try:
@@ -122,7 +121,6 @@ class Ranker(Operator):
     """An operator that can stop early: it receives the number of items to keep."""
 
     def apply(self, state: State, run: Run) -> State:
-        """Return the state with everything ranked."""
         return self.ranked(state, run, None)
 
     @abstractmethod
@@ -139,7 +137,6 @@ class Keep(Operator):
     """
 
     def apply(self, state: State, run: Run) -> State:
-        """Return the state."""
         return state
 
 
@@ -148,13 +145,9 @@ class Confident(Operator):
 
 
 class Composite(Ranker):
-    """Runs other operators, which are traced; its needs and results follow from theirs.
-
-    By default its parts run on the same state, and it sets the fields that all of them set.
-    """
+    """Runs other operators, by default on the same state; its needs and results follow from theirs."""
 
     def execute(self, state: State, run: Run, k: int | None = None) -> State:
-        """Run the parts, and keep the k best. A state with an answer passes through."""
         return state if state.answer is not None else self.ranked(state, run, k)
 
     @property
@@ -174,16 +167,13 @@ class Composite(Ranker):
         return tuple(sorted(self.after(frozenset())))
 
     def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield the unmet needs of every part."""
         for operator in self.operators:
             yield from operator.unmet(fields)
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set after every part."""
         return frozenset.intersection(*(operator.after(fields) for operator in self.operators))
 
     def capped(self, cap: int) -> Operator:
-        """Pass the cap to every part."""
         return self.mapped(lambda part: part.capped(cap))
 
     def mapped(self, change: Callable[[Operator], Operator]) -> Operator:
@@ -208,20 +198,17 @@ class Then(Composite):
     steps: tuple[Operator, ...]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the steps in turn; the cut is the last step's."""
         for step in self.steps[:-1]:
             state = step.execute(state, run)
         return self.steps[-1].execute(state, run, k)
 
     def unmet(self, fields: frozenset[str]) -> Iterator[tuple[int, int, Operator, str]]:
-        """Yield the unmet needs of every step, numbered."""
         for number, step in enumerate(self.steps, 1):
             for *_, clause in step.unmet(fields):
                 yield number, len(self.steps), step, clause
             fields = step.after(fields)
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields that are set after the last step."""
         for step in self.steps:
             fields = step.after(fields)
         return fields
@@ -238,7 +225,6 @@ class Cut(Composite):
     k: Annotated[int, AtLeast(1)]
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Push the cut down into the operator."""
         return self.step.execute(state, run, int(self.k) if k is None else min(int(self.k), k))
 
     def __repr__(self) -> str:
@@ -248,10 +234,9 @@ class Cut(Composite):
 
 @dataclass(frozen=True, repr=False)
 class Both(Composite):
-    """Two operators on the same state: `a | b`.
+    """Two operators on the same state: `a | b`; the items of a in order, then those of b that a lacks, unscored.
 
-    The evidence is the items of a in order, then those of b that a lacks; it is unscored. Every other field comes from
-    a. `cap` limits the total while b adds.
+    Every other field comes from a. `cap` limits the total while b adds.
     """
 
     first: Operator
@@ -270,11 +255,9 @@ class Both(Composite):
         return top_of(a.with_(evidence=united, trace=trace), ("evidence",), k)
 
     def after(self, fields: frozenset[str]) -> frozenset[str]:
-        """Return the fields set after the first, and evidence if either sets it."""
         return self.first.after(fields) | (self.second.after(fields) & {"evidence"})
 
     def capped(self, cap: int) -> Operator:
-        """Limit the total to `cap`."""
         lower = cap if self.cap is None else min(self.cap, cap)
         return Both(self.first.capped(cap), self.second.capped(cap), lower)
 
@@ -294,10 +277,7 @@ def _steps(operator: Operator) -> tuple[Operator, ...]:
 
 
 def top_of(state: State, gives: tuple[str, ...], k: int | None) -> State:
-    """Return the state cut to the k best items of the field that was set: evidence, else passages.
-
-    After an operator that sets no field, such as Keep, the evidence of the state is cut, else its passages.
-    """
+    """Return the state cut to the k best of what was set: evidence, else passages; after Keep, of what it has."""
     for name in ("evidence", "passages"):
         ranking = getattr(state, name)
         if k is not None and ranking is not None and (name in gives or not gives):

@@ -50,13 +50,9 @@ Costs = dict[Any, Usage]
 
 
 class ModelMemory:
-    """Cache of the most recent vectors and latents, each with its cost; threads may share it.
-
-    `rows`: the maximum number of vectors and latents.
-    """
+    """Cache of the most recent vectors and latents, at most `rows`, each with its cost; threads may share it."""
 
     def __init__(self, rows: int = _ROWS) -> None:
-        """Start empty."""
         self._limit = rows
         self._rows: OrderedDict[Hashable, tuple[Floats, Usage]] = OrderedDict()
         self._spaces: dict[Hashable, int] = {}
@@ -65,10 +61,7 @@ class ModelMemory:
         self._lock = Lock()
 
     def space(self, model: object, method: str, arguments: tuple[str, ...]) -> int:
-        """Return a number that identifies a model's output for these arguments: a cache key that hashes fast.
-
-        Models that are equal share their outputs; a model that cannot be hashed equals only itself.
-        """
+        """Return a number for a model's output by these arguments; unhashable models equal only themselves."""
         with self._lock:
             try:
                 kind: Hashable = (method, model, *arguments)
@@ -100,11 +93,7 @@ class ModelMemory:
 
 @dataclass
 class _Faults:
-    """Faults of models and indexes that a run has met, so that later steps avoid them.
-
-    `cut_short`: whether a reply was cut short; `unconstrained`: ids of models that cannot decode under constraint;
-    `missing`: kinds of vectors that the index lacks, each noted once.
-    """
+    """Faults that a run has met: a cut reply, models (by id) that cannot be constrained, kinds of vectors missing."""
 
     cut_short: bool = False
     unconstrained: set[int] = field(default_factory=set)
@@ -113,16 +102,12 @@ class _Faults:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Run:
-    """One run of a pipeline over one question: the context of its operators.
-
-    Operators call models through it, so that their usage is counted. A text is encoded once per run, or once for all
-    runs with the same `memory`.
+    """One run of a pipeline over one question. Operators call models through it, so that their usage is counted.
 
     `memory`: cache of vectors and latents, by default for this run alone. `charged`: keys of the model outputs that the
-    pipeline has paid for; if given, an output from another pipeline is charged with its cost there, so that a
-    comparison is fair (cost attribution). `shared`: steps computed once for several pipelines. `on_text`: called with
-    each piece of a streamed answer; `on_step`: with each step as it ends. `cancel`: stops model calls.
-    `failed`: whether the step gave no usable result.
+    pipeline has paid for; if given, an output from another pipeline is charged with its cost there (cost attribution).
+    `shared`: steps computed once for several pipelines. `on_text`: called with each piece of a streamed answer;
+    `on_step`: with each step as it ends. `cancel`: stops model calls. `failed`: whether the step gave no usable result.
     `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is given.
     """
 
@@ -267,9 +252,8 @@ class Run:
     ) -> tuple[Any | None, str]:
         """Return the reply as an instance of the schema, None with a note where there is none, and its whole text.
 
-        Every step asks a language model by this function, so that no step fails because of an invalid or incomplete
-        reply. After an incomplete reply the run does not ask the model again, so that a question waits only once for a
-        slow model.
+        No step fails because of an invalid or incomplete reply. After an incomplete one the run does not ask again, so
+        that a question waits only once for a slow model.
         """
         if self.faults.cut_short:
             self.note("the model was not asked, because an earlier reply was cut short")
@@ -287,10 +271,7 @@ class Run:
         return completion.value, completion.text
 
     def decode(self, llm: LLM, prompt: tuple[str, str], texts: Sequence[str], k: int) -> list[str] | None:
-        """Return at most k of the texts as a model writes them under constraint; None, with a note, where it cannot.
-
-        A model that could not be constrained once is not asked again in this run.
-        """
+        """Return at most k of the texts as a model writes them under constraint; None, with a note, where it cannot."""
         if self.faults.cut_short or id(llm) in self.faults.unconstrained:
             return None
         try:
@@ -326,10 +307,7 @@ class Run:
         return np.stack([known[keys[text]][0] for text in texts])
 
     def charge(self, costs: Costs, *, computed: bool) -> None:
-        """Record the model outputs that were used; those computed for another pipeline are added to the usage.
-
-        `computed`: whether they were computed in this run, and so are in its usage already.
-        """
+        """Record model outputs that were used; unless `computed` in this run, their cost is added to the usage."""
         if self.charged is None:
             return
         self.outputs |= costs
@@ -343,8 +321,6 @@ class Run:
 
 @dataclass
 class _Done:
-    """A completed step: its input state, its output state, and the model outputs it used and paid for."""
-
     before: State
     after: State
     outputs: Costs
@@ -354,13 +330,11 @@ class _Done:
 class SharedSteps:
     """Cache of the steps that several pipelines have in common, for one question.
 
-    Pipelines with a common prefix have the same states there, so a step is identified by its operator, its cut and its
-    input state. In the trace a reused step has the seconds and the usage of its computation. Operators that cannot be
-    hashed are not shared.
+    A step is identified by its operator, its cut and its input state; operators that cannot be hashed are not shared.
+    In the trace a reused step has the seconds and the usage of its computation.
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self._done: dict[Hashable, _Done] = {}
 
     def once(self, operator: Operator, state: State, k: int | None, run: Run, work: Callable[[], State]) -> State:

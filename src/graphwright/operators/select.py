@@ -31,21 +31,18 @@ ItemsOf = Callable[[State, Run], Evidence]
 class ToPassages(Ranker):
     """Rank the passages of the evidence: those that state it, then those that only name a node of it.
 
-    A passage states an item if it is a node of the item, if it states an edge of the item, or if it names the node that
-    the item is. It has the score of its best item (1/rank where items have no scores), which brought it: its steps lead
-    to the passage (see `Ranking.steps`).
+    A passage states an item if it is a node of it, states an edge of it, or names the node that the item is. It has the
+    score of its best item (1/rank without scores), which brought it: its steps lead to the passage (`Ranking.steps`).
 
     Passages that only name nodes of larger items follow. A node counts 1 for a passage about it, else 1 / log2(2 +
-    number of passages that name it), and v is the sum over the nodes that a passage names of an item, or of equally
-    good items. Passages with a v of at least 1 precede others; each has its best such item, by which they are ordered,
-    then by v. They score v / (1 + v) of their item's score, and at most as much as the passage before them.
-
-    Options:
+    number of passages that name it); v is the sum over the nodes that a passage names of an item, or of equally good
+    items. Passages with a v of at least 1 precede others; each has its best such item, by which they are ordered, then
+    by v. They score v / (1 + v) of their item's score, and at most as much as the passage before them.
 
     - `limit`: the number of passages.
     - `index`: vectors of passages; the cosine with the question orders passages that are equal otherwise.
-    - `summed`: a passage has the sum of the scores of all its items, whatever it states. With entities and their
-      PageRank it is the product with the passage-entity incidence matrix (HippoRAG, section 2.3).
+    - `summed`: a passage has the sum of the scores of all its items, whatever it states: the product of entities and
+      their PageRank with the passage-entity incidence matrix (HippoRAG, section 2.3).
     - `items`: the items to use, by default the state's evidence, which does not change.
 
     On a graph without passages the nodes of the items take their place.
@@ -66,7 +63,6 @@ class ToPassages(Ranker):
     gives = ("passages",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Collect and rank the passages."""
         graph, items = state.graph, state.items if self.items is None else self.items(state, run)
         limit = min((n for n in (self.limit, k) if n is not None), default=None)
         if limit and not self.summed and self.index is None and not len(items.edges):
@@ -166,7 +162,6 @@ def _leading(graph: Graph, items: Evidence, limit: int) -> Evidence:
 
 
 def _pairs(graph: Graph, items: Evidence) -> _Pairs:
-    """Return the items with their passages."""
     of_node = np.repeat(np.arange(len(items)), np.diff(items.node_ptr))
     of_edge = np.repeat(np.arange(len(items)), np.diff(items.edge_ptr))
     columns = graph.columns
@@ -213,7 +208,6 @@ class DistinctPassages(Operator):
     gives = ("passages",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the passages."""
         passages = state.passages
         if passages is None:
             return state
@@ -234,11 +228,7 @@ _ALSO = 3  # documents with copies that are named
 
 
 def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = ()) -> Citation:
-    """Return the citation of characters of a passage.
-
-    On a graph without passages it has the name of the node as its chunk and no document, and its offsets count in the
-    node's own text.
-    """
+    """Return the citation of characters of a passage, on a graph without passages of a node's own text."""
     text = graph.passage(node)[start:end]
     passage = graph.passages.of(node) if graph.passages is not None else None
     if graph.passages is None or passage is None:
@@ -279,7 +269,7 @@ def cite_fact(graph: Graph, fact: int) -> Citation:
     """Return the citation of a fact: of an edge, or of the record that field `fact` - m belongs to; m edges.
 
     An edge is cited where a passage states it, else by the name of an end, with the triple as path; a record by its
-    characters, a record of several passages by those of the field, a statement by the edge that it belongs to.
+    characters, one of several passages by those of the field, a statement by the edge that it belongs to.
     """
     edges, records = len(graph.columns.heads), graph.columns.records
     if fact < edges or records is None:

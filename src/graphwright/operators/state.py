@@ -29,10 +29,7 @@ _ITEMS = 20  # items of evidence in `State.to_dict`
 
 @dataclass(frozen=True)
 class Question:
-    """A question; `entities` (names in the graph) and `answers` where they are known.
-
-    `asked`: the question as it was asked, where `Reword` has changed its text.
-    """
+    """A question, `entities` and `answers` where they are known, and `asked`: its text before `Reword` changed it."""
 
     text: str
     id: str = ""
@@ -52,9 +49,6 @@ class Anchor(Checked):
 
     `kind`: "entity" for a named thing; "theme" for a topic, without a node; "thought" for a sentence of a chain of
     thought.
-
-    >>> Anchor("Lothair II", nodes=[7])
-    Anchor('Lothair II', nodes=[7], edges=[], weight=1.0)
     """
 
     text: str
@@ -92,9 +86,8 @@ class Anchor(Checked):
 class Citation:
     """Verified source of a statement: characters `start` to `end` of a document, in one of its chunks.
 
-    `text` is copied from there. `path`: the names and relations along the steps to the chunk, empty without steps.
-    `location`: the page, slide, cell or lines in the file of the document, "" if it has none. `also_in`: the documents
-    with a copy of the passage that has this text, too.
+    `text` is copied from there. `path`: the names and relations along the steps to the chunk. `location`: the page,
+    slide, cell or lines in the file. `also_in`: the documents with a copy of the passage that has this text, too.
     """
 
     document: str
@@ -116,10 +109,9 @@ class Citation:
 class Answer:
     """An answer and its citations.
 
-    `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers, for metrics
-    and programs. `found` is False where the documents do not answer the question. `dropped`: quotes of a language model
-    that are in no passage; `unsupported`: the sentences of the text without a verified quote, which end in
-    [unsupported].
+    `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers. `found` is
+    False where the documents do not answer the question. `dropped`: quotes of a language model that are in no passage;
+    `unsupported`: the sentences of the text without a verified quote, which end in [unsupported].
     """
 
     text: str
@@ -142,10 +134,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a run: the operator, its seconds, the usage of models, and the next state.
+    """One step of a run: the operator, its seconds, the usage of models, and the next state, which shares its arrays.
 
-    `after` shares its arrays with the other states, so it takes no further memory. `failed`: whether the step has no
-    usable result, such as after an unusable reply of a language model (see Fallback).
+    `failed`: whether the step has no usable result, such as after an unusable reply of a language model (see Fallback).
     """
 
     operator: str
@@ -167,9 +158,9 @@ class Step:
 class State:
     """The value that flows through a pipeline; docs/datamodel.md describes every field.
 
-    `evidence` and `passages` are None before a search, and empty after a search without results. `passages` ranks
-    chunk nodes; iterating over it gives Passage values with document, title, text, score, start and end. `query`: what
-    the question was understood to ask of the facts, None where it was not parsed or asks nothing that is computed.
+    `evidence` and `passages` are None before a search, and empty after a search without results. `passages` ranks chunk
+    nodes and iterates over Passage values. `query`: what the question was understood to ask of the facts, None where it
+    was not parsed or asks nothing that is computed.
     """
 
     question: Question
@@ -211,10 +202,7 @@ class State:
         return np.unique(np.concatenate([np.empty(0, np.int64), *seeds]))
 
     def node_scores(self) -> dict[int, float]:
-        """Return each node of the evidence, in its order, with the score of its best item (1/rank without scores).
-
-        For an item without nodes, such as a triple, the ends of its edges count.
-        """
+        """Return each node of the evidence, or end of its edges, with the score of its best item, or 1/rank."""
         items, best = self.items, dict[int, float]()
         values = items.ranked_scores.tolist()
         if items.only_nodes:
@@ -243,6 +231,10 @@ class State:
         passages = (
             [] if self.passages is None else [p.to_dict() for p in self.passages.top(top_k or len(self.passages))]
         )
+        citations = [
+            {**citation.to_dict(), "shown_path": list(shown_path(self.graph, citation.path))}
+            for citation in (() if answer is None else answer.citations)
+        ]
         return {
             "question": self.question.original,
             "method": method,
@@ -252,7 +244,7 @@ class State:
             "verified": None if answer is None else answer.verified,
             "unsupported": [] if answer is None else list(answer.unsupported),
             "dropped": [] if answer is None else list(answer.dropped),
-            "citations": [] if answer is None else [self._cited(citation) for citation in answer.citations],
+            "citations": citations,
             "query": None if self.query is None else self.query.to_dict(),
             "passages": passages,
             "anchors": [_anchor_dict(self.graph, anchor) for anchor in self.anchors or ()],
@@ -260,9 +252,6 @@ class State:
             "usage": {name: getattr(usage, name) for name in _USAGE},
             "trace": [step.to_dict() for step in self.trace],
         }
-
-    def _cited(self, citation: Citation) -> dict[str, Any]:
-        return {**citation.to_dict(), "shown_path": list(shown_path(self.graph, citation.path))}
 
     def __repr__(self) -> str:
         parts = [f"{count} {name}" for name, count in self.sizes().items()]
@@ -284,9 +273,8 @@ def start(
 ) -> State:
     """Return the start state of a pipeline, with the question in the characters of stored texts (`clean`).
 
-    `entities` are names of nodes: each becomes an anchor unless `anchors` is given. A name that the graph lacks gives
-    an anchor without nodes, and a note in the trace. Raises OptionError for an empty question, or ids outside the
-    graph.
+    `entities` are names of nodes: each becomes an anchor unless `anchors` is given; an unknown name gives an anchor
+    without nodes, and a note in the trace. Raises OptionError for an empty question, or ids outside the graph.
 
     >>> graph = Graph.from_triples([("Bertha", "mother of", "Lothair II")])
     >>> start("Whose mother is Bertha?", graph, entities=["Bertha"]).anchors

@@ -40,10 +40,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class Gist:
-    """The most central statements of a group, by edge id, or else passages, by node id, and their vector.
-
-    `vector: float32[dimension]` is their mean vector at length 1, zero if none has a vector.
-    """
+    """The most central statements of a group, by edge id, or passages, by node id, and their mean unit vector."""
 
     edges: Ints
     passages: Ints
@@ -68,9 +65,8 @@ class Summaries(Checked):
     """Summaries of communities of entities (GraphRAG, Edge et al., 2024), each made once for a snapshot.
 
     The gist of a community is its `statements` most central statements, by their vectors in `triples`; without these,
-    the most central passages that name its members, by their vectors in `passages`. The gist is also the summary;
-    WrittenSummaries has a language model write it. `max_size`: as in `communities`. Needs the extra `communities`
-    (igraph).
+    the most central passages that name its members. It is also the summary; WrittenSummaries has a language model write
+    it. `max_size`: as in `communities`. Needs the extra `communities` (igraph).
     """
 
     passages: VectorIndex
@@ -108,7 +104,6 @@ class Summaries(Checked):
         return [texts[number] for number in numbers]
 
     def _texts(self, run: Run, graph: Graph, gist_texts: dict[int, str]) -> dict[int, str]:
-        """Return the summaries of communities, given their gists."""
         return gist_texts
 
     def _gist(self, graph: Graph, members: Ints) -> Gist:
@@ -126,11 +121,10 @@ class Summaries(Checked):
 
 @dataclass(frozen=True, repr=False)
 class WrittenSummaries(Summaries):
-    """Summaries of communities that a language model writes (GraphRAG).
+    """Summaries of communities that a language model writes (GraphRAG), from members, statements and central passages.
 
-    `model` reads a community's members, statements and most central passages. It is called when a summary is first
-    needed, and its cost is counted in that step of the trace; after an empty or unusable reply the gist is the summary,
-    with a note.
+    The model is called when a summary is first needed, and its cost is counted in that step; after an empty or unusable
+    reply the gist is the summary, with a note.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
@@ -166,7 +160,7 @@ class WrittenSummaries(Summaries):
         """Return the lines of a community for a prompt: its best connected members, statements, central passages."""
         members = self.communities(graph).members.row(number).astype(np.int64)
         rows = graph.columns.adjacency
-        by_degree = np.argsort(-(rows.indptr[members + 1] - rows.indptr[members]), kind="stable")
+        by_degree = np.argsort(-rows.sizes(members), kind="stable")
         lines: list[dict[str, str]] = [{"entity": graph.text(int(v))} for v in members[by_degree[:_ENTITIES]]]
         edges = _inner_edges(graph, members)[:_MAX_STATEMENTS]
         statements = dict.fromkeys(graph.edge_text(int(edge)) for edge in edges)
@@ -177,7 +171,6 @@ class WrittenSummaries(Summaries):
 
 
 def _inner_edges(graph: Graph, members: Ints) -> Ints:
-    """Return the edges between two members, ascending."""
     edges = np.sort(graph.columns.out.rows(members))
     return edges[np.isin(graph.columns.tails[edges], members)]
 
@@ -190,7 +183,6 @@ def lead(graph: Graph, node: int) -> str:
 
 
 def _passage_line(graph: Graph, node: int) -> str:
-    """Return a passage as a line of data for a prompt."""
     return data_line({"title": graph.title_of(node), "text": graph.passage(node)[:_CHARACTERS]})
 
 
@@ -206,10 +198,7 @@ def _write_summary(run: Run, model: LLM, prompt: str, lines: str, default: str) 
 
 
 def for_each(run: Run, work: Callable[[Run, Task], Result], items: Iterable[Task]) -> list[Result]:
-    """Do the work for each item, several at a time, and return the results in order; an error cancels the rest.
-
-    The work of each item has a run of its own; usage and notes are added to `run` in the order of the items.
-    """
+    """Do the work for each item, several at a time, in runs of their own; an error cancels the rest."""
     tasks = [(run.child(), item) for item in items]
     try:
         with ThreadPoolExecutor(_MAX_CALLS) as pool:
@@ -256,10 +245,9 @@ def most_central(vectors: Floats, relevance: Floats, k: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """The tree of a snapshot: its passages, `leaves: int64[n]`, and each summary's text and leaves.
+    """The tree of a snapshot: `leaves`, its passages, and the text and the leaves (positions) of each summary.
 
-    `vectors: float32[n + s, dimension]` are those of the leaves, then those of the summaries, at length 1; `under` are
-    positions in `leaves`, ascending.
+    `vectors: float32[n + s, dimension]` are those of the leaves, then those of the summaries, at length 1.
     """
 
     leaves: Ints
@@ -273,13 +261,12 @@ class SummaryTree(Checked):
     """Passages in clusters of about `size`, their summaries in clusters again, and so on (RAPTOR, Sarthi et al., 2024).
 
     The top level has at most `size` summaries. A summary's vector is the mean of the `central` most central vectors of
-    its cluster, and its text is their first sentences, so that no text is encoded; WrittenSummaryTree has a language
-    model write it. `seed`: of the clusters. A tree is made once for a snapshot.
+    its cluster, and its text is their first sentences; WrittenSummaryTree has a language model write it. `seed`: of the
+    clusters. A tree is made once for a snapshot.
 
-    Three things differ from the paper. Clusters come from k-means on the vectors (see `clusters`), not from Gaussian
-    mixtures after UMAP, which need two large packages; the two steps, wide clusters and clusters in them, are the
-    paper's. A passage is in one cluster of a level, not in several. And the number of clusters follows from `size`, not
-    from the Bayesian information criterion.
+    Unlike the paper's, clusters come from k-means (see `clusters`), not from Gaussian mixtures after UMAP, which need
+    two large packages; a passage is in one cluster of a level; and their number follows from `size`, not from the
+    Bayesian information criterion.
     """
 
     passages: VectorIndex
@@ -313,7 +300,6 @@ class SummaryTree(Checked):
     def _summaries(
         self, run: Run, parts: list[Ints], vectors: Floats, texts: list[str], lines: list[str]
     ) -> tuple[list[str], Floats]:
-        """Return the summaries of the clusters of one level, and their vectors."""
         gists = [(part[best], vector) for part in parts for best, vector in [central(vectors[part], self.central)]]
         gist_texts = ["\n".join(texts[at].partition("\n")[0] for at in best.tolist()) for best, _ in gists]
         return self._texts(run, parts, lines, gist_texts, np.stack([vector for _, vector in gists]))
@@ -331,10 +317,10 @@ class SummaryTree(Checked):
 
 @dataclass(frozen=True, repr=False)
 class WrittenSummaryTree(SummaryTree):
-    """A SummaryTree whose summaries a language model writes, which are then encoded by the encoder of `passages`.
+    """A SummaryTree whose summaries a language model writes, encoded by the encoder of `passages`.
 
-    There is one call for each summary, several at a time, when the tree is first searched, counted in that step of the
-    trace. After an empty or unusable reply the summary consists of first sentences, with a note.
+    There is one call for each summary, when the tree is first searched, counted in that step of the trace. After an
+    empty or unusable reply the summary consists of first sentences, with a note.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")] = field(kw_only=True)
@@ -362,13 +348,6 @@ class TreeSearch(Ranker):
 
     A leaf gives an item of its passage; a summary gives an item of the `per_summary` passages under it that are nearest
     to the question. A passage is assigned only to its best item.
-
-    >>> import tempfile; from graphwright import Index, start; from graphwright.models import HashEncoder
-    >>> index = Index.create(tempfile.mkdtemp() + "/index", encoder=HashEncoder())
-    >>> _ = index.add([{"id": f"{n}", "text": f"Graz lies on the {n}."} for n in ("Mur", "Drava", "Rhine")])
-    >>> search = TreeSearch(SummaryTree(index.snapshot.passages, size=2)) % 1
-    >>> search(start("Which is the Drava?", index.graph)).evidence.texts(index.graph)
-    ['Graz lies on the Drava.']
     """
 
     tree: SummaryTree
@@ -376,7 +355,6 @@ class TreeSearch(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Read the collapsed tree in the order of scores, until there are k items."""
         tree = self.tree.of(run, state.graph)
         node_scores = (tree.vectors @ self.tree.passages.encode(state.question.text, run)).astype(np.float64)
         return state.with_(evidence=first_items(self._items(tree, node_scores, state.graph), k))

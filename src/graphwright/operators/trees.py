@@ -24,27 +24,23 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Anchor, State
 from graphwright.search.vector_index import VectorIndex
 
-Parts = tuple[list[int], list[int]]
-"""Nodes and edges."""
-
-
+Parts = tuple[list[int], list[int]]  # nodes and edges
 Key = tuple[tuple[int, ...], tuple[int, ...]]
-"""Nodes and edges of an item, as a key."""
 
 
 @dataclass(frozen=True, repr=False)
 class Bubble(Ranker):
     """Find connected items that join the anchors, in the order of discovery, unscored (BubbleRAG, Algorithm 1, Eq. 4).
 
-    Each anchor is a group of terminals. Groups expand from their terminals through the graph by the sum of
-    1 - cos(question, node), where terminals cost 0. When a group settles a node that others settled before, their paths
-    to it form an item; so do the paths to two neighbours that one group settled from different terminals. An edge of an
+    Each anchor is a group of terminals. Groups expand from their terminals through the graph by the sum of 1 -
+    cos(question, node), where terminals cost 0. When a group settles a node that others settled before, their paths to
+    it form an item; so do the paths to two neighbours that one group settled from different terminals. An edge of an
     anchor makes both its ends terminals, and belongs to every item that starts at such a terminal. If no groups meet,
     the anchors' nodes and edges are the items. Between two nodes an item has the anchors' edge, else the smallest id.
 
-    `index`: vectors of nodes; a node without one costs 1. `hops`: h, the
-    largest distance from the anchors. `budget`: B, the number of items. An item is dropped if its nodes contain those
-    of an earlier item that covers the same groups, or are contained in them.
+    `index`: vectors of nodes; a node without one costs 1. `hops`: h, the largest distance from the anchors. `budget`:
+    B, the number of items; one is dropped if its nodes contain, or are in, those of an earlier item that covers the
+    same groups.
 
     >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])
@@ -61,9 +57,7 @@ class Bubble(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        if state.anchors is None:
-            return state
-        graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors]
+        graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors or ()]
         terminals, edges = _terminals(anchors, graph)
         meetings: list[Meeting] = []
         if len(terminals) > 1:
@@ -109,10 +103,7 @@ def _terminals(anchors: Sequence[Parts], graph: Graph) -> tuple[Ints, list[int]]
 
 
 def _item(graph: Graph, meeting: Meeting, edge_of: Sequence[int], of_anchors: dict[tuple[int, int], int]) -> Parts:
-    """Return the nodes and edges of a meeting in snapshot ids, each once, in walk order.
-
-    `edge_of`: the edge of each terminal; `of_anchors`: the anchors' edge between two nodes.
-    """
+    """Return the nodes and edges of a meeting in walk order; `edge_of`: of terminals, `of_anchors`: between nodes."""
     tied = [edge_of[origin] for origin in meeting.origins if edge_of[origin] >= 0]
     preferred = of_anchors | _by_ends(tied, graph)
     nodes: dict[int, None] = {}
@@ -145,8 +136,6 @@ def _single_items(anchors: Sequence[Parts], graph: Graph) -> Iterable[Key]:
 
 
 _EPSILON = 1e-6
-
-
 _ONE_GROUP = 1.1  # divides the score of an item that covers one anchor only
 
 
@@ -157,9 +146,9 @@ class Coverage(Operator):
         Score(T) = 1 / (Cost_sem(T) · e^(alpha · r_miss) + 1e-6)
 
     Cost_sem is the mean of 1 - cos(question, node), at least 0, over all nodes of the item (1 for a node without a
-    vector); r_miss is the weight of the anchors without a node or an edge in the item, as a share of all anchors. The
-    score of an item of two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes.
-    `alpha`: α, 1 is balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
+    vector); r_miss is the share by weight of the anchors without a node or an edge in the item. The score of an item of
+    two or more nodes that covers one anchor only is divided by 1.1. `index`: vectors of nodes. `alpha`: α, 1 is
+    balanced; far above 1 all anchors are required (AND), near 0 any one suffices (OR).
 
     >>> from graphwright import Evidence, Graph
     >>> from graphwright.models.fake import HashEncoder
@@ -178,9 +167,7 @@ class Coverage(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        evidence, anchors = state.evidence, state.anchors
-        if evidence is None or anchors is None:
-            return state
+        evidence, anchors = state.items, state.anchors or ()
         total = sum(anchor.weight for anchor in anchors) or 1.0
         items = [(np.union1d(nodes, state.graph.ends(edges)), edges) for nodes, edges in evidence]
         scores = []
@@ -201,16 +188,13 @@ class Coverage(Operator):
 
 
 def _covers(nodes: Ints, edges: Ints, anchor: Anchor) -> bool:
-    """Return whether an item has one of the anchor's nodes or edges."""
     pairs = ((anchor.nodes, nodes), (anchor.edges, edges))
     return any(not set(of_anchor.tolist()).isdisjoint(of_item.tolist()) for of_anchor, of_item in pairs)
 
 
 @dataclass(frozen=True, repr=False)
 class Unite(Operator):
-    """Merge the items into one, each node and edge at its first position; unscored (BubbleRAG, section 3.6).
-
-    A triple has the nodes of its ends.
+    """Merge the items into one, each node (end of a triple) and edge at its first position (BubbleRAG, section 3.6).
 
     >>> from graphwright import Graph
     >>> from graphwright.operators.state import start
@@ -224,12 +208,10 @@ class Unite(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        if state.evidence is None:
-            return state
-        nodes: dict[int, None] = {}
-        for item_nodes, edges in state.evidence:
+        evidence, nodes = state.items, dict[int, None]()
+        for item_nodes, edges in evidence:
             nodes |= dict.fromkeys((item_nodes if len(item_nodes) else state.graph.ends(edges)).tolist())
-        united = [(list(nodes), list(dict.fromkeys(state.evidence.edges.tolist())))] if len(state.evidence) else []
+        united = [(list(nodes), list(dict.fromkeys(evidence.edges.tolist())))] if len(evidence) else []
         return state.with_(evidence=Evidence.of_trees(state.graph, united))
 
 
@@ -246,13 +228,6 @@ class Prizes(Checked):
 
     Nearest by the dot product of the question's vector with that of a node in `nodes`, and that of an edge's text in
     `triples`; without `triples` no edge has a prize. Edges with the same text have one rank, and share its prize.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> Prizes(index, k=2)(start("Graz or Lyon, Graz?", graph), Run())
-    ({2: 2.0, 0: 1.0}, {})
     """
 
     nodes: VectorIndex
@@ -290,14 +265,14 @@ class PrizeTree(Operator):
         Σ prize(v) + Σ prize(e) - cost · |edges|
 
     The score is this sum. An edge costs `cost` less its prize. If the prize exceeds the cost, a node with the
-    difference as its prize replaces the edge and is joined with both ends at no cost, as in the paper; so such an edge
-    may be reached by one of its ends only, and the item then contains the other end too, and may contain a cycle. Of
-    parallel edges without a prize the one with the smallest id counts; directions are ignored.
+    difference as its prize replaces the edge and is joined with both ends at no cost, as in the paper; such an edge may
+    be reached by one end only, and the item then contains the other too, and may contain a cycle. Of parallel edges
+    without a prize the smallest id counts; directions are ignored.
 
-    The search is limited to the `nodes` nodes that a personalised PageRank from the prizes reaches most, so that its
-    cost does not grow with the graph (with 500, on two multihop sets, 92 % of the trees are those found with 5,000,
-    and the sums are 0.2 % lower). It uses the growth of Goemans and Williamson with strong pruning (see
-    graphwright.kernels.bubble), which is near the best tree, not always the best. Without prizes there is no item.
+    The search is limited to the `nodes` nodes that a personalised PageRank from the prizes reaches most (with 500, on
+    two multihop sets, 92 % of the trees are those found with 5,000, and the sums are 0.2 % lower). It uses the growth
+    of Goemans and Williamson with strong pruning (see graphwright.kernels.bubble), which is near the best tree, not
+    always the best. Without prizes there is no item.
 
     >>> from graphwright.models.fake import HashEncoder
     >>> from graphwright.operators.state import start
@@ -363,23 +338,17 @@ def _candidate_edges(near: Graph, edge_prizes: Amounts) -> Ints:
 
 
 def _amounts_at(amounts: Amounts, ids: Ints) -> Scores:
-    """Return the amount of each of the ascending ids, 0 for one without."""
     return np.array([amounts.get(i, 0.0) for i in ids.tolist()], np.float64)
 
 
 @dataclass(frozen=True)
 class PrizedItems:
-    """Nodes and edges of a tree as single items, scored by their prizes, for `ToPassages(items=..., summed=True)`.
-
-    A node or edge without a prize scores 0.01, so that of two equal passages the one that states more of the tree
-    ranks first. `prizes`: the prizes that the tree was computed with.
-    """
+    """Nodes and edges of a tree as items scored by their prizes, 0.01 without, for `ToPassages(summed=True)`."""
 
     prizes: Prizes
 
     def __call__(self, state: State, run: Run) -> Evidence:
-        """Return the items."""
-        evidence = Evidence.of_nodes([]) if state.evidence is None else state.evidence
+        evidence = state.items
         node_prizes, edge_prizes = self.prizes(state, run)
         walks = {node: walk_to(state.graph, tree, node) for tree in evidence.items() for node in tree.nodes}
         items = {Item.node(node, walk): node_prizes.get(node, _NO_PRIZE) for node, walk in walks.items()}

@@ -205,7 +205,7 @@ def test_lego_beam_switches_apply() -> None:
     assert repr(lego(14, E, beams=by_step)).endswith(f"BeamSearch(Steps({E!r}), slack=0.25) % 32")
     assert repr(lego(15, E, L, beams=Beams(by_step=True))).endswith(f"BeamSearch(Steps({L!r})) % 32")
     # BM25 scores texts that are read together, and a language model ranks whole paths.
-    assert repr(by_step(BM25())) == "BeamSearch(BM25(), slack=0.25)"
+    assert repr(BestByScore(BM25()).beam_search(by_step)) == "BeamSearch(BM25(), slack=0.25)"
     by_choice = BestByChoice(ScriptedLLM(["{}"]))
     assert repr(by_choice.beam_search(by_step)) == repr(by_choice.beam_search(Beams()))
     assert lego(12, E, beams=by_step) == lego(12, E)

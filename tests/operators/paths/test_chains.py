@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from graphwright import Anchor, Chains, Evidence, Graph, MergeChains, start
 from graphwright.errors import NeedsError
 from graphwright.graph.items import path_item, tree_item
-from graphwright.graph.walks import ways_of
+from graphwright.graph.walks import walks_along, ways_of
 from graphwright.operators import Instances, RelationPaths
 from graphwright.operators.state import State
 
@@ -323,11 +323,22 @@ def test_merged_chains_cover_all_chains(world, inverse) -> None:
         assert set().union(*edges) == {edge for _, item_edges in merged.evidence for edge in item_edges.tolist()}
 
 
+def every_walk(state: State) -> Evidence:
+    """All walks by the relation paths of the evidence, path by path, by their nodes."""
+    graph, pieces = state.graph, []
+    for item in state.items.items():
+        nodes, edges = walks_along(graph, item.nodes[0], ways_of(graph, item), 100_000)
+        order = np.lexsort(nodes.T[::-1])
+        pieces += list(zip(graph.at(nodes[order]), graph.edges[edges[order]], strict=True))
+    return Evidence.of_paths(graph, pieces)
+
+
 def walked(triples: list[Triple], length: int, *, every: bool) -> tuple[list[Walk], list[str]]:
     """All walks by the relation paths from the first head, and what they are merged to."""
     graph = Graph.from_triples(triples)
     state = start("?", graph, entities=[triples[0][0]])
-    state = (RelationPaths(length) >> Instances(all=every))(state)
+    state = RelationPaths(length)(state)
+    state = state.with_(evidence=every_walk(state)) if every else Instances()(state)
     merged = MergeChains()(state).evidence
     assert state.evidence is not None and merged is not None
     walks = []

@@ -95,17 +95,6 @@ def test_propositions_stay_in_part() -> None:
     assert found is not None and len(found) and np.isin(found.edges, state.graph.edges).all()
 
 
-def test_proposition_reread_ranks_by_text_vector() -> None:
-    encoder = HashEncoder()
-    index = VectorIndex.from_array(encoder.encode([KIN.edge_text(edge) for edge in range(4)]), encoder)
-    question = "Where did the spouse of Ida live?"
-    state = PropositionPaths(index, width=2, length=2, reread=9)(start(question, KIN))
-    asked, text = encoder.encode([question, "Ida spouse Udo Udo lived in Graz"])
-    cosine = float(asked @ text / np.linalg.norm(asked) / np.linalg.norm(text))
-    found = paths(state)
-    assert found.get((0, 1), found.get((1, 0))) == pytest.approx(cosine, abs=1e-6)
-
-
 def test_propositions_without_vectors_compare_words_with_note() -> None:
     state = PropositionPaths(None, width=1, length=2, jumps=0)(start("Where did the spouse of Ida live, in Graz?", KIN))
     assert next(iter(paths(state))) == (0, 1) and "compared by words" in state.trace[-1].notes[0]

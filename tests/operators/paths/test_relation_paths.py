@@ -87,10 +87,6 @@ def test_instances_follow_judged_relations() -> None:
         ["Mann", "Ali"],
     ]
     assert evidence.scores[0] == evidence.scores[1] > evidence.scores[2] == evidence.scores[4]
-    every = (ranked >> Instances(all=True))(state).evidence
-    assert every is not None and len(every) == 6
-    assert ["Mann", "Insider", "Pacino"] in [FILMS.names.take(nodes) for nodes, _ in every]
-    assert len((ranked >> Instances(max_walks=1))(state).evidence or ()) == 2
 
 
 def test_language_model_selects_relation_paths_by_number() -> None:
@@ -131,12 +127,6 @@ def test_relation_path_may_return_to_start() -> None:
     answer = TargetAnswer()(state).answer
     assert answer is not None and answer.text.splitlines() == ["Mann", "Roth"]
     assert answer.citations[0].path == ("Heat", "directed_by", "Mann", "directed_by⁻¹", "Ali", "written_by", "Mann")
-    every = Instances(all=True)(planned).evidence
-    assert every is not None and [WRITERS.names.take(nodes)[1:] for nodes, _ in every] == [
-        ["Mann", "Ali", "Mann"],
-        ["Mann", "Ali", "Roth"],
-        ["Mann", "Thief", "Mann"],
-    ]
 
 
 def test_instances_of_impossible_path_are_empty() -> None:

@@ -6,7 +6,6 @@ import json
 import pickle
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.shared import GRAPHS, corpus_index
 from tests.toys import knowledge
@@ -35,25 +34,18 @@ def bm25_alone(folder: Path) -> PassageScorer:
     return PassageScorer.read(file)
 
 
-@pytest.mark.parametrize("cover", [True, False])
-def test_score_passages_ranks_by_scorer(cover: bool) -> None:
-    result = ScorePassages(IX.passages, IX.words, MiniLM(), IX.triples, pool=4, cover=cover)(STATE).evidence
+def test_score_passages_ranks_by_scorer() -> None:
+    result = ScorePassages(IX.passages, IX.words, MiniLM(), IX.triples, pool=4)(STATE).evidence
     features = PassageFeatures.of(STATE, Run(), IX.passages, IX.words, MiniLM(), IX.triples, 4)
     scorer = fitted_scorer()
-    alone, pairs = scorer(features)
-    if cover:
-        order, scores = scorer.chosen(features, *scorer(features), 100)
-    else:
-        scores = np.sort(alone + features.best_pair(pairs))[::-1]
-        order = np.argsort(-(alone + features.best_pair(pairs)), kind="stable")
+    order, scores = scorer.chosen(features, *scorer(features), 100)
     assert result is not None and result.scores is not None and len(result) >= 4
     assert result.nodes.tolist() == features.nodes[order].tolist()
     assert result.scores.tolist() == pytest.approx(scores.tolist())
 
 
-@pytest.mark.parametrize("cover", [True, False])
-def test_score_passages_accepts_scorer_and_cut(tmp_path: Path, cover: bool) -> None:
-    step = ScorePassages(IX.passages, IX.words, MiniLM(), scorer=bm25_alone(tmp_path), cover=cover)
+def test_score_passages_accepts_scorer_and_cut(tmp_path: Path) -> None:
+    step = ScorePassages(IX.passages, IX.words, MiniLM(), scorer=bm25_alone(tmp_path))
     whole = step(STATE).evidence
     assert whole is not None and whole.scores is not None and len(whole) == 6 and whole.scores[0] == pytest.approx(1)
     for k in (1, 3, 50):

@@ -94,10 +94,7 @@ def lightrag_global(
     *,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by the relations that are nearest to the question's themes (LightRAG, global).
-
-    Without a language model the question itself is the only theme.
-    """
+    """Rank passages by relations nearest to the question's themes, offline to the question (LightRAG, global)."""
     return _method(ix, llm, _high(ix, n, llm), ToPassages(top_k))
 
 

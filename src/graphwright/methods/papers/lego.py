@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from graphwright.errors import OptionError
 from graphwright.generate.contexts import CONTEXT_PASSAGES
@@ -48,27 +48,15 @@ def ranker(model: Model) -> Operator:
 class Beams:
     """The switches of a beam search (section 4.2): the unit that is scored, and how many paths stay.
 
-    `by_step`: an encoder or a cross-encoder scores each new triple instead of the whole path (triple-level scoring, see
-    Steps). Other models are not changed; scorers by stored vectors of triples score triple by triple already.
-    `slack`: dynamic pruning (see BeamSearch). A language model ranks whole paths, without dynamic pruning.
-
-    >>> from graphwright.models import HashEncoder
-    >>> Beams(by_step=True, slack=0.5)(HashEncoder())
-    BeamSearch(Steps(HashEncoder(dimension=64)), slack=0.5)
+    `by_step`: an encoder or a cross-encoder scores each new triple instead of the whole path (see Steps). `slack`:
+    dynamic pruning (see BeamSearch). A language model ranks whole paths, without dynamic pruning.
     """
 
     by_step: bool = False
     slack: float | None = None
 
-    def __call__(self, model: Model) -> Operator:
-        """Return the beam search by a model."""
-        if self.by_step and isinstance(model, Encoder | CrossEncoder):
-            model = Steps(model)
-        return BeamSearch(model, slack=self.slack)
 
-
-WHOLE_PATHS = Beams()
-"""Beam searches as section 4.1 sets them: whole paths are scored, and the width is fixed."""
+WHOLE_PATHS = Beams()  # as section 4.1 sets them
 
 
 @dataclass(frozen=True)
@@ -77,18 +65,12 @@ class BestByScore:
 
     `stored`: a search that ranks the triples of the graph by the same model with stored vectors. A scorer by stored
     vectors has none of relations: its encoder reads their texts.
-
-    >>> from graphwright.models import HashEncoder
-    >>> from graphwright.operators import ShortestPaths
-    >>> BestByScore(HashEncoder())(ShortestPaths(), 32)
-    ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
     """
 
     model: Model
     stored: Operator | None = None
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the pool ranked by the model, cut to k."""
         if self.stored is not None and pool == Triples():
             return self.stored if k is None else self.stored % k
         by_text = self.model.encoder if isinstance(self.model, Composed) and pool == Relations() else self.model
@@ -97,7 +79,10 @@ class BestByScore:
 
     def beam_search(self, beams: Beams) -> Operator:
         """Return the beam search by the model."""
-        return beams(self.model)
+        model = self.model
+        if beams.by_step and isinstance(model, Encoder | CrossEncoder):
+            model = Steps(model)
+        return BeamSearch(model, slack=beams.slack)
 
 
 @dataclass(frozen=True)
@@ -117,15 +102,11 @@ class Selection:
 
 
 LISTED = Selection()
-"""A list of the best, from what the encoder prefers."""
 
 
 @dataclass(frozen=True)
 class BestByChoice:
-    """The items of a pool that a language model selects (section 3.2.2 b.1), in one call unless it rates them.
-
-    It selects from the `shown` best by `first`, if given.
-    """
+    """The items of a pool that a language model selects (section 3.2.2 b.1), from the `shown` best by `first`."""
 
     llm: LLM
     first: Best | None = None
@@ -133,7 +114,6 @@ class BestByChoice:
     selection: Selection = LISTED
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
-        """Return the items of the pool that the model selects, at most k."""
         candidates = pool if self.first is None else self.first(pool, self.shown)
         choice = self.selection.of(self.llm, self.shown)
         return candidates >> (choice if k is None else choice % k)
@@ -144,9 +124,6 @@ class BestByChoice:
 
 
 Best = BestByScore | BestByChoice
-"""The best items of a pool by one model: `best(pool, k)`, and the beam search by it."""
-
-
 _NAMES = 100  # nodes of a knowledge graph shown instead of passages: each is only a name
 
 Value = TypeVar("Value")
@@ -199,11 +176,11 @@ def cell(
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
 
     `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
-    `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either
-    may be an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; "R" draws at
-    random. A language model selects from the best by "E", if there is one, or as `selection` says. `nodes`, `edges`,
-    `paths`: N_ppr, N_e (N_v, N_τ) and N_p. `triples`: a search that ranks the triples of the graph by E with stored
-    vectors. `beams`: the switches of ISAR.
+    `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either may be
+    an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; "R" draws at random. A
+    language model selects from the best by "E", if there is one, or as `selection` says. `nodes`, `edges`, `paths`:
+    N_ppr, N_e (N_v, N_τ) and N_p. `triples`: a search that ranks the triples of the graph by E with stored vectors.
+    `beams`: the switches of ISAR.
 
     >>> from graphwright.models import HashEncoder, OverlapCrossEncoder
     >>> cell("PPR+TP-E", "OSAR-C", {"E": HashEncoder(), "C": OverlapCrossEncoder()}, edges=9)
@@ -230,7 +207,6 @@ def cell(
 def _by_name(
     models: Mapping[str, Model], llms: Mapping[str, LLM], triples: Operator | None, selection: Selection
 ) -> dict[str, Best]:
-    """Return the best of a pool by each model, by its name."""
     best: dict[str, Best] = {"R": BestByScore(Shuffled())}
     best |= {name: BestByScore(model, triples if name == "E" else None) for name, model in models.items()}
     first = best.get("E") if selection.prefilter == "E" else _named(selection.prefilter, best, "model")
@@ -268,28 +244,16 @@ def lego(
     judge: CrossEncoder | None = None,
     llm: LLM | None = None,
     *,
-    nodes: int = 1000,
-    edges: int = 64,
-    paths: int = 32,
-    triples: Operator | None = None,
     pruning: str = "EP",
-    beams: Beams = WHOLE_PATHS,
-    selection: Selection = LISTED,
+    **options: Any,
 ) -> Operator:
     """Return instance `number`, from anchors to paths.
 
     `encoder` is E; L is `llm`, else `judge`, a cross-encoder that is another model than E (state this with reported
-    figures); only the instances with an L need it. `nodes`, `edges` and `paths` are N_ppr, N_e and
-    N_p; beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the paper does
-    not state the restart of PPR: 0.15. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS: edges by their
-    relation (EP, as section 4.1 prints; of a relation's edges those that the walk crosses most, as the paper does not
-    say which), triples (TP) or nodes (NP). `triples`: for TP, a search that ranks the triples of the graph by E with
-    stored vectors, so that E reads none. `beams`: the switches of instances with ISAR; `selection`: those of L where it
-    is a language model.
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> lego(12, HashEncoder())
-    PersonalizedPageRank(each=True) % 1000 >> Induce() >> ShortestPaths() >> Rerank(HashEncoder(dimension=64)) % 32
+    figures). Beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the restart
+    of PPR, which the paper does not state, is 0.15. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS; of a
+    relation's edges those that the walk crosses most, as the paper does not say which. `selection`: the switches of L
+    where it is a language model. Other arguments as for `cell`.
     """
     if number not in INSTANCES:
         raise OptionError(f"LEGO-GraphRAG has no instance {number!r}; it has 1 to {len(INSTANCES)}.")
@@ -299,8 +263,7 @@ def lego(
     llms = {} if llm is None else {"L": llm}
     extraction, retrieval = INSTANCES[number]
     extraction = extraction.replace("+EP-", f"+{pruning}-")
-    sizes = {"nodes": nodes, "edges": edges, "paths": paths}
-    return cell(extraction, retrieval, models, llms, **sizes, triples=triples, beams=beams, selection=selection)
+    return cell(extraction, retrieval, models, llms, **options)
 
 
 def answered(
@@ -308,9 +271,9 @@ def answered(
 ) -> Method:
     """Return a whole method: link the question, find paths, rank their passages, and answer.
 
-    `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to, or that
-    of a language model that is shown the paths. `tied`: of these names, only the ends of the best-scored paths;
-    `search` must then not change the graph.
+    `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to (`tied`:
+    only the ends of the best-scored; `search` must not change the graph), or that of a language model that is shown
+    them.
     """
     # Keep() leaves the graph whole for the steps after the paths.
     linked = LinkEntities(ix.names) >> (Keep() | search)
@@ -367,19 +330,9 @@ def instance(number: int) -> Callable[..., Method]:
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
         beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
         what = pruning or ("EP" if ix.graph.passages is None else "TP")
-        search = lego(
-            number,
-            first,
-            scoring,
-            selecting,
-            nodes=nodes,
-            edges=edges,
-            paths=paths,
-            triples=stored,
-            pruning=what,
-            beams=beams,
-            selection=selection,
-        )
+        options: dict[str, Any] = {"nodes": nodes, "edges": edges, "paths": paths, "triples": stored}
+        options |= {"beams": beams, "selection": selection}
+        search = lego(number, first, scoring, selecting, pruning=what, **options)
         return answered(ix, search, top_k, llm)
 
     build.__name__ = f"lego_{number}"

@@ -57,10 +57,6 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
 
     The model ranks the relation paths of the graph against the question with its entity names masked, the `pool`
     shortest of them. A path retriever, trained on the graph as RoG's planner is, decodes them.
-
-    >>> from graphwright.models import HashEncoder
-    >>> planned(HashEncoder())
-    RelationPaths() % 1000 >> LengthPenalty(MaskEntities(Rerank(HashEncoder(dimension=64)))) % 3
     """
     if isinstance(model, PathRetriever):
         return Decode(model, length) % plans
@@ -70,21 +66,14 @@ def planned(model: Model | PathRetriever, plans: int = 3, length: int = 3, pool:
 def _planning(
     ix: Snapshot, planner: Model | PathRetriever | None, llm: LLM | None, plans: int, length: int, pool: int
 ) -> Operator:
-    """Return the planning step: plans that a language model writes, without one those of `planned`.
-
-    Written plans that the graph cannot carry out are dropped.
-    """
+    """Return the planning step: plans that a language model writes, without one those of `planned`."""
     if llm is not None:
         return RelationPaths(length) >> Plan(llm) % plans
     return planned(planner or ix.encoder, plans, length, pool)
 
 
 def selected(model: Model, llm: LLM | None = None, hops: int = 2, paths: int = 32, pool: int = 1000) -> Operator:
-    """Return KELP's path selection: all paths of one and two hops, the best by a model, without a subgraph.
-
-    `llm`: a language model that selects from the best by `model`. `pool`: the shortest paths that are scored; around a
-    hub there are far more.
-    """
+    """Return KELP's path selection: the best by a model or LLM of the `pool` shortest paths of 1 and 2 hops."""
     by_score = BestByScore(model)
     best = by_score if llm is None else BestByChoice(llm, by_score)
     return best(EnumeratedPaths(hops) % pool, paths)
@@ -219,10 +208,10 @@ def gcr(
     """Rank passages by paths that a language model writes, constrained to a trie of the graph's paths (GCR).
 
     The paper has two language models: a small one, fine-tuned to write paths (`decoder`), and a general one to answer.
-    Offline, a path retriever as `decoder` writes existing relation paths (see `load_retriever`); without it, the
-    index's encoder ranks the paths.
+    Offline, a path retriever as `decoder` writes relation paths (see `load_retriever`), or else the encoder ranks them.
     """
-    model, trie, rank = decoder or llm, EnumeratedPaths(length) % pool, Rerank(_twin(ix))
+    model, trie = decoder or llm, EnumeratedPaths(length) % pool
+    rank = Rerank(Patterns(ix.encoder) if ix.graph.passages is None else scorer(ix))
     if isinstance(model, PathRetriever):
         search = model.search(paths)
     elif model is None:
@@ -230,8 +219,3 @@ def gcr(
     else:  # models that cannot decode under constraint choose by number from the ranked paths
         search = trie >> rank >> ConstrainedDecoding(model, paths)
     return answered(ix, OnGraph(StatementGraph(), search), top_k, llm)
-
-
-def _twin(ix: Snapshot) -> Encoder | Scorer:
-    """Return the model that ranks paths offline: over documents by sentences, over other graphs by relations alone."""
-    return Patterns(ix.encoder) if ix.graph.passages is None else scorer(ix)

@@ -98,9 +98,6 @@ def proprag(
     focus: Annotated[int, Help("passages that the first stage finds")] = 50,
     width: Annotated[int, Help("paths that stay in the beam")] = 4,
     length: Annotated[int, Help("the most propositions of a path")] = 3,
-    reread: Annotated[
-        int, Help("paths of each length that are encoded again as one text (40 in the paper; 0 for means of vectors)")
-    ] = 0,
     nodes: Annotated[int, Help("nodes that the first PageRank ranks")] = 1000,
     weight: SeedWeight = 0.05,
     *,
@@ -108,14 +105,14 @@ def proprag(
 ) -> Method:
     """Rank passages by PageRank from entities of the best paths of propositions, after a beam search (PropRAG).
 
-    Two stages: PageRank from the 40 entities of the 20 nearest propositions finds some passages; over these and their
-    entities a beam search finds paths of propositions, whose best entities seed a second PageRank. Without vectors
-    of triples the first stage is the search of `hybrid`.
+    PageRank from the 40 entities of the 20 nearest propositions (without vectors of triples, the search of `hybrid`)
+    finds some passages; over these and their entities a beam search finds paths, whose best entities seed a second
+    PageRank.
     """
     dense = If(HasEvidence(), Keep(), VectorSearch(ix.passages))
     near = PropositionPaths(ix.triples, width=20, length=1) >> PathSeeds(ix.passages, 20, 40, weight, scored=False)
     wide = near >> PersonalizedPageRank(0.25) % nodes >> Only(Kind.CHUNK)
     first = both(ix, focus) if ix.triples is None else wide >> dense
-    paths = PropositionPaths(ix.triples, width, length, reread=reread) >> PathSeeds(ix.passages, weight=weight)
+    paths = PropositionPaths(ix.triples, width, length) >> PathSeeds(ix.passages, weight=weight)
     walk = paths >> PersonalizedPageRank(0.55) >> Only(Kind.CHUNK) >> dense
     return Method(first % focus >> KHop(1) >> Induce() >> walk % top_k >> ToPassages(), *answering(ix, llm))

@@ -139,10 +139,7 @@ def hyde(
     *,
     llm: OptionalLLM = None,
 ) -> Method:
-    """Rank passages by their nearness to a hypothetical passage that answers the question (HyDE).
-
-    A language model writes that passage. Its offline twin is pseudo-relevance feedback.
-    """
+    """Rank passages by nearness to a hypothetical passage that answers the question, offline by feedback (HyDE)."""
     if llm is not None:
         return Method(HypotheticalPassage(ix.passages, llm) % top_k >> ToPassages(), *answering(ix, llm))
     first = VectorSearch(ix.passages) % feedback

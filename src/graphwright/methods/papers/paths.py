@@ -105,9 +105,8 @@ def clue_rag(
 ) -> Method:
     """Rerank the passages of knowledge units that are reached from unit to unit over shared entities (Clue-RAG).
 
-    The search begins at the entities of the units nearest to the question (knowledge anchoring), and at the entities
-    nearest to each of its names (entity linking), which a language model lists, or else LinkEntities finds. A
-    question that leads to no unit is searched by its vector.
+    The search begins at the entities of the units nearest to the question (knowledge anchoring), and at those nearest
+    to each of its names (entity linking). A question that leads to no unit is searched by its vector.
     """
     model = cross_encoder or MiniLMCrossEncoder()
     names = LinkEntities(ix.names) if llm is None else Fallback(Keywords(llm), NamesAndPhrases())
@@ -132,11 +131,6 @@ def evidence_chains(
     `nodes`, `triples`, `length`: the size of the PPR subgraph that the retriever scores, K and L. A path retriever
     gives chains of the whole graph, which are only merged. The chains of an entity retriever name all parallel
     relations of a step (appendix E).
-
-    >>> from graphwright.models.fake import HashEncoder
-    >>> evidence_chains(HashEncoder(), length=2)
-    PersonalizedPageRank(each=True) % 1000 >> Induce() >> Triples() >> Rerank(HashEncoder(dimension=64)) % 500 >>
-    Chains(length=2) >> MergeChains()
     """
     if isinstance(scorer, PathRetriever):
         return scorer.search(triples) >> MergeChains()
@@ -156,10 +150,7 @@ def retrieved(scorer: Encoder | CrossEncoder | Operator | Retriever, triples: in
 def explained(
     retriever: Retriever, triples: int = 500, nodes: int = 1000, length: int = 3, paths: int = 10
 ) -> Operator:
-    """Return the chains of a trained retriever, ranked by how well each relation path explains the answer.
-
-    Offline twin of a language model that reads the chains; `paths`: the number of relation paths.
-    """
+    """Return the chains of a trained retriever, by how well each of `paths` relation paths explains the answer."""
     if isinstance(retriever, PathRetriever):
         return retriever.search(triples)
     return retrieved(retriever, triples, nodes) >> Explain(retriever, length, paths=paths)
@@ -174,10 +165,7 @@ def subgraphrag(retriever: Retriever, triples: int = 100, nodes: int = 1000) -> 
 
 
 def gnn_rag(retriever: Retriever, paths: int = 32, nodes: int = 1000) -> Operator:
-    """Return GNN-RAG (Mavromatis and Karypis, 2024): shortest paths to the nodes that a graph network scores highest.
-
-    `retriever`: an entity retriever; that of the paper is trained on answers alone.
-    """
+    """Return GNN-RAG (Mavromatis and Karypis, 2024): shortest paths to the best nodes of an entity retriever."""
     return PersonalizedPageRank(each=True) % nodes >> Induce() >> ShortestPaths() >> Rerank(LastNode(retriever)) % paths
 
 
@@ -204,29 +192,26 @@ def reg(
     """Rank passages by evidence chains: the triples nearest to the question, walked from its entities (ReG).
 
     Without stored vectors of triples every triple of the subgraph is encoded for each question. On a knowledge graph
-    without passages the answer is the ends of the chain nearest to the question, or of the chain that a trained
-    retriever ranks first; of a path retriever there is no answer where its calibrated confidence is low.
+    without passages the answer is the ends of the nearest chain, or of the first of a trained retriever; of a path
+    retriever there is none where its calibrated confidence is low.
     """
-    trained = None if retriever is None else _loaded(ix, retriever)
+    if retriever is not None and not isinstance(retriever, Retriever):
+        retriever = load_retriever(retriever, ix.encoder, ix.names)
     ranker = EdgeSearch(ix.triples) if scorer is None and ix.triples is not None else scorer or ix.encoder
-    if trained is not None and llm is None:
+    if retriever is not None and llm is None:
         # Without a language model the order of the chains decides the answer.
-        chains = explained(trained, triples, nodes, length or 3)
+        chains = explained(retriever, triples, nodes, length or 3)
     else:
-        chains = evidence_chains(trained or ranker, triples, nodes, length)
+        chains = evidence_chains(retriever or ranker, triples, nodes, length)
     # Keep() leaves the graph whole for the steps after the chains.
     linked = LinkEntities(ix.names) >> (Keep() | chains)
     if ix.graph.passages is not None:
         return Method(linked >> ToPassages(top_k), *answering(ix, llm, ChainContext()))
-    if trained is not None and llm is None:
+    if retriever is not None and llm is None:
         scored = LinkEntities(ix.names) >> OnGraph(StatementGraph(), chains)  # `| Keep()` would drop scores
         answer = TargetAnswer(tied=True)
-        if isinstance(trained, PathRetriever):
-            return Method(scored >> ToPassages(top_k), answer=ConfidentPaths(trained) >> answer)
+        if isinstance(retriever, PathRetriever):
+            return Method(scored >> ToPassages(top_k), answer=ConfidentPaths(retriever) >> answer)
         return Method(scored >> ToPassages(top_k), answer=answer)
     shown = top_k if llm is None else _NAMES * top_k
     return Method(linked >> ToPassages(shown), *written(llm, ChainContext(), ChainAnswer(ix.encoder)), passages=shown)
-
-
-def _loaded(ix: Snapshot, retriever: Retriever | Checkpoint | Path | str) -> Retriever:
-    return retriever if isinstance(retriever, Retriever) else load_retriever(retriever, ix.encoder, ix.names)

@@ -82,10 +82,9 @@ def bubblerag(
 ) -> Method:
     """Rank the passages behind connected subgraphs that join the concepts of the question (BubbleRAG).
 
-    Passages that state the subgraphs come first, then those that name their entities (ToPassages); they and the preview
-    are at most `top_k` together, and what they leave of it vector search fills (SharedBudget). With a language model
-    each step is the paper's. Without one AnswerIfEnough and Relax are left out, and the other steps have a twin. On a
-    knowledge graph without passages its nodes take their place.
+    Passages that state the subgraphs come first, then those that name their entities; they and the preview are at most
+    `top_k` together, and what they leave of it vector search fills (SharedBudget). With a language model each step is
+    the paper's; without one AnswerIfEnough and Relax are left out, and the other steps have a twin.
     """
     count = max(top_k // 3, 1) if preview is None else min(preview, top_k)
     first = VectorSearch(ix.passages) % top_k >> ToPassages()

@@ -77,16 +77,10 @@ class GroupByModel(_Grouping):
     """Turn anchors into weighted groups of candidate nodes and edges (BubbleRAG, section 3.2, "Anchor Grouping").
 
     The candidates of an anchor are its own nodes and edges, the `k` nodes nearest to its text, and the `k` edges
-    nearest to it among those at all these nodes. They are compared by the vectors of `names` and `triples`, without
-    them by words. The nodes of another anchor's name are not candidates, and a theme has edges only. A language model
-    groups the candidates by the things that the question refers to, and weights the groups. Without a usable reply the
-    step fails; GroupAnchors needs no model.
-
-    >>> from graphwright import start; from graphwright.models import ScriptedLLM
-    >>> state = start("?", Graph.from_triples([("Graz", "lies on", "Mur")]), anchors=[Anchor("Graz", [0])])
-    >>> llm = ScriptedLLM(['{"groups": [{"intent": "the town", "numbers": [1], "weight": 2}]}'])
-    >>> GroupByModel(None, None, llm)(state).anchors
-    (Anchor('the town', nodes=[0], edges=[], weight=1.0),)
+    nearest to it among those at all these nodes, by the vectors of `names` and `triples`, without them by words. The
+    nodes of another anchor's name are not candidates, and a theme has edges only. A language model groups the
+    candidates by the things that the question refers to, and weights the groups. Without a usable reply the step fails;
+    GroupAnchors needs no model.
     """
 
     names: VectorIndex | None
@@ -96,7 +90,6 @@ class GroupByModel(_Grouping):
     near = 0.0
 
     def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
-        """Return the groups that the model makes; none without a usable reply, or without candidates."""
         groups = _grouped_by_model(self.model, state, run, anchors) if anchors else []
         if not groups:
             run.fail()
@@ -109,10 +102,10 @@ class GroupAnchors(_Grouping):
 
     The candidates are those of GroupByModel whose similarity is at least `near` times the highest, which is 1 for a
     name with nodes. Two anchors form a group if they share half of the candidates of the smaller anchor. An anchor's
-    weight is multiplied by ln(1 + N / n), where n of the N passages mention its name. For other anchors the factor is
-    the mean over their words, by the index `words`, with n passages that contain the word; words of names are left out.
-    Themes have half the weight. A group is an anchor with the largest of these weights, and the weights of groups sum
-    to 1. Anchors without candidates are left out.
+    weight is multiplied by ln(1 + N / n), where n of the N passages mention its name; for other anchors by the mean
+    over their words outside names, by the index `words`, with n passages that contain the word. Themes have half the
+    weight. A group has the largest of these weights, and the weights of groups sum to 1. Anchors without candidates are
+    left out.
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Graz", "lies on", "Mur")])
@@ -129,7 +122,6 @@ class GroupAnchors(_Grouping):
     near: Annotated[float, Between(0, 1)] = 0.9
 
     def grouped(self, state: State, run: Run, anchors: list[Anchor]) -> list[Anchor]:
-        """Return the groups of anchors that share candidates, in the order of their first anchors."""
         name_words = {word for anchor in anchors if _is_linked_name(anchor) for word in words(anchor.text)}
         groups: list[list[Anchor]] = []
         for anchor in anchors:
@@ -156,7 +148,6 @@ class GroupAnchors(_Grouping):
 
 
 def _is_linked_name(anchor: Anchor) -> bool:
-    """Return whether an anchor is a name with nodes."""
     return anchor.kind == "entity" and is_name(anchor.text) and len(anchor.nodes) > 0
 
 
@@ -172,7 +163,6 @@ def _united(anchors: Sequence[Anchor]) -> Anchor:
 
 
 def _grouped_by_model(model: LLM, state: State, run: Run, anchors: Sequence[Anchor]) -> list[Anchor]:
-    """Return the groups that a language model makes of the candidates; none without a usable reply."""
     keywords: dict[tuple[str, int], list[str]] = {}
     for anchor in anchors:
         for kind, ids in (("name", anchor.nodes), ("statement", anchor.edges)):

@@ -49,13 +49,6 @@ class Keywords(Operator):
     A language model lists both. Names become anchors with the nodes of exactly that name; themes become anchors of the
     kind "theme", without nodes. Existing anchors stay, before the new ones. If the model lists nothing, the step fails;
     NamesAndPhrases needs no model.
-
-    >>> from graphwright import start; from graphwright.models import ScriptedLLM
-    >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde of Tours")])
-    >>> llm = ScriptedLLM(['{"names": ["Lothair II"], "themes": ["founding"]}'])
-    >>> anchors = Keywords(llm)(start("Which abbey did the mother of Lothair II found?", graph)).anchors
-    >>> [anchor.kind[0] + ": " + anchor.text for anchor in anchors]
-    ['e: Lothair II', 't: founding']
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -154,13 +147,6 @@ class LatentKeywords(Operator):
     A language model (`model`) lists names, implied names and relations, given the question and the first `passages`
     passages of the state; relations become anchors of the kind "theme". Implied names have half the weight. Existing
     anchors stay, before the new ones. If the model lists nothing, the step fails; NamesAndPhrases needs no model.
-
-    >>> from graphwright import start; from graphwright.models import ScriptedLLM
-    >>> graph = Graph.from_triples([("Lothair II", "son of", "Ermengarde"), ("Ermengarde", "died in", "851")])
-    >>> model = ScriptedLLM(['{"names": ["Lothair II"], "implied": ["Ermengarde"], "relations": ["died"]}'])
-    >>> state = LatentKeywords(model)(start("When did Lothair II's mother die?", graph))
-    >>> [(anchor.text, anchor.weight) for anchor in state.anchors]
-    [('Lothair II', 1.0), ('died', 1.0), ('Ermengarde', 0.5)]
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -202,12 +188,7 @@ def passage_lines(state: State, count: int) -> str:
 def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
     """Return the entities that passages mention and the edges between them that they state, both ascending.
 
-    On a graph without passages, `passages` are nodes: the result is their neighbourhood and the edges at them. Costs in
-    proportion to the edges of these entities.
-
-    >>> graph = Graph.from_triples([("Bertha", "mother of", "Gisela"), ("Gisela", "wife of", "Godfrid")])
-    >>> [ids.tolist() for ids in entities_and_edges(graph, np.array([0]))]
-    [[0, 1], [0]]
+    On a graph without passages, `passages` are nodes: the result is their neighbourhood.
     """
     columns = graph.columns
     nodes = np.unique(np.append(passages, columns.adjacency.rows(passages)))
@@ -245,12 +226,6 @@ class Specialise(_Specialising):
     Only the texts of vague anchors change. An anchor is vague if it is not written as a name, has no node or more than
     three, or if more than 2 % of the passages mention its nodes. A language model rewrites the texts: "mother" becomes
     "mother of Lothair II". Without a usable reply the step fails; SpecialiseInContext needs no model.
-
-    >>> from graphwright import start; from graphwright.models import ScriptedLLM
-    >>> state = start("?", Graph.from_triples([("a", "r", "b")]), anchors=[Anchor("mother")])
-    >>> llm = ScriptedLLM(['{"constraints": [{"keyword": 1, "text": "mother of Lothair II"}]}'])
-    >>> Specialise(llm)(state).anchors[0].text
-    'mother of Lothair II'
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -304,7 +279,6 @@ def is_definite(anchor: Anchor, state: State) -> bool:
 
 
 def _vague(anchors: Sequence[Anchor], state: State) -> list[int]:
-    """Return the positions of the anchors that are not definite."""
     return [i for i, anchor in enumerate(anchors) if not is_definite(anchor, state)]
 
 
@@ -338,16 +312,8 @@ def _position(text: str, question: str, offsets: Sequence[tuple[int, int]]) -> t
 class Relax(Operator):
     """Match vague keywords with entities and statements of the first passages (BubbleRAG, section 3.2, Example 5).
 
-    The entities and edges of the first `passages` passages become nodes and edges of the vague anchors (see
-    Specialise), so that "second marriage" may mean an edge "spouse" near the rest of the question. A language model
-    (`model`) chooses them. If its reply is unusable, the anchors do not change.
-
-    >>> from graphwright import start; from graphwright.graph import Ranking
-    >>> from graphwright.models import ScriptedLLM
-    >>> graph = Graph.from_triples([("Waldrada", "wife of", "Lothair II"), ("Graz", "on the", "Mur")])
-    >>> state = start("?", graph, anchors=[Anchor("marriage")]).with_(passages=Ranking.of([0], [1]))
-    >>> Relax(ScriptedLLM(['{"matches": [{"keyword": 1, "entries": [3]}]}']))(state).anchors
-    (Anchor('marriage', nodes=[], edges=[0], weight=1.0),)
+    A language model adds entities and edges of the first `passages` passages to the vague anchors (see Specialise), so
+    that "second marriage" may mean an edge "spouse". If its reply is unusable, the anchors do not change.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -395,11 +361,7 @@ def extended(anchor: Anchor, nodes: Sequence[int], edges: Sequence[int]) -> Anch
 
 @dataclass(frozen=True, repr=False)
 class ImpliedNames(Operator):
-    """Add the names that the first passages are about to the keywords, as a language model adds names that it knows.
-
-    `passages`: how many passages of the state are looked at. `weight`: of these names; see NamesAndPhrases for the
-    keywords of the question itself. Without passages the state stays as it is.
-    """
+    """Add the names that the first `passages` passages are about, with this `weight`, to the keywords."""
 
     passages: Annotated[int, AtLeast(0)] = 3
     weight: Annotated[float, Between(0, 1)] = 0.5

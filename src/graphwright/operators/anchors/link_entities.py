@@ -28,14 +28,7 @@ from graphwright.text.words import word_spans, words
 
 @dataclass(frozen=True, repr=False)
 class AnchorNodes(Operator):
-    """Return the nodes of the anchors that are in the graph as evidence, each with its share of the anchors' weights.
-
-    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import Anchor, start
-    >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz", "in", "Austria")])
-    >>> state = AnchorNodes()(start("?", graph, anchors=[Anchor("towns", [0, 2]), Anchor("France", [1])]))
-    >>> state.evidence.nodes.tolist(), state.evidence.scores.tolist()
-    ([1, 0, 2], [1.0, 0.5, 0.5])
-    """
+    """Return the nodes of the anchors in the graph as evidence, each with its share of the anchors' weights."""
 
     needs = ("anchors",)
     gives = ("evidence",)
@@ -98,7 +91,6 @@ class LinkEntities(Operator):
         return state.with_(anchors=tuple(anchor for _, _, anchor in sorted(mentions, key=itemgetter(0))))
 
     def _inexact(self, state: State, run: Run, index: NameIndex, exact: Sequence[Mention]) -> Iterator[Mention]:
-        """Yield the mentions that match a name by spelling or by vector."""
         used = {position for first, last, _ in exact for position in range(first, last + 1)}
         linked: dict[str, tuple[Ints, float]] = {}  # a phrase may be repeated
         for first, last, text in _joined(state.question.text, list(_candidates(state.question.text, used))):
@@ -200,10 +192,10 @@ class AnchorSearch(Ranker):
 
     The anchors alternate: the nearest name of each, then the second of each, so that `% 40` is the paper's N = 40 over
     all keywords. A node's score is the best weight / rank over the anchors; nodes that an anchor already has come
-    first. Themes are left out: they are words of relations. The anchors stay.
+    first. Themes, words of relations, are left out. The anchors stay.
 
-    `names`: vectors by node. Without them names are compared by words (BM25) and spelling, names without a common word
-    are left out, and the trace notes it. `per_anchor`: maximum nodes of an anchor.
+    `names`: vectors by node. Without them names are compared by words (BM25) and spelling, which the trace notes, and
+    names without a common word are left out. `per_anchor`: maximum nodes of an anchor.
 
     >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> graph = Graph.from_triples([("Hugh of Tours", "child", "Ermengarde of Tours"), ("Graz", "on the", "Mur")])

@@ -30,23 +30,19 @@ class BeamSearch(Operator):
     """Search paths from each query entity; a model selects the best of every length (ISAR, section 3.3.3).
 
     For each query entity separately: extend the beams by each neighbour that they do not contain, select the `width`
-    (the paper's B) best, and repeat up to `length` edges (L). The evidence is the beams of every length. Ties are
-    broken by the nodes, so the shorter path comes first. Query entities as for ShortestPaths.
+    (the paper's B) best, and repeat up to `length` edges (L). The evidence is the beams of every length; of equal
+    scores the shorter path comes first. Query entities as for ShortestPaths.
 
     `model` selects the best: an Encoder or CrossEncoder by the text of the whole path; a Scorer, such as Steps for
-    triple-level scoring, or Composed, which encodes little more than the question; or any operator that ranks evidence,
-    such as Choose by a language model, so that models can be combined:
+    triple-level scoring; or any operator that ranks evidence (1/rank without scores), so that models can be combined:
 
         BeamSearch(encoder) >> Choose(llm)                          LLMs-R: the LLM refines the result
         BeamSearch(Rerank(encoder) % 64 >> Choose(llm))             EEMs-PF: the LLM chooses from the encoder's best
         BeamSearch(Choose(llm) | Rerank(encoder))                   EEMs-S: the encoder's best after the LLM's choice
 
-    with Rerank(cross_encoder) % n instead of Choose(llm) if there is no LLM. A ranking without scores, as from an LLM
-    or from `|`, has the scores 1/rank.
-
     `slack`: dynamic pruning (section 4.2, which gives no rule). Besides the `width` best, paths stay whose scores are
-    at most `slack` standard deviations below the last of these, up to 4 · `width` in all. The deviation is that of the
-    4 · `width` best scores. With 0, ties with the last path stay.
+    at most `slack` standard deviations of the 4 · `width` best scores below the last of these, up to 4 · `width` in
+    all. With 0, ties with the last path stay.
 
     >>> from graphwright import start; from graphwright.models import OverlapCrossEncoder
     >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
@@ -79,7 +75,6 @@ class BeamSearch(Operator):
                 )
 
     def apply(self, state: State, run: Run) -> State:
-        """Search from each query entity, and rank all beams."""
         rank, levels = self._ranking(state, run), []
         for source in state.graph.at(query_entities(state)).tolist():
             beams = Evidence.of_nodes([source])
@@ -92,14 +87,12 @@ class BeamSearch(Operator):
         return state.with_(evidence=_united(levels))
 
     def _pruned(self, best: Evidence) -> Evidence:
-        """Return the paths within the width, and with `slack` those with scores close to the last."""
         if self.slack is None or best.scores is None or len(best) <= self.width:
             return best.top(self.width) if self.slack is None else best
         threshold = best.scores[self.width - 1] - self.slack * best.scores.std()
         return best.top(int((best.scores >= threshold).sum()))
 
     def _ranking(self, state: State, run: Run) -> Callable[[Evidence, int], Evidence]:
-        """Return the function that gives the k best of the paths of one length, ranked and scored."""
         model = self.model
         if not isinstance(model, Operator):
             scorer = score_function(model, state, run)
@@ -108,7 +101,6 @@ class BeamSearch(Operator):
 
 
 def _united(levels: list[Evidence]) -> Evidence:
-    """Return the items of all levels as one ranking, by their scores."""
     items = (item for level in levels for item in level.items())
     return Evidence.of_items(items, [score for level in levels if level.scores is not None for score in level.scores])
 
@@ -134,16 +126,9 @@ class Explore(Operator):
 
     For each query entity separately, up to `depth` edges (ToG's D): select the `width` directed relations (N) that
     extend the paths and fit the question best, then the `width` best of the nodes that they lead to. `ranker` selects
-    them: Rerank, or Choose, with which the search ends if the language model chooses none. `max_relations`,
-    `max_nodes`: maximum candidates of a step; only the first are ranked, with a note in the trace (the paper draws some
-    nodes at random). The evidence is the paths of every length. ToG also asks its model after each step whether the
-    paths are enough; that is left out.
-
-    >>> from graphwright import Rerank, start; from graphwright.models import OverlapCrossEncoder
-    >>> family = Graph.from_triples([("Bertha", "child", "Ida"), ("Bertha", "ally", "Otto"), ("Ida", "spouse", "Udo")])
-    >>> state = start("Who is the spouse of the child of Bertha?", family, entities=["Bertha"])
-    >>> Explore(Rerank(OverlapCrossEncoder()), width=1)(state).evidence.texts(family)
-    ['Bertha child Ida; Ida spouse Udo', 'Bertha child Ida']
+    them: Rerank, or Choose, with which the search ends if none is chosen. Of the candidates of a step only the first
+    `max_relations`, `max_nodes` are ranked, with a note (the paper draws some nodes at random). The evidence is the
+    paths of every length. ToG also asks its model after each step whether the paths are enough; that is left out.
     """
 
     ranker: Annotated[Operator, IS_OPERATOR]
@@ -155,7 +140,6 @@ class Explore(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Search from each query entity, and rank all paths."""
         levels: list[Evidence] = []
         for source in state.graph.at(query_entities(state)).tolist():
             beams: list[Walk] = [((source,), ())]
@@ -174,15 +158,11 @@ class Explore(Operator):
         return self._best(state, run, Evidence.of_paths(state.graph, _first(run, walks, self.max_nodes, "nodes")))
 
     def _best(self, state: State, run: Run, paths: Evidence) -> Evidence:
-        """Return the `width` best of these paths, ranked."""
         return self.ranker.ranked(state.with_(evidence=paths), run, self.width).evidence or Evidence.of_nodes([], [])
 
 
 def _next_relation(graph: Graph, item: Item) -> str:
-    """Return the text of a path up to its last relation, without the node that this relation leads to.
-
-    An edge without a predicate is shown by the sentence that states it.
-    """
+    """Return the text of a path up to its last relation, or of the sentence that states an edge without predicate."""
     if item.edges and graph.co_occurs(item.edges[-1]):
         return item_text(graph, item)
     relation = relation_words(graph, ways_of(graph, item.steps)[-1:])

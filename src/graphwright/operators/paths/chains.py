@@ -25,14 +25,13 @@ from graphwright.operators.state import State
 class Chains(Operator):
     """Form chains of the evidence's triples, outwards from the query entities, breadth first in evidence order.
 
-    ReG, Algorithm 1 (appendix D.4.1). Query entities are the nodes of anchors. Each triple at a query entity is a
-    chain. A chain is extended by each triple that begins at its end, unless the new node is in the chain, or an earlier
-    chain from the same query entity was extended to it. A chain may pass other query entities. The evidence has all
-    chains, so it has each prefix of a chain too. With `inverse`, triples are also walked from tail to head (`t → [r⁻¹]
-    → h`), which a graph without inverse relations needs. Without it they are walked from head to tail only, and chains
-    that end at a query entity are included. `length`: maximum triples of a chain (the paper's L); None for no limit.
-    `parallel`: the triples of several relations from one node to another are one step of a chain, `h → [r; s] → t`, as
-    the entity level needs, which does not tell them apart (appendix E); else the first of them is taken. Unscored.
+    ReG, Algorithm 1 (appendix D.4.1). Each triple at a query entity, a node of an anchor, is a chain. A chain is
+    extended by each triple that begins at its end, unless the new node is in the chain, or an earlier chain from the
+    same query entity was extended to it. The evidence has all chains, and so each prefix of a chain; unscored. With
+    `inverse`, triples are also walked from tail to head (`t → [r⁻¹] → h`), which a graph without inverse relations
+    needs; without it chains that end at a query entity are included. `length`: maximum triples of a chain (the paper's
+    L); None for no limit. `parallel`: the triples of several relations from one node to another are one step of a
+    chain, `h → [r; s] → t`, as the entity level does not tell them apart (appendix E); else the first of them is taken.
 
     >>> from graphwright.operators.state import start
     >>> film = Graph.from_triples([("Alien", "director", "Scott"), ("Alien", "genre", "Horror")])
@@ -50,7 +49,6 @@ class Chains(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Expand the chains."""
         graph = state.graph
         edges = np.array(list(dict.fromkeys(state.items.edges.tolist())), np.int64)
         merged = _parallel_groups(graph, edges) if self.parallel else edges[:, None].tolist()
@@ -100,8 +98,8 @@ class MergeChains(Operator):
     same relations in the same directions become one item, their union: `Q → [r] → a → [s] → x; y`. Multi-entity
     merging: in evidence order, each of these paths is added to the first group that has no path of its query entity and
     shares a target with it. A group of several paths keeps only the chains to their common targets. Items that are not
-    walks do not change. Neither do walks that reach a node after different numbers of hops, because the text of their
-    union would be ambiguous. Unscored.
+    walks do not change, nor do walks that reach a node after different numbers of hops, whose union would be ambiguous.
+    Unscored.
 
     >>> from graphwright.operators.state import start
     >>> film = Graph.from_triples([("A", "act", "x"), ("A", "act", "y"), ("A", "wife", "C"), ("B", "act", "y")])
@@ -114,12 +112,9 @@ class MergeChains(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Merge the chains."""
-        if state.evidence is None:
-            return state
         query_entities = set(state.anchor_nodes().tolist())
         items: list[Item] = []
-        for group in _grouped(_merged(state.graph, state.evidence, query_entities), query_entities):
+        for group in _grouped(_merged(state.graph, state.items, query_entities), query_entities):
             items += group.items(state.graph)
         return state.with_(evidence=Evidence.of_items(items, render=walk_text))
 
@@ -136,7 +131,6 @@ class _Path:
     walks: list[Item] = field(default_factory=list)
 
     def targets(self) -> set[int]:
-        """Return the other ends of the walks."""
         return {walk.nodes[0 if self.inward else -1] for walk in self.walks}
 
     def items(self, graph: Graph) -> list[Item]:
@@ -167,7 +161,6 @@ class _Path:
 
 
 def _outwards(parts: tuple[int, ...], inward: bool) -> tuple[int, ...]:
-    """Return the nodes or edges of a walk from its source."""
     return parts[::-1] if inward else parts
 
 

@@ -56,12 +56,7 @@ def path_evidence(
 
 
 def path_text(graph: Graph, item: Item) -> str:
-    """Return the texts of all parallel edges of each step of a path; for an item that is not a path, its default text.
-
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "t", "a"), ("b", "s", "c")])
-    >>> Evidence.of_paths(graph, [([0, 1, 2], [0, 2])], render=path_text).texts(graph)
-    ['a r b; b t a; b s c']
-    """
+    """Return the texts of all parallel edges of each step of a path; for any other item its default text."""
     if item.kind != ItemKind.PATH:
         return item_text(graph, item)
     steps = (graph.edges_between(a, b).tolist() for a, b in pairwise(item.nodes))
@@ -80,7 +75,7 @@ class ShortestPaths(Ranker):
     it takes the path whose nodes have the smallest ids; with `all` it takes all. Paths are ranked by their number of
     edges, then by their nodes, and score 1/(1 + edges). Between two nodes the item has the smallest edge id.
     `max_paths`: more paths than this raise an OptionError, unless `% k` limits them. `to`: only the paths to a node of
-    this name, by a search from both ends; without such a node a DataError is raised.
+    this name; without such a node a DataError is raised.
 
     >>> from graphwright import Graph, start
     >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
@@ -98,7 +93,6 @@ class ShortestPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the paths, at most the first k."""
         arguments = *state.graph.adjacency, query_entities(state)
         if self.to is not None:
             state.graph.id(self.to)  # raises DataError if no node has the name
@@ -111,14 +105,8 @@ class ShortestPaths(Ranker):
 class EnumeratedPaths(Ranker):
     """Find all paths of at most `length` edges from each query entity, no node twice (EPR, section 3.3.1 a).
 
-    Query entities, order, scores, edges and `max_paths` as for ShortestPaths. The paper gives no length. The number of
-    paths grows with about the `length`-th power of the degrees, so narrow the graph first, or limit them by `% k`.
-
-    >>> from graphwright import Graph, start
-    >>> square = Graph.from_triples([("a", "r", "b"), ("a", "r", "c"), ("d", "r", "b"), ("c", "r", "d")])
-    >>> evidence = EnumeratedPaths(length=2)(start("?", square, entities=["a"])).evidence
-    >>> [nodes.tolist() for nodes, _ in evidence], evidence.scores.round(2).tolist()
-    ([[0, 1], [0, 2], [0, 1, 3], [0, 2, 3]], [0.5, 0.5, 0.33, 0.33])
+    Query entities, order, scores, edges and `max_paths` as for ShortestPaths. The number of paths grows with about the
+    `length`-th power of the degrees, so narrow the graph first, or limit them by `% k`.
     """
 
     length: Annotated[int, AtLeast(1)]
@@ -127,7 +115,6 @@ class EnumeratedPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the paths, at most the first k."""
         arguments = *state.graph.adjacency, query_entities(state)
         return _with_paths(self, state, k, lambda limit: simple_paths(*arguments, self.length, limit))
 
@@ -169,9 +156,9 @@ class FlowPaths(Ranker):
     the smallest edge, and its text has all edges. `max_edges`: maximum edges read from a node for paths of more than
     three hops; beyond it paths stay shorter, and the trace notes it.
 
-    The paper does not state θ. The default was chosen on MuSiQue (100 questions, the graph of its OpenIE triples,
-    without passages, N = 40, K = 15): the 20 nearest passages of the paths include 38, 54, 57, 58 and 57 % of the gold
-    passages at θ = 0.1, 0.01, 0.001, 0.0001 and 0. Below 0.0001 nothing is gained, and large graphs take far longer.
+    The paper does not state θ. On MuSiQue (100 questions, the graph of its OpenIE triples, without passages, N = 40, K
+    = 15) the 20 nearest passages of the paths include 38, 54, 57, 58 and 57 % of the gold passages at θ = 0.1, 0.01,
+    0.001, 0.0001 and 0. Below 0.0001 large graphs take far longer.
 
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Lothair II", "wife", "Waldrada"), ("Waldrada", "child", "Gisela")])
@@ -189,7 +176,6 @@ class FlowPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the paths."""
         evidence, graph = state.items, state.graph
         ends = graph.local(np.concatenate((evidence.nodes, graph.ends(evidence.edges))))
         table = flow_paths(
@@ -214,10 +200,7 @@ class FlowPaths(Ranker):
 
 @dataclass(frozen=True)
 class WithEdges:
-    """Select the evidence and further edges, for `ToPassages(items=...)`.
-
-    `edges`: a function that returns the edges, such as GlobalEdges.
-    """
+    """Select the evidence and the edges that a function returns, such as GlobalEdges, for `ToPassages(items=...)`."""
 
     edges: Callable[[State, Run], Ints]
 
@@ -232,45 +215,24 @@ class WithEdges:
 
 @dataclass(frozen=True, repr=False)
 class HopFirst(Operator):
-    """Order items by their number of edges, fewest first, ties in their former order (PathRAG, RQ2: hop-first).
-
-    The items lose their scores: their order is the ranking. With the paper's decay of 0.7 paths of one edge come first
-    by flow too (Eq. 4: more than 1 against 0.9725 at most), so only longer paths change their order.
-
-    >>> from graphwright import Evidence, Graph, start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> paths = Evidence.of_paths(graph, [([0, 1, 2], [0, 1]), ([1, 2], [1])], [0.9, 0.7])
-    >>> [edges.tolist() for _, edges in HopFirst()(start("?", graph, evidence=paths)).evidence]
-    [[1], [0, 1]]
-    """
+    """Order items by their number of edges, fewest first, ties as before (PathRAG, RQ2: hop-first); unscored."""
 
     needs = ("evidence",)
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Order the items."""
         order = np.argsort(np.diff(state.items.edge_ptr), kind="stable")
         return state.with_(evidence=state.items.unscored().take(order.tolist()))
 
 
 @dataclass(frozen=True, repr=False)
 class Shuffled(Operator):
-    """Order items at random (PathRAG, RQ2: random), differently for each question, identically in each run.
-
-    `seed`: of the random numbers; the paper averages over ten. The items lose their scores: their order is the ranking.
-
-    >>> from graphwright import Evidence, Graph, start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> state = start("?", graph, evidence=Evidence.of_nodes([0, 1, 2], [0.3, 0.2, 0.1]))
-    >>> {Shuffled(seed)(state).evidence.nodes[0].item() for seed in range(20)}
-    {0, 1, 2}
-    """
+    """Order items at random, by question and `seed` (PathRAG, RQ2: random, a mean over ten seeds); unscored."""
 
     seed: Annotated[int, AtLeast(0)] = 0
     needs = ("evidence",)
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Order the items."""
         rng = np.random.default_rng([int(self.seed), zlib.crc32(state.question.text.encode(errors="replace"))])
         return state.with_(evidence=state.items.unscored().take(rng.permutation(len(state.items)).tolist()))

@@ -112,9 +112,8 @@ class PropositionPaths(Operator):
     question and the mean of its vectors. The evidence is the paths of every length; a path has the entities of its
     propositions as nodes, and one edge of each proposition. Of paths with the same propositions the first stays.
 
-    `triples`: vectors by edge (`Snapshot.triples`); without them a path is compared by the words of its text, and the
-    trace notes it. `reread`: how many of the best paths of each length are encoded as one text and ranked by its
-    cosine, as in the paper; about a millisecond a text.
+    `triples`: vectors by edge (`Snapshot.triples`); without them a path is compared by words, and the trace notes it.
+    The paper encodes the best paths of each length again, as one text.
 
     >>> from graphwright import start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ugo", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
@@ -128,11 +127,9 @@ class PropositionPaths(Operator):
     width: Annotated[int, AtLeast(1)] = 4
     length: Annotated[int, AtLeast(1)] = 3
     jumps: Annotated[int, AtLeast(0)] = 3
-    reread: Annotated[int, AtLeast(0)] = 0
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Search, and rank the paths of every length."""
         known = propositions(state.graph, self.triples)
         single, extended = self._scoring(state, run, known)
         best = top(single, max(self.width, self.jumps)).tolist()
@@ -145,37 +142,22 @@ class PropositionPaths(Operator):
                 near = np.setdiff1d(near, path)
                 scores = extended(path, near)
                 # Up to len(paths) of the candidates may repeat a known set.
-                first = top(scores, max(self.width, self.reread) + len(paths)).tolist()
+                first = top(scores, self.width + len(paths)).tolist()
                 candidates += [(float(scores[i]), (*path, int(near[i]))) for i in first]
-            beams = self._selected(state, run, known, candidates, paths)
+            beams = self._selected(candidates, paths)
         items = [_item(known, path) for path, _ in paths.values()]
         return state.with_(evidence=Evidence.of_trees(state.graph, items, [score for _, score in paths.values()]))
 
     def _selected(
-        self,
-        state: State,
-        run: Run,
-        known: Propositions,
-        candidates: list[tuple[float, Path]],
-        paths: dict[frozenset[int], tuple[Path, float]],
+        self, candidates: list[tuple[float, Path]], paths: dict[frozenset[int], tuple[Path, float]]
     ) -> list[Path]:
         """Return the best candidates whose set of propositions is new, and add them to the paths."""
-        new = dict[frozenset[int], tuple[float, Path]]()
+        best = list[Path]()
         for score, path in sorted(candidates, key=lambda candidate: (-candidate[0], candidate[1])):
-            if len(new) < max(self.width, self.reread) and frozenset(path) not in paths:
-                new.setdefault(frozenset(path), (score, path))
-        ranked = list(new.values())
-        if self.reread and ranked and self.triples is not None:
-            texts = [" ".join(known.text(state.graph, number) for number in path) for _, path in ranked]
-            vectors = self.triples.encode_all([state.question.text, *texts], run).astype(np.float64)
-            values = cosines(vectors[1:], vectors[0]).tolist()
-            ranked = sorted(
-                ((value, path) for value, (_, path) in zip(values, ranked, strict=True)),
-                key=lambda candidate: (-candidate[0], candidate[1]),
-            )
-        for score, path in ranked[: self.width]:
-            paths[frozenset(path)] = path, score
-        return [path for _, path in ranked[: self.width]]
+            if len(best) < self.width and frozenset(path) not in paths:
+                paths[frozenset(path)] = path, score
+                best.append(path)
+        return best
 
     def _scoring(self, state: State, run: Run, known: Propositions) -> tuple[Scores, Callable[[Path, Ints], Scores]]:
         """Return the score of each proposition, and a function that scores a path extended by each of some."""
@@ -224,22 +206,14 @@ Reached = tuple[int, Scores, Path]
 class UnitPaths(Operator):
     """Search paths of knowledge units from entities, subtracting each unit from the query (Q-Iter of Clue-RAG).
 
-    A unit is a statement of edges (see `propositions`). At each of `depth` steps, every entity reached takes the
-    `units` units about it (the paper's K) with the largest cosine to its query vector, and subtracts the vector of the
-    unit: q' = q - u. Of all paths that are one unit longer, equal sets of units once, the `width` (M) best stay by
-    `model`, which reads the question and the texts of the path together. The entities of their last units are reached
-    next. The evidence is the paths of all steps. The first entities are those of the evidence, with the question as
-    query.
+    A unit is a statement of edges (see `propositions`). At each of `depth` steps, every entity reached, at first those
+    of the evidence, takes the `units` units about it (the paper's K) with the largest cosine to its query vector, at
+    first the question's, and subtracts the vector of the unit: q' = q - u. Of all paths that are one unit longer, equal
+    sets of units once, the `width` (M) best stay by `model`, which reads the question and the texts of the path
+    together. The entities of their last units are reached next. The evidence is the paths of all steps.
 
     `triples`: vectors by edge (`Snapshot.triples`); without them units are compared with the question by words, nothing
     is subtracted, and the trace notes it.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder, OverlapCrossEncoder
-    >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ida", "ally", "Ugo"), ("Udo", "lived in", "Graz")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode([kin.edge_text(edge) for edge in range(3)]), HashEncoder())
-    >>> state = start("Where lived the spouse of Ida?", kin, evidence=Evidence.of_nodes([0]))
-    >>> UnitPaths(index, OverlapCrossEncoder(), units=1, width=1, depth=2)(state).evidence.texts(kin)
-    ['Ida spouse Udo; Udo lived in Graz', 'Ida spouse Udo']
     """
 
     triples: VectorIndex | None
@@ -251,7 +225,6 @@ class UnitPaths(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Search step by step, and rank the paths of all steps."""
         items, known = state.items, propositions(state.graph, self.triples)
         entities = np.unique(np.concatenate((items.nodes, state.graph.ends(items.edges)))).tolist()
         reached: list[Reached] = [(entity, self._query(state, run), ()) for entity in entities]
@@ -273,7 +246,6 @@ class UnitPaths(Operator):
         return state.with_(evidence=Evidence.of_trees(state.graph, ranked, list(paths.values()), _text))
 
     def _query(self, state: State, run: Run) -> Scores:
-        """Return the unit vector of the question, empty without vectors."""
         if self.triples is None:
             run.note_missing("triples")
             return np.empty(0)
@@ -305,5 +277,4 @@ def _unit_item(known: Propositions, path: Path) -> tuple[list[int], list[int]]:
 
 
 def _text(graph: Graph, item: Item) -> str:
-    """Return the texts of the units of a path, each once."""
     return "; ".join(dict.fromkeys(map(graph.edge_text, item.edges)))

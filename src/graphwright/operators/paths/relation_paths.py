@@ -21,7 +21,6 @@ from graphwright.graph.walks import (
     relation_paths,
     relation_text,
     relation_words,
-    walks_along,
     ways_of,
 )
 from graphwright.kernels.ppr import push_ppr
@@ -34,6 +33,7 @@ from graphwright.operators.subgraph.pagerank import seeds
 from graphwright.prompts.templates import data_line
 
 _PLANS = 3  # requested, unless `% k` sets their number
+_MAX_WALKS = 100_000  # of a relation path
 _RESTART = 0.15  # probability of returning to the query entities at each step
 
 
@@ -41,11 +41,10 @@ _RESTART = 0.15  # probability of returning to the query entities at each step
 class RelationPaths(Ranker):
     """Find the relation paths of at most `length` relations that the graph has from each query entity.
 
-    RoG's relation paths (Luo et al., 2024), z = (r1, ..., rl), each relation walked in either direction. A walk never
-    returns to the entity, and never goes straight back by the same relation; by another relation it may. An item is one
-    walk that follows a relation path, and its text is the relations alone: few, short texts for Rerank and Choose,
-    which recur in other questions. Unscored, shorter paths first. Query entities as for ShortestPaths. `max_edges`:
-    maximum edges read from an entity; beyond it the trace notes it.
+    RoG's relation paths (Luo et al., 2024), z = (r1, ..., rl), each relation walked in either direction, never back to
+    the entity, nor straight back by the same relation. An item is one walk that follows a relation path, and its text
+    is the relations alone. Unscored, shorter paths first. Query entities as for ShortestPaths. `max_edges`: maximum
+    edges read from an entity; beyond it the trace notes it.
 
     >>> from graphwright.operators.state import start
     >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
@@ -59,7 +58,6 @@ class RelationPaths(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Find the relation paths, at most the first k."""
         graph, shortened = state.graph, 0
         paths: list[RelationPath] = []
         for source in graph.at(query_entities(state)).tolist():
@@ -78,20 +76,10 @@ class Instances(Ranker):
     """Find the walks that follow the relation paths of the evidence: RoG's reasoning paths.
 
     Walks start at the first node of each item and follow its relations in their directions, as in RelationPaths: one
-    walk to each end, or with `all` every walk, at most `max_walks` of each relation path. A walk has the score of its
-    relation path. Without `all` the cost of a relation path is that of the edges at its fronts, however many walks
-    there are. `returning`: walks may return to their first node, as those of trained retrievers do; a walk that ends
-    there counts only if its relation path leads nowhere else.
-
-    >>> from graphwright.operators.state import start
-    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> state = start("What did Mann film?", films, evidence=Evidence.of_paths(films, [([1, 0], [0])]))
-    >>> Instances()(state).evidence.texts(films)
-    ['Heat directed_by Mann', 'Ali directed_by Mann']
+    walk to each end, with the score of the relation path. `returning`: walks may return to their first node, as those
+    of trained retrievers do; a walk that ends there counts only if its relation path leads nowhere else.
     """
 
-    all: bool = False
-    max_walks: Annotated[int, AtLeast(1)] = 100_000
     returning: bool = False
     needs = ("evidence",)
     gives = ("evidence",)
@@ -119,35 +107,22 @@ class Instances(Ranker):
                 yield []
                 continue
             seen.add(key)
-            if self.all:
-                node_rows, edge_rows = walks_along(graph, *key, int(self.max_walks), self.returning)
-            else:
-                path = relation_path(graph, *key, self.returning)
-                node_rows, edge_rows = path.walks() if path is not None else (np.empty((0, 1), np.int32),) * 2
+            path = relation_path(graph, *key, self.returning)
+            node_rows, edge_rows = path.walks() if path is not None else (np.empty((0, 1), np.int32),) * 2
             if self.returning:
                 rows = leading_elsewhere(node_rows)
                 node_rows, edge_rows = node_rows[rows], edge_rows[rows]
-            order = np.lexsort(node_rows.T[::-1])[: self.max_walks if k is None else min(k, self.max_walks)]
+            order = np.lexsort(node_rows.T[::-1])[: _MAX_WALKS if k is None else min(k, _MAX_WALKS)]
             yield list(zip(graph.at(node_rows[order]), graph.edges[edge_rows[order]], strict=True))
 
 
 @dataclass(frozen=True, repr=False)
 class Relations(Operator):
-    """List the relations of the graph, each as its first edge, with the relation as its text; unscored.
-
-    These are the candidates of edge pruning (EP of LEGO-GraphRAG, section 3.2.2 a.3), where an edge is a relation with
-    its text; there are far fewer relations than edges. `EdgesBy` gives the edges of the relations that stay.
-
-    >>> from graphwright.operators.state import start
-    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> Relations()(start("?", films)).evidence.texts(films)
-    ['directed by']
-    """
+    """List the relations of the graph, each as its first edge, with its text (candidates of EP); unscored."""
 
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """List the relations, by their first edge."""
         edges = state.graph.edges
         first = np.unique(state.graph.columns.relation[edges], return_index=True)[1]
         items = map(Item.triple, edges[np.sort(first)].tolist())
@@ -158,10 +133,10 @@ class Relations(Operator):
 class EdgesBy(Operator):
     """List all edges of the evidence's relations, by the relation's score, then by the traffic of a random walk.
 
-    All edges of a relation have the same score, and there may be thousands. They are ordered by how often a random walk
-    with restarts at the query entities crosses them: with π its personalised PageRank, it crosses the edge between u
-    and v in proportion to π(u)/deg(u) + π(v)/deg(v). So PPR ranks edges as it ranks nodes. The score is the relation's
-    (1/rank without one), plus the traffic scaled to less than the distance between two relations.
+    Edges of one relation, of which there may be thousands, are ordered by how often a random walk with restarts at the
+    query entities crosses them: with π its personalised PageRank, in proportion to π(u)/deg(u) + π(v)/deg(v) for the
+    edge between u and v. The score is the relation's (1/rank without one), plus the traffic scaled to less than the
+    distance between two relations.
 
         Relations() >> Rerank(model) >> EdgesBy() % edges >> InduceEdges()      edge pruning
 
@@ -176,7 +151,6 @@ class EdgesBy(Operator):
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
-        """Collect and rank the edges."""
         evidence, graph = state.items, state.graph
         relation, values = graph.columns.relation, np.full(len(graph.columns.relations), -np.inf)
         with_edges = np.diff(evidence.edge_ptr) > 0
@@ -203,18 +177,11 @@ class EdgesBy(Operator):
 class Plan(Ranker):
     """Select the relation paths that a language model plans for the question, in the order of its plans.
 
-    The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and the
-    relations of the evidence's relation paths, at most `max_relations`, and writes plans, each a list of relations. A
-    relation path is selected if its relations are those of a plan, in either direction; the paths of plan r score 1/r.
-    Plans that the graph cannot carry out, and repeated plans, are ignored with a note in the trace. After an unusable
-    reply the relation paths do not change.
-
-    >>> from graphwright import start; from graphwright.models import ScriptedLLM
-    >>> films = Graph.from_triples([("Heat", "directed_by", "Mann"), ("Ali", "directed_by", "Mann")])
-    >>> state = start("What else did the director of Heat film?", films, entities=["Heat"])
-    >>> llm = ScriptedLLM(['{"plans": [["directed by", "directed by"], ["stars"]]}'])
-    >>> (RelationPaths(2) >> Plan(llm))(state).evidence.texts(films)
-    ['directed by, directed by of']
+    The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and at most
+    `max_relations` relations of the evidence's relation paths, and writes plans, each a list of relations. A relation
+    path is selected if its relations are those of a plan, in either direction; the paths of plan r score 1/r. Plans
+    that the graph cannot carry out, and repeated plans, are ignored with a note. After an unusable reply nothing
+    changes.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -223,7 +190,6 @@ class Plan(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Request plans, and select the relation paths that match them."""
         evidence = state.items
         if not len(evidence.edges):
             return state.with_(evidence=Evidence.of_nodes([], []))
@@ -244,7 +210,6 @@ class Plan(Ranker):
     def _plans(
         self, state: State, run: Run, paths: Sequence[tuple[str, ...]], limit: int
     ) -> list[tuple[str, ...]] | None:
-        """Return the plans of the model, each relation normalised; None without a usable reply."""
         relations = list(dict.fromkeys(relation for path in paths for relation in path))
         if len(relations) > self.max_relations:
             run.note(f"the model read the first {self.max_relations} of {len(relations)} relations")

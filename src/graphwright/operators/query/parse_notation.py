@@ -19,7 +19,7 @@ from graphwright.operators.query.notation import (
     SET_OPERATIONS,
     WORD,
 )
-from graphwright.search.statement_times import Period
+from graphwright.search.statement_times import period_of
 
 MAX_TOKENS = 300
 """Words and signs of a query; each may be a level of nesting."""

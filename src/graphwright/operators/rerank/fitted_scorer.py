@@ -33,10 +33,9 @@ class Cover(Checked):
         gain(t) = a(t) + max(0, max_{s in C} p(s, t), open · max_s p(s, t))
                   - g · overlap · Σ_w min(share_w(t), max_{s in C} share_w(s))
 
-    a and p are the scores of `PassageScorer`, p with its factor g (`several`), the probability that the question needs
-    several passages; share_w is the idf share of a question's word in a passage. `open`: the share of a pair's score
-    that counts before its source is chosen; `overlap`: the cost of words of the question that C covers. Both are fitted
-    with the scorer. Scores are gains, each less than the last.
+    a, p and g are those of `PassageScorer`; share_w is the idf share of a question's word in a passage. `open`: the
+    share of a pair's score that counts before its source is chosen; `overlap`: the cost of words that C covers. Scores
+    are gains, each less than the last.
     """
 
     open: Annotated[float, Between(0, 1)]
@@ -45,7 +44,6 @@ class Cover(Checked):
     def __call__(
         self, features: PassageFeatures, alone: Scores, pairs: Scores, several: float, k: int
     ) -> tuple[Ints, Scores]:
-        """Return the positions of the k passages that are chosen, and their scores."""
         borders = np.searchsorted(features.source, np.arange(len(features.nodes) + 1))
         best = self.open * features.best_pair(pairs)
         covered = np.zeros(features.words.shape[1], np.float32)
@@ -84,15 +82,9 @@ class PassageScorer:
 
     score' is a in the first of two rounds and the linear score of the first in the second, so that a passage may be
     reached over another. g is the probability that the question needs several passages, by logistic regression on its
-    vector and on whether it names a topic. b is the sum of regression trees over the features of the passage and of its
-    best pair, their linear scores, the rank by these, and g (LambdaMART; Burges, 2010).
-
-    `alone`, `single` and `pair` are weights by the names of the features (see `PassageFeatures`); `single` is for
-    questions that need one passage; `several`: 384 weights of the vector, that of a topic, and the constant; `cover`:
-    the choice of a list; `trees`: without them b is 0.
-
-    >>> scorer = fitted_scorer(); sorted(scorer.alone)[:3]
-    ['anchor_share', 'bm25', 'bm25_no_topic']
+    vector and on whether it names a topic (`several`). b is the sum of regression trees (LambdaMART; Burges, 2010) over
+    what `seen_by_trees` gives, 0 without `trees`. `alone`, `single` and `pair` are weights by the names of the features
+    (see `PassageFeatures`).
     """
 
     alone: Mapping[str, float]
@@ -153,10 +145,10 @@ class PassageScorer:
         return alone, pairs
 
     def seen_by_trees(self, features: PassageFeatures, alone: Scores, pairs: Scores) -> Floats:
-        """Return the features of each passage for the trees: float32[p, 32].
+        """Return the features of each passage for the trees: float32[p, 32]; `alone`, `pairs`: from `linear`.
 
         These are its own features, those of its best pair (0 without a pair), and five values: a, the score of the best
-        pair, their sum less the best sum of all passages, the rank by this sum, and g. `alone`, `pairs`: from `linear`.
+        pair, their sum less the best sum of all passages, the rank by this sum, and g.
         """
         best = np.full(len(alone), -1)
         order = np.argsort(pairs, kind="stable")
@@ -171,21 +163,16 @@ class PassageScorer:
         return np.concatenate((features.alone, of_pair, values), axis=1).astype(np.float32)
 
     def chosen(self, features: PassageFeatures, alone: Scores, pairs: Scores, k: int) -> tuple[Ints, Scores]:
-        """Return the positions of the k passages that greedy coverage chooses, and their scores.
-
-        `alone`, `pairs`: the scores of passages and pairs by this scorer.
-        """
+        """Return the positions of the k passages that greedy coverage chooses, and their scores."""
         return self.cover(features, alone, pairs, self.needs_several(features), k)
 
     @cached_property
     def _weights(self) -> tuple[Scores, Scores, Scores]:
-        """The weights of the features alone, of pairs, and of the question's vector, as arrays."""
         alone, pair = [self.alone[name] for name in ALONE], [self.pair[name] for name in PAIR]
         return np.array(alone), np.array(pair), np.array(self.several[:-2])
 
     @cached_property
     def _single(self) -> Scores:
-        """The weights of the features alone for questions that need one passage."""
         return np.array([self.single[name] for name in ALONE])
 
     def needs_several(self, features: PassageFeatures) -> float:
@@ -203,13 +190,12 @@ def fitted_scorer() -> PassageScorer:
 
 @dataclass(frozen=True, repr=False)
 class ScorePassages(Ranker):
-    """Rank the passages of the evidence, and the `pool` best by cosine and BM25, by a fitted scorer.
+    """Rank the passages of the evidence, and the `pool` best by cosine and BM25, by a fitted scorer and by coverage.
 
     The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
     (without those of triples a passage's cosine replaces those of its statements); `words`: the word index; `encoder`:
-    the scorer's encoder, for the probability that the question needs several passages; `scorer`: by default that of the
-    package; `cover`: choose a list by greedy coverage; else passages are ranked by their scores. The steps to a passage
-    begin at the earlier passage that raises its score most, if an edge or a name connects the two.
+    the scorer's encoder; `scorer`: by default that of the package. The steps to a passage begin at the earlier passage
+    that raises its score most, if an edge or a name connects the two.
     """
 
     passages: VectorIndex
@@ -218,19 +204,13 @@ class ScorePassages(Ranker):
     triples: VectorIndex | None = None
     pool: Annotated[int, AtLeast(1)] = 60
     scorer: PassageScorer | None = None
-    cover: bool = True
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         features = PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
         scorer = self.scorer or fitted_scorer()
         alone, pairs = scorer(features)
-        if self.cover:
-            order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
-        else:
-            total = alone + features.best_pair(pairs)
-            order = np.argsort(-total, kind="stable")[:k]
-            scores = total[order]
+        order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
         sources = features.best_source(pairs, order).tolist()
         nodes = features.nodes[order]
         walks = (

@@ -29,12 +29,11 @@ _INFERRED = 0.5  # value of a topic that no title confirms
 
 
 class QuestionMatch:
-    """A question against all passages of the graph.
+    """A question against all passages of the graph, `nodes`, ascending; `rows`: of the word index.
 
-    `nodes`: the passages, ascending; `rows`: of the word index. `cosine`: of each passage; `near`, `bm25`: cosine and
-    BM25 over the best; `hybrid`: the sum of both. `words`: distinct terms; `postings`: rows and scores of each;
-    `share`: the share of each in the idf of all;
-    `exact`: whether each is an identifier. `seeds`: the nodes of each anchor; `df`: passages that mention each.
+    `cosine`: of each passage; `near`, `bm25`: cosine and BM25 over the best; `hybrid`: the sum of both. `words`:
+    distinct terms; `postings`: rows and scores of each; `share`: the share of each in the idf of all; `exact`: whether
+    each is an identifier. `seeds`: the nodes of each anchor; `df`: passages that mention each.
     """
 
     def __init__(self, state: State, run: Run, passages: VectorIndex, index: WordIndex) -> None:
@@ -78,9 +77,9 @@ class PassageMatch:
     """Some passages of a question, by position (`at`) in all of them.
 
     `entities`, `mentions`: the entities that they mention (see `reach`); `owner`: the passage of each mention; `df`:
-    the passages that mention each entity. `named`: whether each passage is about each anchor. `terms`: BM25 of the
-    words besides the anchors with a title; `words`: share of each word. `stated`: the passage of each statement, `ends`
-    its two nodes, `statements` its cosine.
+    passages that mention each entity. `named`: whether each passage is about each anchor. `terms`: BM25 of the words
+    besides the anchors with a title; `words`: share of each. `stated`: the passage of each statement, `ends` its two
+    nodes, `statements` its cosine.
     """
 
     def __init__(
@@ -155,7 +154,6 @@ def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
 
 
 def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
-    """Return the features of pairs by their vectors and words."""
     vectors, cosine = part.vectors, part.cosine  # no product of BLAS, whose other threads then wait at full load
     squares = np.einsum("ij,ij->i", vectors, vectors)
     between = np.einsum("ij,ij->i", vectors[source], vectors[target]).astype(np.float64)
@@ -221,24 +219,19 @@ _FEEDBACK = 3  # passages of pseudo-relevance feedback
 class PassageFeatures:
     """Features of p passages (`nodes`, ascending), and of their c connected pairs.
 
-    `alone: float32[p, len(ALONE)]`:
-
-    - cosine with the question; cosine over the best of all passages; BM25 over the best; BM25 of the words that do not
-      only name a topic, over the best BM25 of all words; the share of the question's distinct words, by idf;
-    - topic, topics: the best and the sum over anchors of 1 if by its title the passage is about the anchor, 0.5 if by
-      its first name; anchor_share: the share of the anchors that it mentions, by rarity;
-    - pagerank: logarithm of the score in the evidence over the largest; statement: the best cosine of its statements;
-      feedback: cosine with the mean of the first three passages, without the passage;
-    - three of these again if the question names no topic, else 0; exact: the share of the identifiers that the passage
-      has in the idf of all words of the question.
+    `alone: float32[p, len(ALONE)]`: cosine with the question; over the best of all; BM25 over the best; BM25 of the
+    words that do not only name a topic; the idf share of the question's distinct words; the best and the sum over
+    anchors of 1 if by its title the passage is about the anchor, 0.5 if by its first name; the share of the anchors
+    that it mentions, by rarity; the logarithm of the score in the evidence over the largest; the best cosine of its
+    statements; cosine with the mean of the first three passages, without itself; cosine, BM25 and words again if the
+    question names no topic, else 0; the idf share of the identifiers that it has.
 
     `source, target: int64[c]`: positions in `nodes`. Passages are connected if they share an entity that is not common,
-    if one mentions the topic of the other, or if the question names the topics of both. `pair: float32[c, len(PAIR)]`
-    (see `connected_pairs`): whether the source mentions the topic of the target; whether the target mentions that of
-    the source; rarity of the topic; rarity of the rarest entity shared; whether both topics are named; the best cosine
-    of a statement of the source on the topic of the target, at least 0; cosine of the two; of the question with their
-    mean; share of the question's words in either; BM25 of either, word by word; topics of either; cosine of the target
-    with the question's vector less its projection on the source.
+    if one mentions the topic of the other, or if the question names the topics of both. `pair: float32[c, len(PAIR)]`:
+    whether the source mentions the topic of the target, and the reverse; rarity of the topic, and of the rarest entity
+    shared; whether both topics are named; the best cosine of a statement of the source on the topic of the target;
+    cosine of the two; of the question with their mean; words, BM25 and topics of either; cosine of the target with the
+    question's vector less its projection on the source.
 
     `words: float32[p, w]` is the idf share of each word of the question that a passage has; `question: float32[384]`
     the question's vector by the scorer's encoder; `names_topic`: whether the question names the topic of a passage.
@@ -264,10 +257,7 @@ class PassageFeatures:
         triples: VectorIndex | None,
         pool: int,
     ) -> PassageFeatures:
-        """Compute the features of the passages of the evidence and of the `pool` best by cosine and BM25.
-
-        `encoder`: computes the question's vector, unless `passages` have the same encoder.
-        """
+        """Compute the features of the passages of the evidence and of the `pool` best by cosine and BM25."""
         question = QuestionMatch(state, run, passages, index)
         given = state.items
         singles = np.diff(given.node_ptr) == 1
@@ -290,10 +280,7 @@ class PassageFeatures:
         return best
 
     def best_source(self, values: Scores, order: Ints) -> Ints:
-        """Return for each passage the earlier passage whose pair with it has the largest value above 0, else -1.
-
-        `order`: passages by position, best first; the result is in the same order.
-        """
+        """Return for each of `order` the earlier passage whose pair with it has the largest value above 0, else -1."""
         rank, best = np.full(len(self.nodes), len(self.nodes)), np.full(len(self.nodes), -1)
         rank[order] = np.arange(len(order))
         onward = np.flatnonzero((values > 0) & (rank[self.source] < rank[self.target]))

@@ -41,7 +41,6 @@ class Reranker(Ranker):
     gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Rank the items of the evidence."""
         items = state.items
         ranking = self.rerank(items, state, run, k) if len(items) else Evidence.of_nodes([], [])
         return state.with_(evidence=ranking.top(k))
@@ -56,9 +55,9 @@ class Rerank(Reranker):
     """Rank nodes, triples, paths or trees by a model's score of their texts (FastInsight, Definition 4).
 
     `model`: an Encoder, for the cosine of the vectors of question and text; a CrossEncoder, for the head of its
-    latents; or a Scorer. A model that is both encoder and cross-encoder is used as a CrossEncoder. With `% k` this is
-    the node, edge, triple and path pruning of LEGO-GraphRAG and the triple selection of ReG. Items with equal texts
-    have the same score, and the text is read once.
+    latents, also where it is both; or a Scorer. With `% k` this is the node, edge, triple and path pruning of
+    LEGO-GraphRAG and the triple selection of ReG. Items with equal texts have the same score, and the text is read
+    once.
 
     >>> from graphwright import Graph, start; from graphwright.models import OverlapCrossEncoder
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
@@ -80,9 +79,8 @@ class GRanker(Reranker):
         H = latents(q, texts),  W = A D⁻¹,  P = diag(W 1)⁻¹ W,  H' = (1 - α) H + α P H,  S = head(H')
 
     A joins retrieved nodes that are neighbours; D holds their degrees in the whole snapshot, so that a neighbour with
-    many neighbours counts less. A node without a retrieved neighbour keeps its own latent.
-    `cross_encoder` gives Encoder(q, n) as `latents` and the MLP as `head`; `alpha` is α, 0 (the cross-encoder
-    alone) to 1 (neighbours alone). Ranks the nodes of the evidence, both ends of a triple.
+    many neighbours counts less. A node without a retrieved neighbour keeps its own latent. `alpha` is α, 0 (the
+    cross-encoder alone) to 1 (neighbours alone). Ranks the nodes of the evidence, both ends of a triple.
 
     >>> from graphwright import Graph, start; from graphwright.models import OverlapCrossEncoder
     >>> graph = Graph.from_triples([("red fox", "r", "den"), ("hen", "r", "barn")])
@@ -117,10 +115,9 @@ class MultiHopRerank(Reranker):
         p(t | q) = softmax_t(m(q, t) / temperature)
         score(t) = p(t | q) + Σ_s p(s | q) · p(t | q + names of s),   t ≠ s,
 
-    the expected visits to t of a random walk of two steps; an item that adds no name has no second step. m is the head
-    of a CrossEncoder's latents, the cosine of an Encoder, or a Scorer, and `temperature` is in its units: 0.5 fits the
-    embedded cross-encoder, 0.05 cosines. A model reads at most (1 + `contexts`) times the number of items. Names come
-    from `state.graph` only; those in the item's text first.
+    the expected visits to t of a random walk of two steps; an item that adds no name has no second step. m is the score
+    of `model` (see Rerank), and `temperature` is in its units: 0.5 fits the embedded cross-encoder, 0.05 cosines. Names
+    come from `state.graph` only; those in the item's text first.
 
     Ours. Adding retrieved text to the question is from multi-hop dense retrieval (Xiong et al., 2021, with whole
     passages), scoring chains by a reader from Beam Retrieval (Zhang et al., 2024, with training).
@@ -204,11 +201,11 @@ class Choose(Reranker):
 
     A prompt shows `batch` texts and asks for at most k of them. The items selected from all prompts enter further
     prompts, until one prompt shows all of them, or at most k are left. The r-th item then scores 1/r. Unknown and
-    repeated numbers are ignored, with a note in the trace, as are numbers beyond k.
+    repeated numbers, and those beyond k, are ignored with a note.
 
     `rounds`: in each further round (M-LLMs, section 5.3) the model is shown the items selected so far and asked for
-    additions among all others, until there are k or it adds none; additions come last. Where it selects fewer than k,
-    the best of a scorer can fill up (EEMs-S): (Choose(llm) | Rerank(encoder)) % k.
+    additions among all others, until there are k or it adds none; additions come last. To fill up by a scorer (EEMs-S):
+    (Choose(llm) | Rerank(encoder)) % k.
 
     >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
@@ -271,17 +268,8 @@ class Choose(Reranker):
 class RateItems(Reranker):
     """Rank items by a language model's rating of each, 0 to 100 (LEGO-GraphRAG, section 3.2.2 b: scores).
 
-    The paper's other form of selection beside `Choose`, a list. The score is the rating over 100. `batch`: texts of one
-    prompt, which are rated together; items of different prompts are compared by their ratings. An item without a rating
-    scores 0; so do all items of a prompt whose reply cannot be used. Unknown numbers are ignored with a note.
-
-    >>> from graphwright import Graph
-    >>> from graphwright.models.fake import ScriptedLLM
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
-    >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
-    >>> RateItems(ScriptedLLM(['{"ratings": [{"number": 2, "helpful": 90}]}']))(state).evidence.texts(graph)
-    ['Lyon lies on Rhône', 'Graz lies on Mur']
+    The paper's other form of selection beside `Choose`, a list. The score is the rating over 100, 0 without one.
+    `batch`: texts of one prompt. Unknown numbers are ignored with a note.
     """
 
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
@@ -302,8 +290,7 @@ def ratings_by(
 ) -> list[float]:
     """Return a language model's rating of each text, from 0 to 1, and 0 for those that it does not rate.
 
-    `prompt`: the name of a prompt for ratings. `listed`: its name for the numbered texts. Unknown numbers are ignored
-    with a note.
+    `prompt`: the name of a prompt for ratings; `listed`: its name for the numbered texts.
     """
     reply = run.reply(model, prompt, question=data_line({"question": question}), **{listed: numbered_lines(texts)})
     ratings = [] if reply is None else reply.ratings
@@ -318,19 +305,10 @@ def ratings_by(
 class ConstrainedDecoding(Reranker):
     """Select the items that a language model writes, constrained by a trie of all texts (GCR, Luo et al., 2025).
 
-    The model sees the question and its entities, not the items. The trie allows only continuations of the text of an
-    item, so that the model cannot write a path that the graph does not have. At most `items` are written, best first;
-    the r-th scores 1/r, and items with one text share it.
-
-    A server of llama.cpp takes a grammar that is made from the trie, one request for each item, without those written
-    before. Any other model selects items by number, `batch` a prompt (see Choose), and the trace notes it.
-
-    >>> from graphwright import Graph, start; from graphwright.models import ScriptedLLM
-    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
-    >>> state = start("Where does the Rhône flow?", graph, evidence=Evidence.of_edges([0, 1]))
-    >>> after = ConstrainedDecoding(ScriptedLLM(['{"numbers": [2]}']))(state)
-    >>> after.evidence.texts(graph), after.trace[-1].notes
-    (['Lyon lies on Rhône'], ('decoding was not constrained: scripted takes no grammar.',))
+    The model sees the question and its entities, not the items, and can only write the text of an item. At most `items`
+    are written, best first; the r-th scores 1/r, and items with one text share it. A server of llama.cpp takes a
+    grammar that is made from the trie, one request for each item, without those written before. Any other model selects
+    items by number, `batch` a prompt (see Choose), and the trace notes it.
     """
 
     model: Annotated[LLM, Has("a language model, with complete", "complete")]
@@ -341,14 +319,11 @@ class ConstrainedDecoding(Reranker):
         items_of, most = dict[str, list[int]](), min(self.items, self.items if k is None else k)
         for number, text in enumerate(items.texts(state.graph)):
             items_of.setdefault(data_line(text), []).append(number)
-        texts = run.decode(self.model, self._prompt(state), list(items_of), most)
+        named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
+        question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
+        prompt = messages("decode", question=question, entities=entities or data_line("none"))
+        texts = run.decode(self.model, prompt, list(items_of), most)
         if texts is None:
             return Choose(self.model, self.batch).rerank(items, state, run, most).top(most)
         numbers = [(number, 1.0 / rank) for rank, text in enumerate(texts, 1) for number in items_of[text]]
         return items.take([number for number, _ in numbers], np.array([score for _, score in numbers]))
-
-    def _prompt(self, state: State) -> tuple[str, str]:
-        """Return the system and the user message."""
-        named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
-        question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
-        return messages("decode", question=question, entities=entities or data_line("none"))

@@ -39,11 +39,7 @@ class Scorer(Checked, ABC):
 
 
 def ModelOf(*types: type) -> Constraint:
-    """Return the constraint to instances of these types; a string is refused, although it has `encode`.
-
-    >>> ModelOf(Encoder, CrossEncoder, Scorer).expected
-    'an encoder, a cross-encoder or a scorer, not its name'
-    """
+    """Return the constraint to instances of these types; a string is refused, although it has `encode`."""
     names = [_NAMES.get(kind.__name__) or f"a {kind.__name__.lower()}" for kind in types]
     expected = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
     return Constraint(
@@ -55,15 +51,9 @@ def ModelOf(*types: type) -> Constraint:
 class Steps(Scorer):
     """Score a path by its steps: the mean over its triples of a model's score of each.
 
-    Triple-level scoring (LEGO-GraphRAG, section 4.2), which the paper mentions without a formula: when a path is
-    extended, only the new step is read. A mean makes paths of different lengths comparable. A BeamSearch reads every
-    triple once. An item without edges is scored by its own text.
-
-    >>> from graphwright import start; from graphwright.models import OverlapCrossEncoder
-    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
-    >>> score = Steps(OverlapCrossEncoder()).prepare(start("the spouse of Ida", kin), Run())
-    >>> score(Evidence.of_paths(kin, [([0, 1], [0]), ([1, 2], [1]), ([0, 1, 2], [0, 1])])).round(3).tolist()
-    [0.24, 0.479, 0.359]
+    Triple-level scoring (LEGO-GraphRAG, section 4.2, without a formula): when a path is extended, only the new step is
+    read, each triple once; a mean makes paths of different lengths comparable. An item without edges is scored by its
+    text.
     """
 
     model: Annotated[Encoder | CrossEncoder, ModelOf(Encoder, CrossEncoder)]
@@ -90,16 +80,8 @@ class Steps(Scorer):
 class BM25(Scorer):
     """Score items by BM25 over the words of their texts (LEGO-GraphRAG, section 3.2.2 a.1).
 
-    The statistical model of the paper's study. The texts that are scored together are the corpus in which words are
-    counted (see WordIndex for the formula), so that a word of all texts, such as the name that they begin with, has
-    little weight. Rerank scores all items of the evidence together, BeamSearch all paths of one length from one query
-    entity.
-
-    >>> from graphwright.operators.state import start
-    >>> heat = Graph.from_triples([("Heat", "directed by", "Mann"), ("Heat", "starred", "Pacino")])
-    >>> score = BM25().prepare(start("Who directed Heat?", heat), Run())
-    >>> score(Evidence.of_edges([0, 1])).round(2).tolist()
-    [0.4, 0.08]
+    The texts that are scored together are the corpus in which words are counted (see WordIndex for the formula): for
+    Rerank all items of the evidence, for BeamSearch all paths of one length from one query entity.
     """
 
     @property
@@ -119,15 +101,18 @@ class BM25(Scorer):
 def score_function(model: Encoder | CrossEncoder | Scorer, state: State, run: Run) -> ScoreFunction:
     """Return the function that scores items by a Scorer, or by any other model of their texts, each read once.
 
-    An Encoder scores the cosine of the vectors of question and text, a CrossEncoder the head of its latents; a model
-    that is both is used as a CrossEncoder. Raises ModelError for a wrong number of scores, or a NaN among them.
+    Models as for Rerank. Raises ModelError for a wrong number of scores, or a NaN among them.
     """
     if isinstance(model, Scorer):
         return model.prepare(state, run)
     question = state.question.text
 
     def scores(texts: list[str]) -> Scores:
-        values = _text_scores(model, run, question, texts)
+        if isinstance(model, CrossEncoder):
+            values = run.scores(model, question, texts)
+        else:
+            vectors = run.encode(model, [question, *texts]).astype(np.float64)
+            values = cosines(vectors[1:], vectors[0])
         if values.shape != (len(texts),) or np.isnan(values).any():
             raise ModelError(f"{model!r} returned scores of shape {values.shape} for {len(texts)} texts, or a NaN.")
         return values
@@ -147,19 +132,8 @@ def scores_by_text(graph: Graph, score: Callable[[list[str]], Scores]) -> ScoreF
     return scores
 
 
-def _text_scores(model: Encoder | CrossEncoder, run: Run, question: str, texts: list[str]) -> Scores:
-    if isinstance(model, CrossEncoder):
-        return run.scores(model, question, texts)
-    vectors = run.encode(model, [question, *texts]).astype(np.float64)
-    return cosines(vectors[1:], vectors[0])
-
-
 def means(values: Scores, owner: Ints, count: int) -> Scores:
-    """Return the mean of the values of each of `count` owners, 0 for an owner without values.
-
-    >>> means(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 2]), 3).tolist()
-    [2.0, 0.0, 5.0]
-    """
+    """Return the mean of the values of each of `count` owners, 0 for an owner without values."""
     return np.bincount(owner, values, count) / np.maximum(np.bincount(owner, minlength=count), 1)
 
 
@@ -169,14 +143,7 @@ def owners(ptr: Ints) -> Ints:
 
 
 def distinct(values: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
-    """Return the distinct values, ascending, and for each value its position among them.
-
-    For many values, few of them distinct, such as the nodes of a hundred thousand paths, the search is faster than the
-    sort that np.unique makes for the positions.
-
-    >>> [part.tolist() for part in distinct(np.array([7, 3, 7]))]
-    [[3, 7], [1, 0, 1]]
-    """
+    """Return the distinct values, ascending, and the position of each value: for few, faster than np.unique."""
     ascending = np.unique(values)
     return ascending, np.searchsorted(ascending, values).astype(np.int64, copy=False)
 
@@ -195,15 +162,7 @@ class Composed(Scorer):
 
     With `names` (vectors by node id, `Snapshot.names`) the parts are the nodes of the item and the relation of each of
     its edges; with `triples` (vectors by edge id, `Snapshot.triples`) they are its edges; with both, all of these. A
-    part without a vector counts as 0. Only the question and the texts of relations are encoded, however many paths
-    there are.
-
-    >>> from graphwright import start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
-    >>> names = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> score = Composed(names).prepare(start("Where does the Rhône flow?", graph), Run())
-    >>> score(Evidence.of_edges([0, 1])).round(2).tolist()
-    [0.11, 0.19]
+    part without a vector counts as 0. Only the question and the texts of relations are encoded.
     """
 
     names: VectorIndex | None = None
@@ -242,7 +201,6 @@ class Composed(Scorer):
         return scores
 
     def _relation_cosines(self, run: Run, graph: Graph, edges: Ints, query: Floats) -> Scores:
-        """Return the cosine of the text of each edge's relation with the question."""
         relations, position = distinct(graph.columns.relation[edges])
         if not len(relations):
             return np.empty(0)
@@ -261,7 +219,6 @@ def _nodes_of(items: Evidence, graph: Graph) -> tuple[Ints, Ints]:
 
 
 def _index_cosines(index: VectorIndex, ids: Ints, query: Floats) -> Scores:
-    """Return the cosine of each id's vector with the question, each distinct id computed once."""
     distinct_ids, position = distinct(ids)
     return index.cosines(distinct_ids, query)[position]
 
@@ -270,10 +227,9 @@ def _index_cosines(index: VectorIndex, ids: Ints, query: Floats) -> Scores:
 class MaskEntities(Composite):
     """Run a step on the question with entity names replaced by `mask`, then restore the question.
 
-    A name has no information about the requested relation, but a model weighs its words like any others, and relation
-    paths contain no names. On MetaQA's training questions over three relations, the nodes that the first relation path
-    leads to have a mean F1 of 0.46 with the names and of 0.65 without them (benchmarks/published/lego.py; the embedded
-    encoder).
+    A name has no information about the requested relation, and relation paths contain no names. On MetaQA's training
+    questions over three relations, the nodes that the first relation path leads to have a mean F1 of 0.46 with the
+    names and of 0.65 without them (benchmarks/published/lego.py; the embedded encoder).
 
     >>> from graphwright import Rerank, start; from graphwright.models import HashEncoder
     >>> film = Graph.from_triples([("Heat", "about", "a direct man"), ("Heat", "direct", "Mann")])
@@ -296,16 +252,10 @@ class MaskEntities(Composite):
 class LengthPenalty(Composite):
     """Subtract from each item's score, for every edge, `penalty` / the number of content words of the question.
 
-    An encoder matches more of a question in a longer text, so it prefers a path that continues past the answer. But a
-    question with few content words asks for few relations; content words are neither stop words (see `words`) nor part
-    of a name. `penalty` is meant for cosines. It was chosen on 150 of MetaQA's training questions: the nodes that the
-    first relation path leads to have a mean F1 of 0.33 without it, and of 0.56, 0.59, 0.55 at 0.1, 0.15, 0.2.
-
-    >>> from graphwright import Keep, start
-    >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> paths = Evidence.of_paths(line, [([0, 1], [0]), ([0, 1, 2], [0, 1])], [0.5, 0.53])
-    >>> LengthPenalty(Keep())(start("What does it rule?", line, evidence=paths)).evidence.scores.round(2).tolist()
-    [0.35, 0.23]
+    An encoder prefers a path that continues past the answer, but a question with few content words asks for few
+    relations; content words are neither stop words nor part of a name. `penalty` is meant for cosines. On 150 of
+    MetaQA's training questions, the nodes that the first relation path leads to have a mean F1 of 0.33 without it, and
+    of 0.56, 0.59, 0.55 at 0.1, 0.15, 0.2.
     """
 
     step: Operator
@@ -322,13 +272,7 @@ class LengthPenalty(Composite):
 
 
 def mask_names(state: State, mask: str) -> str:
-    """Return the question with `mask` for each name: the texts of anchors, and the names of their nodes.
-
-    >>> from graphwright.operators.state import start
-    >>> kin = Graph.from_triples([("Bertha_of_Milan", "child", "Ida")])
-    >>> mask_names(start("Who is the child of bertha of milan?", kin, entities=["Bertha_of_Milan"]), "x")
-    'Who is the child of x?'
-    """
+    """Return the question with `mask` for each name: the texts of anchors, and the names of their nodes."""
     anchors = state.anchors or ()
     names = {name for anchor in anchors for name in (anchor.text, *state.graph.names.take(anchor.nodes))}
     text = state.question.text
@@ -348,17 +292,8 @@ class Patterns(Scorer):
     """Score an item by its relations alone: the cosine of the question and the item's pattern, all names masked.
 
     Entities of the question become x in question and pattern, other nodes y, z and so on: "who acted in films by the
-    director of x" and "x directed by y; z directed by y; z starred actors w". Names would outweigh the requested
-    relations. Paths that differ only in their names have the same score, as they answer the same question. An item
-    without edges scores 0. `model`: an Encoder, which reads each distinct pattern once.
-
-    >>> from graphwright import start; from graphwright.models import HashEncoder
-    >>> kin = Graph.from_triples([("Bertha", "child", "Ida"), ("Ida", "spouse", "Udo")])
-    >>> state = start("Who is the spouse of the child of Bertha?", kin, entities=["Bertha"])
-    >>> items = Evidence.of_paths(kin, [([0, 1, 2], [0, 1]), ([0, 1], [0])])
-    >>> patterns = Patterns(HashEncoder())
-    >>> patterns.texts(state, items), patterns.prepare(state, Run())(items).round(2).tolist()
-    (['x child y; y spouse z', 'x child y'], [0.22, 0.21])
+    director of x" and "x directed by y; z directed by y; z starred actors w". An item without edges scores 0. `model`:
+    an Encoder, which reads each distinct pattern once.
     """
 
     model: Annotated[Encoder, ModelOf(Encoder)]

@@ -23,10 +23,7 @@ from graphwright.text.words import words
 
 
 def reach(graph: Graph, nodes: Ints) -> tuple[Ints, Csr]:
-    """Return the entities that passages mention by name or alias, ascending, and those of each passage.
-
-    The rows hold positions in the entities, ascending.
-    """
+    """Return the entities that passages mention by name or alias, and the positions of each passage's, ascending."""
     owner, mentioned = graph.columns.adjacency.expand(nodes)
     entity = graph.columns.kinds[mentioned] == Kind.ENTITY  # not a passage that another refers to
     owner, mentioned = owner[entity], mentioned[entity]
@@ -70,10 +67,7 @@ _words: SnapshotCache[WordIndex] = SnapshotCache()
 
 
 def nodes_near(run: Run, index: VectorIndex | None, graph: Graph, texts: Sequence[str], k: int) -> list[Near]:
-    """Return for each text the k nodes whose names are nearest, by cosine.
-
-    Without vectors names are compared by words (`overlap`) and, where none is equal, by spelling.
-    """
+    """Return for each text the k nodes with the nearest names, by cosine, else by `overlap` and spelling."""
     if index is None:
         run.note_missing("names")
         return [_names_by_words(graph, text, k) for text in texts]
@@ -106,15 +100,12 @@ def edges_near(
 
 
 def edges_at(columns: Columns, nodes: Ints, *more: Csr) -> Ints:
-    """Return the edges at nodes, ascending, at most 5,000 of each kind, first of nodes with few edges.
-
-    `more`: further rows of edges by node, beside those that leave and enter a node.
-    """
-    return np.unique(np.concatenate([_first_edges(rows, nodes) for rows in (columns.out, columns.into, *more)]))
-
-
-def _first_edges(rows: Csr, nodes: Ints) -> Ints:
-    return rows.rows(nodes[np.argsort(rows.indptr[nodes + 1] - rows.indptr[nodes], kind="stable")])[:_MAX_EDGES]
+    """Return the edges at nodes, of `more` rows too, ascending, at most 5,000 of each kind, of small nodes first."""
+    parts = []
+    for rows in (columns.out, columns.into, *more):
+        small_first = nodes[np.argsort(rows.sizes(nodes), kind="stable")]
+        parts.append(rows.rows(small_first)[:_MAX_EDGES])
+    return np.unique(np.concatenate(parts))
 
 
 def likeness(run: Run, index: VectorIndex | None, text_of: Callable[[int], str], edges: Ints, text: str) -> Scores:
@@ -179,12 +170,7 @@ def _names_by_words(graph: Graph, text: str, k: int) -> Near:
 
 
 def distinct_edges(graph: Graph, edges: Near, text: str, k: int) -> Near:
-    """Return the k nearest edges with different texts; of the edges of a sentence, the most similar to `text`.
-
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("a", "r", "b"), ("a", "r", "c")])
-    >>> distinct_edges(graph, {1: 0.9, 0: 0.9, 2: 0.5}, "c", 2)
-    {0: 0.9, 2: 0.5}
-    """
+    """Return the k nearest edges with different texts; of the edges of a sentence, the most similar to `text`."""
     by_text: dict[str, list[int]] = {}
     for edge in edges:
         by_text.setdefault(graph.edge_text(edge), []).append(edge)

@@ -50,10 +50,9 @@ class Reword(Operator):
     """Put the question into words that the index has, for all steps after it.
 
     A word that no passage has is replaced by the word that it is most probably misspelt for, and an acronym by the
-    phrase that it most probably stands for, if the probability is at least 0.7 (see `search.unknown_words`).
-    Parts of identifiers stay as they are: a code that differs in a sign is another code. Of a question of more than
-    three lines or 128 words, such as a pasted log, only the most informative words are kept (`condensed`). The trace
-    notes every change.
+    phrase that it most probably stands for, if the probability is at least 0.7 (see `search.unknown_words`); parts of
+    identifiers stay. Of a question of more than three lines or 128 words, such as a pasted log, only the most
+    informative words are kept (`condensed`). The trace notes every change.
 
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Kubernetes", "runs", "containers")])
@@ -62,10 +61,8 @@ class Reword(Operator):
     """
 
     words: WordIndex
-    gives = ()
 
     def apply(self, state: State, run: Run) -> State:
-        """Set the question."""
         asked = state.question.text
         text = condensed(asked, self.words)
         if text != asked:
@@ -119,8 +116,8 @@ def condensed(text: str, index: WordIndex) -> str:
     """Return a question of up to three lines and 128 words unchanged, of a longer one the most informative words.
 
     A line weighs as much as the terms that one passage shares with it: the idf of each in the index, times its idf
-    among the lines of the question, so that what is on every line counts little. Lines of up to 40 words in all are
-    kept, and of them the words that the index has, in their order. One paragraph is cut by sentences.
+    among the lines of the question. Lines of up to 40 words in all are kept, and of them the words that the index has,
+    in their order. One paragraph is cut by sentences.
 
     >>> index = WordIndex.of(["Reset the pump after E-17.", "The log has lines.", "Call us."], np.arange(3))
     >>> condensed("log line 1\\nlog line 2\\nlog line 3\\npump: E-17", index)
@@ -133,6 +130,10 @@ def condensed(text: str, index: WordIndex) -> str:
         lines = [text[start:end] for start, end in sentence_spans(text)]
     lines = [part for line in dict.fromkeys(lines) for part in _pieces(line)]
     weights = _weights(lines, index)
+
+    def known(word: str) -> bool:
+        return any(len(index.postings(term)[0]) for term in terms(word))
+
     kept: list[int] = []
     room = _KEPT
     for at in np.argsort(-weights, kind="stable").tolist():
@@ -140,22 +141,16 @@ def condensed(text: str, index: WordIndex) -> str:
         if size <= room and (not kept or weights[at] >= _SHARE * weights[kept[0]] > 0):
             kept.append(at)
             room -= size
-    found = dict.fromkeys(word for at in sorted(kept) for word in lines[at].split() if _is_known(word, index))
+    found = dict.fromkeys(word for at in sorted(kept) for word in lines[at].split() if known(word))
     return " ".join(found) or text[: _LONG * 8]
 
 
-def _is_known(word: str, index: WordIndex) -> bool:
-    return any(len(index.postings(term)[0]) for term in terms(word))
-
-
 def _pieces(line: str) -> list[str]:
-    """Return a line in pieces of at most 40 words."""
     parts = line.split()
     return [" ".join(parts[at : at + _KEPT]) for at in range(0, len(parts), _KEPT)] if len(parts) > _KEPT else [line]
 
 
 def _weights(lines: list[str], index: WordIndex) -> Scores:
-    """Return the weight of each line: float64[n]."""
     found = [list(dict.fromkeys(terms(line))) for line in lines]
     counts = Counter(term for line in found for term in line)
     postings = {term: index.postings(term)[0] for term in counts}
@@ -176,15 +171,7 @@ class Feedback(Reranker):
 
         q' = (q + β · mean of v_d over the nodes d of the evidence) / (1 + β)
 
-    The evidence is taken as relevant, so cut it to a few items before. Nodes without a vector are ignored. `index`: as
-    in VectorSearch; `beta`: β, the weight of the evidence relative to the question.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("lorry", "r", "red lorry"), ("red car", "r", "blue")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> state = start("a lorry", graph, evidence=Evidence.of_nodes([1]))
-    >>> graph.names.take(Feedback(index)(state).evidence.nodes)[:3]
-    ['red lorry', 'lorry', 'red car']
+    The evidence is taken as relevant, so cut it to a few items before. Nodes without a vector are ignored.
     """
 
     index: VectorIndex
@@ -204,13 +191,6 @@ class HypotheticalPassage(Ranker):
 
     The query is the mean of the vectors of the passage and the question (N = 1 in the paper). If the model writes
     nothing, the question alone is used, and the trace notes it. Feedback needs no model.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder, ScriptedLLM
-    >>> graph = Graph.from_triples([("Lyon", "in", "France"), ("Graz in Styria", "in", "Austria")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> search = HypotheticalPassage(index, ScriptedLLM(['{"passage": "It is Graz, in Styria."}']))
-    >>> graph.names.take((search % 1)(start("Where is the clock tower?", graph)).evidence.nodes)
-    ['Graz in Styria']
     """
 
     index: VectorIndex
@@ -237,16 +217,11 @@ def _thoughts(state: State) -> list[str]:
 
 @dataclass(frozen=True)
 class HasThoughts:
-    """Holds once the state has this many thoughts, for Repeat.
-
-    >>> HasThoughts(3)
-    HasThoughts(count=3)
-    """
+    """Holds once the state has this many thoughts, for Repeat."""
 
     count: int
 
     def __call__(self, state: State) -> bool:
-        """Return whether the state has that many thoughts."""
         return len(_thoughts(state)) >= self.count
 
 
@@ -276,12 +251,6 @@ class Think(_Thinking):
 
     The model reads the best `passages` passages and the earlier thoughts, and may end the chain. An unusable or
     repeated reply gives no thought. SpanThought and SentenceThought need no language model.
-
-    >>> from graphwright import start; from graphwright.models import ScriptedLLM
-    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
-    >>> state = start("Where is it?", graph, evidence=Evidence.of_nodes([0]))
-    >>> Think(ScriptedLLM(['{"enough": false, "thought": "It is Graz."}']))(state).anchors[0].text
-    'It is Graz.'
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -312,12 +281,6 @@ class SpanThought(_Thinking):
     """Add a thought: the question followed by a reader's best answer that is in no thought yet.
 
     The answer comes from the best `passages` passages, such as a name that the next search needs.
-
-    >>> from graphwright import start; from graphwright.models import MiniLMReader
-    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur")])
-    >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0]))
-    >>> SpanThought(MiniLMReader())(state).anchors[0].text
-    'Which river is Graz on? the Mur'
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]
@@ -332,22 +295,12 @@ class SpanThought(_Thinking):
 
 @dataclass(frozen=True, repr=False)
 class SentenceThought(_Thinking):
-    """Add a thought: the question followed by the nearest sentence, with its title, that is not a thought yet.
-
-    The sentence comes from the best `passages` passages.
-
-    >>> from graphwright import start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Graz", "is on", "the Mur"), ("the Mur", "is", "cold")])
-    >>> state = start("Which river is Graz on?", graph, evidence=Evidence.of_nodes([0, 1]))
-    >>> [anchor.text for anchor in SentenceThought(HashEncoder())(state).anchors]
-    ['Which river is Graz on? Graz is on the Mur.']
-    """
+    """Add a thought: the question and the nearest new sentence, with its title, of the best `passages` passages."""
 
     encoder: Annotated[Encoder, Has("an encoder, with encode", "encode")]
     passages: Annotated[int, AtLeast(1)] = 5
 
     def thought(self, state: State, run: Run, nodes: list[int]) -> str:
-        """Return the question with the nearest new sentence; "" if there is none."""
         question, earlier = state.question.text, _thoughts(state)
         sentences = dict.fromkeys(sentence for node in nodes for sentence in _sentences(state.graph, node))
         new = [sentence for sentence in sentences if f"{question} {sentence}" not in earlier]
@@ -367,18 +320,10 @@ def _sentences(graph: Graph, node: int) -> Iterator[str]:
 
 @dataclass(frozen=True, repr=False)
 class FollowUp(Composite):
-    """Run a search with the last thought as the question, and add its results to the evidence (IRCoT).
+    """Run a search with the last thought, else with the question, and add its results to the evidence (IRCoT).
 
-    Without a thought it searches with the question. The score of a new item is 1/rank, the best over all searches, so
-    that the first results of all searches come first, then the second ones. Items of the evidence keep their scores
-    (1/rank if they have none).
-
-    >>> from graphwright import VectorIndex, VectorSearch, start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Graz", "in", "Austria"), ("Lyon", "in", "France")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> state = start("Graz?", graph, anchors=[Anchor("It was Lyon.", kind="thought")], evidence=Evidence.of_nodes([0]))
-    >>> evidence = FollowUp(VectorSearch(index) % 1)(state).evidence; evidence.nodes.tolist(), evidence.scores.tolist()
-    ([0, 2], [1.0, 1.0])
+    The score of a new item is 1/rank, the best over all searches, so that the first results of all searches come first.
+    Items of the evidence keep their scores (1/rank if they have none).
     """
 
     step: Operator

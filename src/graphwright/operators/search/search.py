@@ -48,10 +48,7 @@ class VectorSearch(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class EdgeSearch(Ranker):
-    """Rank triples by the dot product of their text's vector with the question's.
-
-    `index`: vectors by edge id (`Snapshot.triples`).
-    """
+    """Rank triples by the dot product of their text's vector (`index`: by edge id) with the question's."""
 
     index: VectorIndex
     gives = ("evidence",)
@@ -78,10 +75,7 @@ class WordSearch(Ranker):
 
 
 def nearest(index: VectorIndex, query: Floats, state: State, k: int | None = None, run: Run | None = None) -> Evidence:
-    """Return the nodes of the state's graph by the dot product of their vector with `query`, the k best (all, if None).
-
-    `query: float32[dimension]`. A node without a vector is left out.
-    """
+    """Return the k nodes (all, if None) of the state's graph with the best dot products of vector and `query`."""
     ids = index.ids if state.graph.whole else state.graph.nodes
     return Evidence.of_nodes(*_best(*index.scores_of(ids, query, run), k))
 
@@ -95,20 +89,12 @@ def _best(ids: NDArray[np.int64], scores: Floats, k: int | None) -> tuple[NDArra
 
 @dataclass(frozen=True, repr=False)
 class TripleSearch(Operator):
-    """Find the triples nearest to the question's themes, each text once.
+    """Find the triples nearest to the question's themes, each text once, by the largest cosine with any theme.
 
     LightRAG retrieves relations by high-level keywords in this way; HippoRAG 2 links a query to triples. Of several
-    edges of one sentence it takes the most similar to the theme. The score is the largest cosine with any theme.
-
-    `triples`: vectors by edge (`Snapshot.triples`); without them the edges at the anchors' nodes are compared by words,
-    and the trace notes it. `limit`: the number of triples. `by_question`: use the question as the only theme, which is
-    the default without themes.
-
-    >>> from graphwright import Graph, start
-    >>> graph = Graph.from_triples([("Ermengarde", "founded", "Erstein"), ("Ermengarde", "married", "Lothair I")])
-    >>> state = start("Whom had Ermengarde married?", graph, entities=["Ermengarde"])
-    >>> TripleSearch(None, limit=1)(state).evidence.texts(graph)
-    ['Ermengarde married Lothair I']
+    edges of one sentence it takes the most similar to the theme. `triples`: vectors by edge (`Snapshot.triples`);
+    without them the edges at the anchors' nodes are compared by words, and the trace notes it. `by_question`: the
+    question is the only theme, as without themes.
     """
 
     triples: VectorIndex | None
@@ -166,9 +152,8 @@ _CALLABLE = Constraint("a function from a question to passages", callable)
 class FunctionSearch(Operator):
     """Rank passages by a function `f(question) -> passages`, best first, so that any search can be part of a pipeline.
 
-    The function returns ids, or pairs of id and score. The id of a document stands for all its passages; over a graph
-    without documents an id is the name of a node. Ids that the graph lacks are left out, with a note in the trace.
-    Without scores the order is the ranking.
+    The function returns ids, pairs of id and score, or passages. The id of a document stands for all its passages; over
+    a graph without documents an id is the name of a node. Unknown ids are left out, with a note in the trace.
 
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Graz", "on", "Mur"), ("Linz", "on", "Danube")])
@@ -224,8 +209,8 @@ class SharedBudget(Composite):
 
     BubbleRAG may observe 15 passages (section 4.1), and it reads some before it searches the graph: a preview. A
     passage of the step that was read before costs nothing; others are taken in their order, as many as leave room for
-    the preview. The rest of the preview follows, then the other passages that the state has, until there are `limit`;
-    their scores are below those of the step. `read` is by default the number of all that the state has.
+    the preview. The rest of the preview follows, then the other passages that the state has, with scores below those of
+    the step. `read` is by default the number of all that the state has.
 
     >>> from graphwright import Evidence, Graph, ToPassages, start; from graphwright.graph import Ranking
     >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])

@@ -39,8 +39,8 @@ class Bridge(Operator):
     Scores below `threshold` activate nothing. The evidence is a path from an anchor for each activation: entities as
     nodes, and one edge of each sentence; the last node is the entity.
 
-    Relations are ignored. `triples`: vectors by edge (`Snapshot.triples`); without them sentences are compared by
-    words, and the trace notes it.
+    `triples`: vectors by edge (`Snapshot.triples`); without them sentences are compared by words, and the trace notes
+    it.
 
     >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ida", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])
@@ -110,7 +110,7 @@ def _specificity(graph: Graph, nodes: Ints) -> Scores:
     chunks = graph.columns.node_chunks
     if chunks is None:
         return np.ones(len(nodes))
-    specificity: Scores = 1.0 / np.maximum(chunks.indptr[nodes + 1] - chunks.indptr[nodes], 1)
+    specificity: Scores = 1.0 / np.maximum(chunks.sizes(nodes), 1)
     return specificity
 
 
@@ -120,12 +120,6 @@ class SpecificSeeds(Operator):
 
     P_i are the passages that mention node i. An anchor without nodes takes the node with the nearest name (`names` as
     in AnchorSearch); themes take none.
-
-    >>> from graphwright.operators.state import Anchor, start
-    >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
-    >>> state = start("?", graph, anchors=[Anchor("Graz", [0]), Anchor("the Rhône", weight=0.5)])
-    >>> evidence = SpecificSeeds(None)(state).evidence; graph.names.take(evidence.nodes), evidence.scores.tolist()
-    (['Graz', 'Rhône'], [1.0, 0.5])
     """
 
     names: VectorIndex | None
@@ -150,19 +144,12 @@ class SpecificSeeds(Operator):
 
 @dataclass(frozen=True, repr=False)
 class SharedWords(Reranker):
-    """Rank items by their score plus the share of the question's words that they contain.
+    """Rank items by their score (1/rank without) plus `weight` times the share of the question's words in them.
 
     Replaces HippoRAG 2's recognition memory, where a language model selects the relevant triples. Vectors prefer items
-    similar to the whole question, such as the birth of any director; words prefer its rare names. A word of the
-    question weighs ln(1 + N/(n + 0.5)) if n > 0 of the N passages contain it. The score (1/rank without scores) and
-    `weight` times the share are added; items with less than `threshold` of the largest share are left out. `words`: the
+    similar to the whole question; words prefer its rare names. A word of the question weighs ln(1 + N/(n + 0.5)) if n >
+    0 of the N passages contain it. Items with less than `threshold` of the largest share are left out. `words`: the
     word index of the passages.
-
-    >>> from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])
-    >>> state = start("Where does Lyon lie?", graph, evidence=Evidence.of_edges([0, 1], [0.9, 0.8]))
-    >>> SharedWords(WordIndex.of(list(graph.names), graph.nodes))(state).evidence.texts(graph)
-    ['Lyon lies on Rhône']
     """
 
     words: WordIndex
@@ -187,13 +174,6 @@ class PhraseSeeds(Reranker):
     An end has the mean score of its triples, divided by the largest of any, times its specificity (see SpecificSeeds);
     the `phrases` best ends are seeds. A passage has `weight` times its cosine with the question, scaled to 0 for the
     least and 1 for the largest. Without evidence there are no seeds. `passages`: vectors of the passages.
-
-    >>> from graphwright import start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Graz", "on the", "Mur"), ("Lyon", "on the", "Rhône")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> evidence = PhraseSeeds(index)(start("Graz?", graph, evidence=Evidence.of_edges([0], [0.8]))).evidence
-    >>> graph.names.take(evidence.nodes)[:2], evidence.scores[:2].round(3).tolist()
-    (['Graz', 'Mur'], [1.05, 1.0...])
     """
 
     passages: VectorIndex
@@ -232,18 +212,8 @@ class PathSeeds(Reranker):
     """Score entities of the best paths, and every passage of the graph, as seeds of PageRank (PropRAG).
 
     From the `paths` best items it takes the `entities` with the largest sums of scores, and as many from the `paths`
-    best items with one edge, so that longer paths do not displace the statements nearest to the question. An entity's
-    weight is the score of its best item, divided by the largest; 1 if not `scored`. A passage has `weight` times its
-    cosine with the question, scaled to 0 for the least and 1 for the largest. Without evidence there are no seeds.
-    `passages`: vectors of the passages.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> paths = Evidence.of_paths(graph, [([0, 1, 2], [0, 1]), ([0, 1], [0])], [0.8, 0.6])
-    >>> evidence = PathSeeds(index, entities=2, weight=0.0)(start("?", graph, evidence=paths)).evidence
-    >>> graph.names.take(evidence.nodes), evidence.scores.tolist()
-    (['Ida', 'Udo', 'Graz'], [1.0, 1.0, 0.0])
+    best items with one edge. An entity's weight is the score of its best item, divided by the largest; 1 if not
+    `scored`. Passages: as for PhraseSeeds.
     """
 
     passages: VectorIndex
@@ -281,17 +251,8 @@ class BridgeSeeds(Reranker):
 
         weight · (ratio · cosine + ln(1 + Σ_e s_e · ln(1 + n_e) / l_e)),
 
-    its cosine with the question scaled to 0 for the least and 1 for the largest; e are the active entities that it
-    names n_e times, s_e the score of the best path to e, and l_e the number of entities on it. Without evidence there
-    are no seeds. `passages`: vectors of the passages.
-
-    >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
-    >>> graph = Graph.from_triples([("Ida", "spouse", "Udo"), ("Udo", "lived in", "Graz")])
-    >>> index = VectorIndex.from_array(HashEncoder().encode(list(graph.names)), HashEncoder())
-    >>> paths = Evidence.of_paths(graph, [([0], []), ([0, 1], [0])], [1.0, 0.5])
-    >>> evidence = BridgeSeeds(index)(start("Who is Udo?", graph, evidence=paths)).evidence
-    >>> graph.names.take(evidence.nodes), evidence.scores.round(3).tolist()
-    (['Ida', 'Udo', 'Graz'], [1.031, 0.6, 0.0])
+    its cosine scaled as for PhraseSeeds; e are the active entities that it names n_e times, s_e the score of the best
+    path to e, and l_e the number of entities on it.
     """
 
     passages: VectorIndex

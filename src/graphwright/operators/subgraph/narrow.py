@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
-from graphwright.constraints import AtLeast, MoreThan, OneOf
+from graphwright.constraints import AtLeast, OneOf
 from graphwright.errors import check_installed
 from graphwright.graph.evidence import Evidence, Ints, Scores
 from graphwright.graph.graph import Graph, Kind
@@ -28,8 +28,7 @@ from graphwright.search.vector_index import VectorIndex
 class Induce(Operator):
     """Narrow the graph to the nodes of the evidence (the ends of a triple) and all edges between them.
 
-    The evidence is cleared. The trace notes the number of connected components (WCC in Table 7 of LEGO-GraphRAG): no
-    path joins two of them.
+    The evidence is cleared. The trace notes the number of connected components (WCC in Table 7 of LEGO-GraphRAG).
     """
 
     needs = ("evidence",)
@@ -50,12 +49,7 @@ def narrowed(state: State, run: Run, graph: Graph) -> State:
 
 @dataclass(frozen=True, repr=False)
 class Nodes(Operator):
-    """Return all nodes of the graph as evidence, unscored, by id.
-
-    >>> from graphwright.operators.state import start
-    >>> Nodes()(start("?", Graph.from_triples([("Bertha", "child", "Ida")]))).evidence.nodes.tolist()
-    [0, 1]
-    """
+    """Return all nodes of the graph as evidence, unscored, by id."""
 
     gives = ("evidence",)
 
@@ -79,11 +73,6 @@ class StatingPassages(Operator):
 
     Candidates for a reranker, each a node. Unlike ToPassages it drops the scores. On a graph without passages the nodes
     of the items take their place.
-
-    >>> from graphwright.graph.graph import Graph; from graphwright.operators.state import start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c")])
-    >>> StatingPassages()(start("?", graph, evidence=Evidence.of_edges([1]))).evidence.nodes.tolist()
-    [1, 2]
     """
 
     needs = ("evidence",)
@@ -132,11 +121,6 @@ class InduceEdges(Operator):
 
     KHop(0) gives the query entities, without which there would be no path. Nodes without edges are removed. The
     evidence is cleared; the trace notes the number of connected components.
-
-    >>> from graphwright.operators.state import start; from graphwright.graph.evidence import Evidence
-    >>> triangle = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "a")])
-    >>> InduceEdges()(start("?", triangle, evidence=Evidence.of_edges([2, 0]))).graph.edges.tolist()
-    [0, 2]
     """
 
     needs = ("evidence",)
@@ -157,32 +141,20 @@ class InduceEdges(Operator):
 class CommunityOf(Operator):
     """Return the nodes of the seeds' communities: a precomputed subgraph (LEGO-GraphRAG, section 5.2, Table 7).
 
-    Leiden communities of the deepest level, divided until they have at most `max_nodes` nodes (`resolution`, `seed`:
-    arguments of the algorithm). They are computed at the first question on a snapshot. Nodes have no scores; those of
-    the best seed's community come first, and a seed without a community is returned itself. After a search the seeds
-    are its results:
-
-        (CommunityOf() | VectorSearch(names) % 3 >> CommunityOf()) >> Induce()
-
-    Needs the extra `communities` (igraph).
-
-    >>> from graphwright.operators.state import start
-    >>> pairs = ["ab", "bc", "ca", "cx", "xy", "yz", "zx"]
-    >>> graph = Graph.from_triples([(pair[0], "knows", pair[1]) for pair in pairs])
-    >>> graph.names.take(CommunityOf(max_nodes=3)(start("?", graph, entities=["y"])).evidence.nodes)
-    ['x', 'y', 'z']
+    Leiden communities of the deepest level, divided until they have at most `max_nodes` nodes, computed once for a
+    snapshot. Nodes have no scores; those of the best seed's community come first, and a seed without a community is
+    returned itself. After a search the seeds are its results: `(CommunityOf() | VectorSearch(names) % 3 >>
+    CommunityOf()) >> Induce()`. Needs the extra `communities` (igraph).
     """
 
     max_nodes: Annotated[int, AtLeast(1)] = 1000
-    resolution: Annotated[float, MoreThan(0)] = 1.0
-    seed: int = 0
     needs = ("evidence|anchors",)
     gives = ("evidence",)
 
     def apply(self, state: State, run: Run) -> State:
         check_installed("igraph", "communities", self)
         graph = state.graph
-        groups = communities(graph, self.max_nodes, self.resolution, self.seed)
+        groups = communities(graph, self.max_nodes)
         positions, weights = seeds(state)
         ids = graph.at(positions[np.argsort(-weights, kind="stable")])
         community = groups.of_nodes(int(groups.level.max(initial=0)))[ids]
@@ -199,15 +171,8 @@ class CommunityOf(Operator):
 class Frontier(Ranker):
     """Find the new neighbours of the evidence's nodes, each with the score of its best neighbour in the evidence.
 
-    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1): a reranker
-    next reads the neighbours of the items that it ranked highest. Evidence without scores counts 1/rank; a triple
-    counts for both its ends. Inside `state.graph`.
-
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("c", "r", "d"), ("b", "r", "c"), ("d", "r", "e")])
-    >>> evidence = Frontier()(start("?", graph, evidence=Evidence.of_nodes([0, 3], [0.5, 0.9]))).evidence
-    >>> graph.names.take(evidence.nodes), evidence.scores.tolist()
-    (['c', 'e', 'b'], [0.9, 0.9, 0.5])
+    The frontier of graph-based adaptive reranking (MacAvaney, Tonellotto and Macdonald, 2022, Algorithm 1). Evidence
+    without scores counts 1/rank; a triple counts for both its ends. Inside `state.graph`.
     """
 
     needs = ("evidence",)
@@ -231,19 +196,11 @@ class Frontier(Ranker):
 
 @dataclass(frozen=True, repr=False)
 class Unseen(Composite):
-    """Run a step and keep only items that are not in the evidence yet, as in `Keep() | Unseen(search) % 10`.
-
-    >>> from graphwright import Graph, KHop, start
-    >>> graph = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
-    >>> state = start("?", graph, evidence=Evidence.of_nodes([1, 2]))
-    >>> (Unseen(KHop(1)) % 1)(state).evidence.nodes.tolist()
-    [0]
-    """
+    """Run a step and keep only items that are not in the evidence yet, as in `Keep() | Unseen(search) % 10`."""
 
     step: Operator
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        """Run the step for k items and as many as are known, and keep the k best new items."""
         existing = set(state.items.identities())
         after = self.step.execute(state, run, None if k is None else k + len(existing))
         if after.evidence is not None and existing:

@@ -22,8 +22,8 @@ from graphwright.search.snapshot import SnapshotCache
 def seed_groups(state: State) -> list[tuple[Ints, float]]:
     """Return the seed nodes and the weight of each item of evidence, or of each anchor if there is no evidence.
 
-    Nodes are snapshot ids; an edge counts for both its ends. Weights are the scores if none is below 0 and any is above
-    0, else 1/rank. The nodes of a group share its weight.
+    Nodes are snapshot ids, both ends of an edge; those of a group share its weight: the scores if none is below 0 and
+    any is above 0, else 1/rank.
     """
     graph = state.graph
     if state.evidence is not None:
@@ -43,10 +43,7 @@ def _weights(count: int, scores: Scores | None) -> Scores:
 
 
 def seeds(state: State, groups: list[tuple[Ints, float]] | None = None) -> tuple[Ints, NDArray[np.float64]]:
-    """Return distinct seeds as local positions in `state.graph`, ascending, with weights that sum to 1.
-
-    The weight of a seed outside the graph is dropped. Without seeds both arrays are empty.
-    """
+    """Return distinct seeds in `state.graph` as local positions, ascending, with weights that sum to 1."""
     groups = seed_groups(state) if groups is None else groups
     ids = np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])
     sizes = np.array([len(nodes) for nodes, _ in groups], np.int64)
@@ -87,14 +84,9 @@ _Ranking = tuple[Ints, Scores]
 class PageRank(Ranker):
     """Rank all nodes by PageRank, the same for every question (LEGO-GraphRAG, SE by PageRank, section 3.2.1 c).
 
-    The importance of a node in the whole graph, the baseline of the personalised one. `restart`: probability of a jump
-    to any node at each step (1 minus the damping factor). The graph counts as undirected. The ranking of a whole graph
-    is computed once. The query entities need not be among the best: `(PageRank() % nodes | KHop(0)) >> Induce()`.
-
-    >>> from graphwright.operators.state import start
-    >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
-    >>> PageRank()(start("?", line)).evidence.nodes.tolist()
-    [1, 2, 0, 3]
+    `restart`: probability of a jump to any node at each step (1 minus the damping factor). The graph counts as
+    undirected. The ranking of a whole graph is computed once. To have the query entities among the best: `(PageRank() %
+    nodes | KHop(0)) >> Induce()`.
     """
 
     restart: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
@@ -110,7 +102,6 @@ class PageRank(Ranker):
 
 
 def _page_rank(graph: Graph, restart: float) -> _Ranking:
-    """Return all nodes, best first, and their PageRank."""
     nodes, scores = push_ppr(*graph.adjacency, np.arange(len(graph)), restart=restart)
     return graph.at(nodes), scores
 
@@ -123,8 +114,8 @@ class PersonalizedPageRank(Ranker):
     """Rank nodes by personalised PageRank from the seeds (LEGO-GraphRAG, SE by PPR).
 
     `restart`: probability of returning to the seeds at each step (1 minus the damping factor; LEGO does not state it).
-    `each`: one computation per anchor (per item of evidence), united: a node has its best score. The graph counts as
-    undirected. Cut to k, it pushes until the k best are stable.
+    `each`: one computation per anchor (per item of evidence); a node has its best score. The graph counts as
+    undirected.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
@@ -147,11 +138,8 @@ class PersonalizedPageRank(Ranker):
 class KHop(Operator):
     """Find the nodes within `k` hops of the seeds, nearest first, scored 1/(1 + hops) (LEGO-GraphRAG, KSE, 3.2.1 b).
 
-    A search from all seeds equals the union of the searches from each seed. The number of nodes grows with the k-th
-    power of the degrees, and `%` cuts the farthest by id, so LEGO's systems apply PPR after it (footnote 19 of the
-    paper):
-
-        KHop(2) >> Induce() >> PersonalizedPageRank(each=True) % 1000 >> Induce()
+    The number of nodes grows with the k-th power of the degrees, and `%` cuts the farthest by id, so LEGO's systems
+    apply PPR after it (footnote 19): `KHop(2) >> Induce() >> PersonalizedPageRank(each=True) % 1000 >> Induce()`.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
@@ -174,13 +162,8 @@ class RandomWalk(Operator):
     """Rank nodes by the share of visits of random walks from the seeds (LEGO-GraphRAG, RW, section 3.2.1 a).
 
     `walks`: the number of walks; `length`: the most steps of each; `restart`: probability of returning to a seed at
-    each step; `seed`: of the random numbers. `each`: that many walks per anchor (per item of evidence), united: a node
-    has its best score.
-
-    >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
-    >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])
-    >>> (RandomWalk(length=1, each=True) % 3)(start("?", line, entities=["a", "d"])).evidence.scores.tolist()
-    [0.5, 0.5, 0.5]
+    each step; `seed`: of the random numbers. `each`: that many walks per anchor (per item of evidence); a node has its
+    best score.
     """
 
     walks: Annotated[int, AtLeast(1)] = 1000

@@ -6,7 +6,7 @@ A view keeps ids, names and texts, and has other edges; `OnGraph(view, step)` ru
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, ClassVar
@@ -38,9 +38,11 @@ class _CachedView(Checked):
     """A view that is built once for a snapshot."""
 
     has_other_edges: ClassVar[bool] = True  # its edge ids are not those of the snapshot
+    needs_passages: ClassVar[bool] = True  # a graph without them is returned unchanged
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the view of the graph."""
+        if self.needs_passages and graph.passages is None:
+            return graph
         view = _graphs.get(graph.columns, self, lambda: Graph(self.columns(graph.columns)))
         return view if graph.whole else view.part(graph.nodes)
 
@@ -53,16 +55,12 @@ class _CachedView(Checked):
 class PassageGraph(_CachedView):
     """The graph of passages alone: each is joined to the passages that it refers to, names, or continues.
 
-    Edges come from three sources. Documents may list references (`Document.links`): each of their passages "refers to"
-    the first of the other document, as a paper cites another in a reference network (FastInsight, section 4.2.1).
-    Entities connect passages: a passage "names the topic of" another if it mentions that topic (also by another name,
-    over an alias edge), and "shares a name with" it if both name an entity that at most `shared` passages name. And a
-    passage "continues" the previous passage of its document. `relations` selects among these; ("refers to",) is the
-    reference network alone. Two passages with several edges are neighbours once. Other nodes have no edges. A graph
-    without passages is returned unchanged.
-
-    In the graph of an index two passages are two hops apart, by way of an entity; here they are neighbours. Built once
-    for a snapshot.
+    `relations` selects among four. A passage "refers to" the first passage of each document that its own lists
+    (`Document.links`), as a paper cites another in a reference network (FastInsight, section 4.2.1). It "names the
+    topic of" another if it mentions that topic (also over an alias edge), "shares a name with" it if both name an
+    entity that at most `shared` passages name, and "continues" the previous passage of its document. Two passages with
+    several edges are neighbours once. Other nodes have no edges. A graph without passages is returned unchanged. Built
+    once for a snapshot.
     """
 
     shared: Annotated[int, AtLeast(0)] = 5
@@ -75,16 +73,11 @@ class PassageGraph(_CachedView):
             raise OptionError(f"PassageGraph: relations is {relations!r}; it must be a list of some of {RELATIONS}.")
         object.__setattr__(self, "relations", tuple(dict.fromkeys(relations)))
 
-    def __call__(self, graph: Graph) -> Graph:
-        """Return the graph of passages."""
-        return graph if graph.passages is None else super().__call__(graph)
-
     def columns(self, columns: Columns) -> Columns:
-        """Return columns with the same nodes, and the edges between passages."""
         passages: Passages = columns.passages  # type: ignore[assignment]
         nodes = np.asarray(passages.nodes, np.int64)
-        sources = {
-            REFERS: lambda: _referring(columns),
+        sources: dict[str, Callable[[], Ints]] = {
+            REFERS: lambda: np.unique(np.stack(columns.references, axis=1).astype(np.int64), axis=0),
             NAMES: lambda: _naming(columns, nodes),
             SHARES: lambda: _sharing(columns, nodes, self.shared),
             CONTINUES: lambda: _continuing(passages),
@@ -107,15 +100,15 @@ class PassageGraph(_CachedView):
 class EntityGraph(_CachedView):
     """The graph of entities alone, each with the sentences that connect it to others as its text.
 
-    The text-rich knowledge graph on which FastInsight is evaluated, besides reference networks (section 4.2.2). An
-    entity's text is its name and description, then the distinct texts of its edges, the first `sentences` of them, on
-    lines of their own. Chunks stay as the sources of entities, without edges. Built once for a snapshot.
+    FastInsight's text-rich knowledge graph (section 4.2.2). An entity's text is its name and description, then the
+    distinct texts of its edges, the first `sentences` of them, on lines of their own. Chunks stay, without edges. Built
+    once for a snapshot.
     """
 
+    needs_passages = False
     sentences: Annotated[int, AtLeast(0)] = 5
 
     def columns(self, columns: Columns) -> Columns:
-        """Return columns with the same nodes, the edges between entities, and texts that hold their sentences."""
         edges = np.flatnonzero(columns.between_entities(np.arange(len(columns.heads))))
         heads, tails = columns.heads[edges], columns.tails[edges]
         edge_sentence = None if columns.edge_text is None else columns.edge_text[edges]
@@ -135,18 +128,9 @@ class EntityGraph(_CachedView):
 
 @dataclass(frozen=True, repr=False)
 class MentionGraph(_CachedView):
-    """The graph of passages and the entities that they mention, without edges between entities (LinearRAG).
-
-    A walk goes from a passage to an entity and back, never along a relation. A graph without passages is returned
-    unchanged. Built once for a snapshot.
-    """
-
-    def __call__(self, graph: Graph) -> Graph:
-        """Return the graph of mentions."""
-        return graph if graph.passages is None else super().__call__(graph)
+    """The graph of passages and the entities that they mention, without edges between entities (LinearRAG)."""
 
     def columns(self, columns: Columns) -> Columns:
-        """Return columns with the same nodes, and the edges from passages to entities."""
         edges = columns.edges_of(ABOUT, MENTIONS)
         return replace(
             columns,
@@ -160,18 +144,9 @@ class MentionGraph(_CachedView):
 
 @dataclass(frozen=True)
 class StatementGraph:
-    """The graph without its passages: entities and the triples between them; ids of nodes and edges stay.
-
-    The indexing graph of PathRAG and LightRAG. In an index passages are nodes, joined to all entities that they name,
-    and walks between entities would lead through them. A graph without passages is returned unchanged.
-
-    >>> graph = Graph.from_triples([("Graz", "on the", "Mur")])
-    >>> StatementGraph()(graph) is graph
-    True
-    """
+    """The graph without its passages, the indexing graph of PathRAG and LightRAG; ids of nodes and edges stay."""
 
     def __call__(self, graph: Graph) -> Graph:
-        """Return the graph without passages."""
         if graph.passages is None:
             return graph
         columns = graph.columns
@@ -189,10 +164,7 @@ class StatementGraph:
 
 
 def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
-    """Return evidence of nodes that was found on a view, with its steps on the graph (see `steps_between`).
-
-    A node has no steps where the graph does not connect two nodes that the view joined.
-    """
+    """Return evidence found on a view with its steps on the graph, none where this does not connect two nodes."""
     if not len(evidence.steps.edges):
         return evidence
 
@@ -208,17 +180,12 @@ def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
 def entity_vectors(graph: Graph, passages: VectorIndex) -> VectorIndex:
     """Return a vector for each entity: the normalised mean of the passages that mention it; computed once.
 
-    FastInsight encodes a node's content (V_n), of which a name has little. For a graph without passages the vectors are
-    returned unchanged, because its nodes have vectors.
+    FastInsight encodes a node's content (V_n), of which a name has little. Over a graph without passages, whose nodes
+    have vectors, `passages` is returned.
     """
     if graph.passages is None:
         return passages
     return _averages.get(graph.columns, passages, lambda: _means(graph.columns, passages))
-
-
-def _referring(columns: Columns) -> Ints:
-    """Return the distinct pairs of a passage and a passage that its document refers to: int64[p, 2]."""
-    return np.unique(np.stack(columns.references, axis=1).astype(np.int64), axis=0)
 
 
 def _naming(columns: Columns, passages: Ints) -> Ints:
@@ -231,10 +198,7 @@ def _naming(columns: Columns, passages: Ints) -> Ints:
 
 
 def _sharing(columns: Columns, passages: Ints, max_passages: int) -> Ints:
-    """Return the distinct pairs of passages that name an entity which at most `max_passages` name: int64[p, 2].
-
-    Sorted by entity, passages that share an entity are less than `max_passages` places apart.
-    """
+    """Return the distinct pairs of passages that name an entity which at most `max_passages` name: int64[p, 2]."""
     owners, entities = columns.by_relation(ABOUT, MENTIONS).expand(passages, passages)
     rare = np.bincount(entities, minlength=1)[entities] <= max_passages
     owners, entities = owners[rare], entities[rare]
@@ -256,7 +220,6 @@ def _continuing(passages: Passages) -> Ints:
 
 
 def _means(columns: Columns, passages: VectorIndex) -> VectorIndex:
-    """Return the mean vector of each entity's passages."""
     mentions, chunks = columns.by_relation(ABOUT, MENTIONS), passages.ids
     row = np.repeat(np.arange(len(chunks)), np.diff(mentions.indptr)[chunks])
     order = np.argsort(entity := mentions.rows(chunks), kind="stable")
