@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice, pairwise
+from itertools import chain, groupby, islice
 from typing import NamedTuple
 
 from graphwright.data.records.grid import CellRow, has_digit
@@ -18,7 +19,7 @@ from graphwright.data.records.header import (
     title_depth,
 )
 from graphwright.data.records.record import Field, Record
-from graphwright.data.records.totals import Totals
+from graphwright.data.records.totals import TAIL, Totals
 
 SAMPLE = 200
 """Rows of a table by which its header is found."""
@@ -204,10 +205,13 @@ class _Reader:
         """Yield rows of the current table; a line of one cell across it, emphasised, or at the end is no row."""
         assert self.head is not None
         repeated = [row.cells for row in self.header]
-        for row, following in pairwise(chain(rows, (None,))):
-            if row is None or row.cells in repeated:
+        ahead = deque(islice(rows, TAIL))
+        while ahead:
+            row = ahead.popleft()
+            ahead.extend(islice(rows, 1))
+            if row.cells in repeated:
                 continue
-            is_foot = len(row.cells) == 1 and (following is None or len(following.cells) == 1)
+            is_foot = len(row.cells) == 1 and (not ahead or len(ahead[0].cells) == 1)
             is_line = (
                 is_foot or len(row.left) + 1 >= self.width - self.head.start or (row.bold and not self.totals.is_bold)
             )
@@ -215,7 +219,8 @@ class _Reader:
                 yield _note(row)
             else:
                 self.unused = []
-                yield Row(row.number, self.head, row.cells, self.totals.read(row, is_last=following is None))
+                rest = list(ahead) if len(ahead) < TAIL else None
+                yield Row(row.number, self.head, row.cells, self.totals.read(row, rest))
 
 
 def _form(rows: Sequence[CellRow], title: str) -> Row:
