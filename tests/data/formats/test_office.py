@@ -219,8 +219,8 @@ def test_xlsx_merged_header_formats_and_second_table_are_read() -> None:
     graz = {"Plant": "Graz", "Output / Plan": "1200", "Output / Actual": "1100.5 t", "Since": "1998-05-04"}
     linz = {"Plant": "Linz", "Output / Plan": "800", "Output / Actual": "900", "Since": "2011-11-30 09:30"}
     assert facts(book) == [
-        ("Plants", {**graz, "Scrap": "3.4%"}), ("Plants", {**linz, "Scrap": "50%"}),
-        ("Plants 2", {"Shift": "Early", "Lead": "Tora"}),
+        ("Report 2026", {**graz, "Scrap": "3.4%"}), ("Report 2026", {**linz, "Scrap": "50%"}),
+        ("Plants", {"Shift": "Early", "Lead": "Tora"}),
     ]  # fmt: skip
     assert book.places is not None and book.places.of(*book.records[0][2:4]) == "Plants!A4:E4"
     assert book.gaps == "hidden sheets left out: Prices" and "secret" not in book.text
@@ -280,6 +280,30 @@ def test_xlsx_tables_beside_each_other_and_totals_are_read() -> None:
     ]  # fmt: skip
     assert book.gaps == "formulas without a value: 1; open and save it in Excel"
     assert book.places is not None and book.places.of(len(book.text) - 2, len(book.text)) == "Invoice!A1:B2"
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        (["Anlagen", "Tier|Alter||Pfleger|Tag", "Elch|4||Ute|Mo", "Bär|11||Jan|Di"], ["Anlagen", "Zoo"]),
+        (["Tiere||||Dienst", "Tier|Alter||Pfleger|Tag", "Elch|4||Ute|Mo", "Bär|11||Jan|Di"], ["Tiere", "Dienst"]),
+        (
+            ["Futter", "Sorte|Ort", "Heu|Scheune", "", "Dienst", "Pfleger|Stunden", "Ute|30", "Jan|20"],
+            ["Futter", "Dienst"],
+        ),
+        (
+            ["Futter", "", "Sorte|kg", "Heu|9", "Obst|4", "", "* ohne Winter", "", "", "Name|Tag", "Ute|Mo"],
+            ["Futter", "Zoo"],
+        ),
+        (["Futter", "Sorte|kg", "Heu|9", "Obst|4"], ["Zoo"]),  # the only table of the sheet has its name
+    ],
+)
+def test_xlsx_title_above_one_of_several_tables_names_it(rows: list[str], names: list[str]) -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    workbook.active.title = "Zoo"
+    for row in rows:
+        workbook.active.append([cell or None for cell in row.split("|")])
+    assert list(dict.fromkeys(kind for kind, _ in facts(extracted("a.xlsx", written(workbook))))) == names
 
 
 def test_xlsx_default_name_of_sheet_gives_way_to_title() -> None:

@@ -136,17 +136,21 @@ class _Reader:
         self.width = 0
         self.totals = Totals({})
         self.unused: list[CellRow] = []  # a header without rows so far
+        self.end = -SAMPLE  # the last row of the current table
+        self.lines: Sequence[CellRow] = ()  # the last block, if it is lines of text
 
     def block(self, block: Iterator[CellRow]) -> Iterator[Row | Note]:
         """Yield the rows of a block: of the current table, of a new one, or lines of text."""
         sample = list(islice(block, SAMPLE))
         rows = chain(sample, block)
+        lines, self.lines = self.lines, ()
         if self.head is not None and self._is_note(sample):
+            self.lines = sample
             yield from map(_note, rows)
         elif self.head is not None and self._goes_on(sample):
             yield from self._rows(rows)
         else:
-            yield from self._new_table(sample, rows)
+            yield from self._new_table(sample, rows, lines)
 
     def _is_note(self, sample: Sequence[CellRow]) -> bool:
         """Return whether a block has one cell in each row, below a table of several columns."""
@@ -161,24 +165,29 @@ class _Reader:
         if (
             min(columns) < self.head.start
             or columns.isdisjoint(self.columns)
-            or (len(sample) > 1 and header_evidence(sample) > 0)
+            or (len(sample) > 1 and header_evidence(sample[title_depth(sample) :]) > 0)
         ):
             return False
         if self.values:
             return all(has_digit(row.cell(column)) or not row.cell(column) for row in sample for column in self.values)
         return len(columns) == sum(map(bool, self.head.names or sample[0].cells))
 
-    def _new_table(self, sample: Sequence[CellRow], rows: Iterator[CellRow]) -> Iterator[Row | Note]:
+    def _new_table(
+        self, sample: Sequence[CellRow], rows: Iterator[CellRow], lines: Sequence[CellRow]
+    ) -> Iterator[Row | Note]:
         yield from self.without_rows()
         table, title = self.table, self.table.title
+        is_near = lines and sample[0].number - lines[-1].number < lines[0].number - self.end
         depth = title_depth(sample) if table.header is None else 0
         for row in islice(rows, depth):
             note = _note(row)
             title = title or note.text
             yield note
+        title = title or (_note(lines[0]).text if is_near else "")
         sample = sample[depth:]
         columns = {column for row in sample for column, text in enumerate(row.cells) if text}
         if len(columns) < table.min_columns:
+            self.lines = sample
             yield from map(_note, rows)
             return
         if table.header is None and table.min_columns > 1 and len(sample) < SAMPLE and are_pairs(sample):
@@ -218,7 +227,7 @@ class _Reader:
             if is_line and len(row.filled()) == 1 and self.width - self.head.start > 1:
                 yield _note(row)
             else:
-                self.unused = []
+                self.unused, self.end = [], row.number
                 rest = list(ahead) if len(ahead) < TAIL else None
                 yield Row(row.number, self.head, row.cells, self.totals.read(row, rest))
 
