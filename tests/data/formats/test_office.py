@@ -344,3 +344,40 @@ def test_pptx_merged_header_is_read() -> None:
     assert facts(extracted("deck.pptx", written(presentation)))[0] == (
         "", {"Region": "North", "Q1 / Sales": "10", "Q1 / Units": "1"},
     )  # fmt: skip
+
+
+HEADER = ["Tier", "Alter"]
+
+
+@pytest.mark.parametrize(
+    ("slides", "names"),
+    [
+        ([("Zoo", [HEADER, ["Elch", "4"], ["Bär", "9"]]), ("Zoo (Forts.)", [HEADER, ["Wolf", "5"]])], ["Zoo", "Zoo"]),
+        (
+            [("Zoo 1/2", [HEADER, ["Elch", "4"], ["Bär", "9"]]), ("Zoo 2/2", [["Wolf", "5"], ["Fuchs", "2"]])],
+            ["Zoo 1/2"] * 2,
+        ),
+        (
+            [("Zoo", [["Tier", "Pfleger"], ["Elch", "Ute"]]), ("", [["Tier", "Pfleger"], ["Bär", "Jan"]])],
+            ["Zoo", "Zoo"],
+        ),
+        ([("Nord", [HEADER, ["Elch", "4"]]), ("Süd", [HEADER, ["Bär", "9"]])], ["Nord", "Süd"]),
+        ([("Zoo 2023", [HEADER, ["Elch", "4"]]), ("Zoo 2024", [HEADER, ["Elch", "5"]])], ["Zoo 2023", "Zoo 2024"]),
+        ([("Zoo", [HEADER, ["Elch", "4"]]), ("Team", [["Name", "Tage"], ["Ute", "9"], ["Jan", "3"]])], ["Zoo", "Team"]),
+    ],
+)
+def test_pptx_table_that_goes_on_on_the_next_slide_is_one(slides: list[Any], names: list[str]) -> None:
+    deck = pytest.importorskip("pptx").Presentation()
+    for title, rows in slides:
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = title
+        table = slide.shapes.add_table(len(rows), 2, 0, 3_000_000, 5_000_000, 1_000_000).table
+        for number, row in enumerate(rows):
+            for column, text in enumerate(row):
+                table.cell(number, column).text = text
+    read = extracted("a.pptx", written(deck))
+    records = [record for record in read.records if record.type != "document"]
+    assert read.places is not None
+    places = {read.places.of(record.start, record.end): record.type for record in records}
+    assert places == {"slide 1": names[0], "slide 2": names[1]}
+    assert all(not field.name.startswith("column") for record in records for field in record.fields)

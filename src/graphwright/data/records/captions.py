@@ -93,7 +93,7 @@ class TableTypes:
             # "Week 12: Shifts" and "Week 13: Shifts" are two names.
             title = "" if name is None else name.title if titles[name.title] == 1 else name.text
             for row in rows:
-                kind = self.of(row.head, title or row.heading)
+                kind = self.of(row.head, title or rows[0].heading)
                 typed[row.record] = typed[row.record]._replace(type=kind)
         return tuple(typed)
 

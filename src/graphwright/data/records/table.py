@@ -106,16 +106,16 @@ class Table:
     min_columns: int = 2
     title: str = ""
 
-    def items(self) -> Iterator[Row | Note]:
+    def items(self, reader: TableReader | None = None) -> Iterator[Row | Note]:
         """Yield the rows below the header, without repetitions of it, and the lines around them, in their order.
 
-        Rows are read as they are needed.
+        Rows are read as they are needed. `reader`: of the table that goes on with these rows.
 
         >>> table = Table([CellRow(0, ["River", "km"]), CellRow(1, ["Mur", "464"]), CellRow(2, ["Enns", "254"])])
         >>> [item.sentence()[0] for item in table.items()]
         ['River: Mur; km: 464.', 'River: Enns; km: 254.']
         """
-        reader = _Reader(self)
+        reader = reader or TableReader(self)
         rows = (row for row in self.rows if self.is_sheet or any(row.cells))
         rows = (row for row in rows if not any(row.cells) or not row.above.issuperset(row.filled()))
         for has_text, block in groupby(rows, key=lambda row: any(row.cells)):
@@ -124,7 +124,7 @@ class Table:
         yield from reader.without_rows()
 
 
-class _Reader:
+class TableReader:
     """Reader of the blocks of a sheet, which blank rows divide; it has the head of the current table."""
 
     def __init__(self, table: Table) -> None:
@@ -147,7 +147,7 @@ class _Reader:
         if self.head is not None and self._is_note(sample):
             self.lines = sample
             yield from map(_note, rows)
-        elif self.head is not None and self._goes_on(sample):
+        elif self.goes_on(sample):
             yield from self._rows(rows)
         else:
             yield from self._new_table(sample, rows, lines)
@@ -156,9 +156,10 @@ class _Reader:
         """Return whether a block has one cell in each row, below a table of several columns."""
         return self.width > 1 and all(len(row.cells) - min(row.filled()) == 1 for row in sample)
 
-    def _goes_on(self, sample: Sequence[CellRow]) -> bool:
+    def goes_on(self, sample: Sequence[CellRow]) -> bool:
         """Return whether a block belongs to the current table: its columns hold the same kinds of texts."""
-        assert self.head is not None
+        if self.head is None:
+            return False
         columns = {column for row in sample for column in row.filled()}
         if sample[0].cells in [row.cells for row in self.header]:
             return True
