@@ -64,15 +64,14 @@ def dated_sections(paths: Iterable[Sequence[str]]) -> dict[tuple[str, ...], Valu
     """
     below: dict[tuple[str, ...], dict[tuple[str, ...], Value | None]] = {}
     for path in {tuple(full[:end]): None for full in paths for end in range(1, len(full) + 1)}:
-        found = values_in(path[-1]) if YEAR.search(path[-1]) else ()
-        dates = [value.value for value in found if value.value.kind == "date"]
-        below.setdefault(path[:-1], {})[path] = dates[0] if dates else None
-    series: dict[tuple[str, ...], Value] = {}
+        values = (found.value for found in (values_in(path[-1]) if YEAR.search(path[-1]) else ()))
+        below.setdefault(path[:-1], {})[path] = next((value for value in values if value.kind == "date"), None)
+    series = dict[tuple[str, ...], Value]()
     for sections in below.values():
         dated = {path: date for path, date in sections.items() if date is not None}
         amounts = [date.amount for date in dated.values()]
-        is_ordered = amounts == sorted(amounts) or amounts == sorted(amounts, reverse=True)
-        if is_ordered and len({*amounts}) > 1 and len(dated) >= _MIN_DATED * len(sections):
+        is_ordered = amounts in (sorted(amounts), sorted(amounts, reverse=True)) and len({*amounts}) > 1
+        if is_ordered and len(dated) >= _MIN_DATED * len(sections):
             series |= dated
     return series
 
