@@ -119,7 +119,7 @@ def test_versions_dated_sections_are_passages_with_dates(dated: Index) -> None:
 def test_ask_of_dated_sections_the_newest_that_says_it_answers(
     question: str, date: str | None, expected: list[str], dated: Index
 ) -> None:
-    answer = dated.ask(question, "bm25", **({} if date is None else {"filter": {"as_of": date}})).answer
+    answer = dated.ask(question, "bm25", filter=None if date is None else {"as_of": date}).answer
     assert answer is not None and all(text in answer.text for text in expected)
     others = ("90 cm", "70 cm", "4 crowns", "6 crowns")
     assert sum(other in answer.text for other in others) == 1
