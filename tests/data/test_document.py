@@ -135,3 +135,13 @@ def test_split_headings_do_not_change_covered_text(sections: list[tuple[str, int
     for chunk in chunks:
         titles = [title for title, _ in sections]
         assert all(part in titles for part in chunk.heading.split(" › ") if part)
+
+
+def test_split_dated_sections_begin_chunks_and_name_them() -> None:
+    text = "Weir\n\n2.4 (2024-05-01)\n\nIt opens.\n\n2.3 (2022-03-04)\n\nIt shuts.\n\nCosts\n\nTen."
+    names = {"Weir": 1, "2.4 (2024-05-01)": 2, "2.3 (2022-03-04)": 2, "Costs": 3}
+    headings = tuple(Heading(text.index(name), level, name) for name, level in names.items())
+    chunks = split(Document("a", text, headings=headings))
+    assert [chunk.heading for chunk in chunks] == ["Weir › 2.4 (2024-05-01)", "Weir › 2.3 (2022-03-04)"]
+    undated = tuple(heading._replace(title=heading.title[:3]) for heading in headings)
+    assert len(split(Document("a", text, headings=undated))) == 1

@@ -78,3 +78,48 @@ def test_versions_of_one_title_under_unlike_names_are_versions(
     assert {name: [version.number for version in group] for name, group in groups.items()} == (
         {"keys.md": ["1", "2"], "keys-final.md": ["1", "2"]} if is_group else {}
     )
+
+
+LOG = {
+    "log.md": "# Weir\n\n## 2.4 (2024-05-01)\n\nThe sluice opens at 90 cm.\n\n"
+    "## 2.3 (2022-03-04)\n\nThe sluice opens at 70 cm. The warden is Ida Holm.\n",
+    "notes.txt": "Minutes\n\n3 May 2021\nThe toll is 4 crowns.\n\n9 June 2023: meeting\nThe toll is 6 crowns.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder = tmp_path_factory.mktemp("docs")
+    for name, text in LOG.items():
+        (folder / name).write_text(text)
+    index = Index.create(folder / "ix", encoder=HashEncoder())
+    index.add(folder)
+    return index
+
+
+def test_versions_dated_sections_are_passages_with_dates(dated: Index) -> None:
+    sections = versions_of(dated.snapshot.graph.columns).sections.values()
+    assert {version.date for _, version in sections} == {
+        "2.4 (2024-05-01)", "2.3 (2022-03-04)", "3 May 2021", "9 June 2023: meeting",
+    }  # fmt: skip
+    assert len({above for above, _ in sections}) == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "date", "expected"),
+    [
+        ("At how many cm does the sluice open?", None, ["The sluice opens at 90 cm."]),
+        ("At how many cm does the sluice open?", "2023", ["The sluice opens at 70 cm."]),
+        ("At how many cm did the sluice open in 2022?", None, ["The sluice opens at 70 cm."]),
+        ("How high is the toll?", None, ["The toll is 6 crowns."]),
+        ("How high is the toll?", "2022-01", ["The toll is 4 crowns."]),
+        ("Who is the warden of the sluice?", None, ["The warden is Ida Holm."]),  # no newer section says it
+    ],
+)
+def test_ask_of_dated_sections_the_newest_that_says_it_answers(
+    question: str, date: str | None, expected: list[str], dated: Index
+) -> None:
+    answer = dated.ask(question, "bm25", filter=None if date is None else {"as_of": date}).answer
+    assert answer is not None and all(text in answer.text for text in expected)
+    others = ("90 cm", "70 cm", "4 crowns", "6 crowns")
+    assert sum(other in answer.text for other in others) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
@@ -13,7 +13,10 @@ from graphwright.data.records.record import Record
 from graphwright.errors import OptionError
 from graphwright.text.places import Places
 from graphwright.text.sentences import sentence_spans
+from graphwright.text.values import Value, values_in
 
+YEAR = re.compile(r"\d{4}")
+"""Digits of a year."""
 BELOW = " › "
 """Separator between the titles of a section and its subsection, or between a folder and its file."""
 
@@ -48,6 +51,29 @@ class Document:
     headings: tuple[Heading, ...] = ()
     places: Places | None = None
     records: tuple[Record, ...] = ()
+
+
+def dated_sections(paths: Iterable[Sequence[str]]) -> dict[tuple[str, ...], Value]:
+    """Return the dates of sections that follow one another in time, as in a changelog or in minutes, by their paths.
+
+    `paths`: the titles of each section, after those above it. The sections below one title are such a series if at
+    least two in three name a date, and the dates rise or fall.
+
+    >>> list(dated_sections([["2 May 2024: minutes"], ["3 June 2024: minutes"], ["3 June 2024: minutes", "Costs"]]))
+    [('2 May 2024: minutes',), ('3 June 2024: minutes',)]
+    """
+    below: dict[tuple[str, ...], dict[tuple[str, ...], Value | None]] = {}
+    for path in {tuple(full[:end]): None for full in paths for end in range(1, len(full) + 1)}:
+        values = (found.value for found in (values_in(path[-1]) if YEAR.search(path[-1]) else ()))
+        below.setdefault(path[:-1], {})[path] = next((value for value in values if value.kind == "date"), None)
+    series = dict[tuple[str, ...], Value]()
+    for sections in below.values():
+        dated = {path: date for path, date in sections.items() if date is not None}
+        amounts = [date.amount for date in dated.values()]
+        is_ordered = amounts in (sorted(amounts), sorted(amounts, reverse=True)) and len({*amounts}) > 1
+        if is_ordered and len(dated) >= _MIN_DATED * len(sections):
+            series |= dated
+    return series
 
 
 def metadata_text(value: object) -> str:
@@ -101,6 +127,7 @@ TokenCounter = Callable[[Sequence[str]], list[int]]
 _BATCH = 2048  # sentences per call of the counter
 _MAX_HEADING = 100  # characters
 _MAX_DEPTH = 10  # headings above a chunk
+_MIN_DATED = 0.66  # share of the sections of a series that name a date
 _TOKEN = re.compile(r"[a-zA-Z]{1,8}|[0-9]{1,2}|[^\sa-zA-Z0-9]")
 _SPACES = re.compile(r"\s+")
 
@@ -110,6 +137,7 @@ class _Sentence(NamedTuple):
     end: int
     tokens: int
     heading: bool
+    dated: bool = False
 
 
 def estimate_tokens(texts: Sequence[str]) -> list[int]:
@@ -132,8 +160,9 @@ def split(
 
     A chunk repeats the last sentences of the chunk before it, up to `overlap` tokens, unless it begins with a
     heading. A heading moves to the next chunk rather than ending one, and begins a new chunk once half the budget
-    is used. A sentence above the budget is cut between words, a word above it anywhere. A document marked `whole`
-    is one chunk. Time is linear in the text. A chunk has the headings that apply to all of it.
+    is used, or if its section is dated (see `dated_sections`). A sentence above the budget is cut between words, a word
+    above it anywhere. A document marked `whole` is one chunk. Time is linear in the text. A chunk has the headings that
+    apply to all of it.
 
     Raises OptionError unless 0 <= overlap < budget.
 
@@ -160,16 +189,29 @@ def split(
 def _headings(document: Document, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
     """Yield the headings of each chunk: those above its beginning that also apply to the rest of it."""
     starts = [heading.start for heading in document.headings]
-    paths: list[list[Heading]] = []
-    for heading in document.headings:
-        paths.append([*_above(paths[-1] if paths else [], heading), heading][:_MAX_DEPTH])
+    paths, dated = _paths(document.headings), sorted(dated_starts(document.headings))
     for start, end in spans:
-        following = bisect_right(starts, start)
+        first = bisect_left(dated, end)  # above the last dated heading in a chunk there are only headings
+        following = bisect_right(starts, max(start, dated[first - 1]) if first else start)
         path = paths[following - 1] if following else []
         for heading in document.headings[following : bisect_left(starts, end, following)]:
             path = _above(path, heading)
         titles = [heading.title for heading in path]
         yield BELOW.join(titles[1:] if titles[:1] == [document.title] else titles)
+
+
+def _paths(headings: Iterable[Heading]) -> list[list[Heading]]:
+    paths: list[list[Heading]] = []
+    for heading in headings:
+        paths.append([*_above(paths[-1] if paths else [], heading), heading][:_MAX_DEPTH])
+    return paths
+
+
+def dated_starts(headings: Iterable[Heading]) -> set[int]:
+    """Return where the dated sections below headings begin."""
+    paths = {path[-1].start: tuple(heading.title for heading in path) for path in _paths(headings)}
+    series = dated_sections(paths.values())
+    return {start for start, path in paths.items() if path in series}
 
 
 def _above(path: Sequence[Heading], heading: Heading) -> list[Heading]:
@@ -178,8 +220,9 @@ def _above(path: Sequence[Heading], heading: Heading) -> list[Heading]:
 
 def _sentences(document: Document, count: TokenCounter, budget: int) -> Iterator[_Sentence]:
     """Yield the sentences of a document with their tokens; those above the budget are cut."""
-    text, starts = document.text, {heading.start for heading in document.headings}
-    spans = _cut_at(text, sentence_spans(text), [heading.start for heading in document.headings])
+    text, headings = document.text, [heading.start for heading in document.headings]
+    starts, dated = {*headings}, dated_starts(document.headings)
+    spans = _cut_at(text, sentence_spans(text), headings)
     for first in range(0, len(spans), _BATCH):
         batch = spans[first : first + _BATCH]
         counts = count([text[start:end] for start, end in batch])
@@ -187,7 +230,8 @@ def _sentences(document: Document, count: TokenCounter, budget: int) -> Iterator
             if tokens > budget:
                 yield from _cut(text, start, end, tokens, count, budget)
             else:
-                yield _Sentence(start, end, tokens, start in starts if starts else _is_heading(text, start, end))
+                is_heading = start in starts if starts else _is_heading(text, start, end)
+                yield _Sentence(start, end, tokens, is_heading, start in dated)
 
 
 def _cut_at(text: str, spans: list[tuple[int, int]], starts: Sequence[int]) -> list[tuple[int, int]]:
@@ -234,7 +278,8 @@ def _groups(sentences: Iterator[_Sentence], budget: int, overlap: int) -> Iterat
     size = 0
     for sentence in sentences:
         full = size + sentence.tokens > budget
-        if group and (full or (sentence.heading and size * 2 >= budget and not group[-1].heading)):
+        begins = sentence.dated or (sentence.heading and size * 2 >= budget)
+        if group and (full or (begins and not group[-1].heading)):
             carried = _trailing_headings(group)
             if carried and sum(item.tokens for item in carried) + sentence.tokens <= budget:
                 yield group[: -len(carried)]

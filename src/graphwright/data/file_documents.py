@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from graphwright.data.decoding import SAMPLE
-from graphwright.data.document import Document, Skipped, passage_title
+from graphwright.data.document import Document, Skipped, dated_starts, passage_title
 from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.chat import message_records, times_of
@@ -20,7 +20,7 @@ from graphwright.data.links import resolved
 from graphwright.data.records.clauses import clause_records
 from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, Record, file_type
 from graphwright.data.records.rows import has_rows, read_rows
-from graphwright.data.records.versions import document_record
+from graphwright.data.records.versions import dated_lines, document_record
 from graphwright.errors import DataError
 from graphwright.text.characters import clean
 from graphwright.text.names import is_file_title
@@ -133,10 +133,12 @@ def with_records(document: Document) -> Document:
             numbered, headings = clause_records(document.text, headings)
         elif document.places is None:
             document = replace(document, places=times_of(numbered))
+        headings = headings or (() if others or numbered else dated_lines(document.text))
         others = tuple(sorted((*others, *numbered), key=lambda record: record.start))
     if document.file and MAIL not in types:
         fields = given[0].fields if given else ()
-        whole = document_record(document.id, document.title, document.metadata, document.text, fields, records)
+        rows = (*records, *(Record("", (), start, start + 1) for start in dated_starts(headings)))
+        whole = document_record(document.id, document.title, document.metadata, document.text, fields, rows)
         others = (whole, *others)
     return replace(document, records=others, headings=headings)
 

@@ -140,7 +140,8 @@ class NewestVersions(Operator):
     """Leave out passages of versions of a document of which a newer version has a passage too.
 
     Documents whose names differ only in their dates are versions where they share half of their words. Versions that
-    the question names are kept instead of newer ones: by their id, or by a date at which they are valid.
+    the question names are kept instead of newer ones: by their id, or by a date at which they are valid. So it is with
+    dated sections of one document where the other one has all words of the question that this one has.
     """
 
     needs = ("passages",)
@@ -148,14 +149,16 @@ class NewestVersions(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         passages, versions = state.passages, versions_of(state.graph.columns)
-        if passages is None or not versions.of:
+        if passages is None or not (versions.of or versions.sections):
             return state
         documents = [passage.document for passage in passages]
         older = _older(state.graph, set(documents), versions, state.question.text)
-        if not older:
+        sections = _older_sections(state.graph, passages.ids.tolist(), versions, state.question.text)
+        if not older and not sections:
             return state
-        kept = [at for at, document in enumerate(documents) if document not in older]
-        run.note(f"left out, as older versions: {', '.join(sorted(older))}")
+        nodes = zip(documents, passages.ids.tolist(), strict=True)
+        kept = [at for at, (document, node) in enumerate(nodes) if document not in older and node not in sections]
+        run.note(f"left out, as older versions: {', '.join(sorted({*older, *sections.values()}))}")
         return state.with_(passages=passages.take(np.array(kept, np.int64)))
 
 
@@ -188,6 +191,26 @@ def _older(graph: Graph, documents: set[str], versions: Versions, question: str)
         kept = [version for version in competing if version.document in question]
         kept += [v for value in values for v in _valid(competing, value.amount, value.amount + value.precision)]
         older.update(version.document for version in competing if version not in (kept or competing[-1:]))
+    return older
+
+
+def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, question: str) -> dict[int, str]:
+    """Return the passages of dated sections that say no more of the question than one that is newer, or named by it."""
+    series: dict[str, list[tuple[int, Version]]] = {}
+    for node in nodes:
+        if node in versions.sections:
+            above, version = versions.sections[node]
+            series.setdefault(above, []).append((node, version))
+    asked, older = {*words(question)}, dict[int, str]()
+    dates = [found.value for found in values_in(question) if found.value.kind == "date"]
+    for group in (sorted(group, key=lambda pair: pair[1].first) for group in series.values()):
+        states = [version for _, version in group]
+        named = [v for date in dates for v in _valid(states, date.amount, date.amount + date.precision)]
+        said = {node: asked & {*words(graph.reading(node))} for node, _ in group}
+        for node, version in group:
+            after = [n for n, v in group if (v in named, v.first) > (version in named, version.first)]
+            if said[node] and any(said[node] <= said[other] for other in after):
+                older[node] = f"{version.document}, {version.date}"
     return older
 
 

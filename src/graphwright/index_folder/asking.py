@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from graphwright.errors import OptionError
 from graphwright.index_folder.reading import IndexReading
@@ -23,7 +25,7 @@ from graphwright.operators.state import Question, State, start
 from graphwright.search.facts import Facts
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
-from graphwright.search.versions import repeated_passages
+from graphwright.search.versions import repeated_passages, versions_of
 from graphwright.streaming import Event, OnEvent, answer_with_events, cancellable, stream, stream_async
 
 GivenMethod = str | Operator | Method | Builder
@@ -182,7 +184,24 @@ class IndexAsking(IndexReading):
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
         snapshot = self.snapshot if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}
-        return snapshot, distinct(self.default_method if method is None else method, snapshot, **options)
+        made = distinct(self.default_method if method is None else method, snapshot, **options)
+        date = None if filter is None else Filter.of(filter).as_of
+        later = versions_of(snapshot.graph.columns).later_sections(date) if date else ()
+        if later and "passages" in made.search.gives:
+            made = replace(made, search=made.search >> _Without(later))
+        return snapshot, made
+
+
+@dataclass(frozen=True, repr=False)
+class _Without(Operator):
+    """Leave out passages."""
+
+    nodes: tuple[int, ...]
+    needs = gives = ("passages",)
+
+    def apply(self, state: State, run: Run) -> State:
+        assert state.passages is not None  # it needs them
+        return state.with_(passages=state.passages.take(np.flatnonzero(~np.isin(state.passages.ids, self.nodes))))
 
 
 def distinct(method: GivenMethod, snapshot: Snapshot, **options: Any) -> Method:

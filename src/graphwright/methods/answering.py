@@ -62,7 +62,8 @@ def answering(
     versions the newest answers, and the others are named.
     """
     offline, shown = offline_answer(ix), context or PassageContext()
-    if not versions_of(ix.graph.columns).of:
+    versions = versions_of(ix.graph.columns)
+    if not (versions.of or versions.sections):
         return written(llm, shown, offline if first is None else first >> offline)
     newest = NewestVersions() >> offline
     shown, answer = written(llm, NewestVersions() >> shown, newest if first is None else first >> newest)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.graph.columns import natural
+from graphwright.data.document import BELOW, YEAR, dated_sections
+from graphwright.graph.columns import Passages, natural
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.search.filter import DATE as DATED
@@ -125,17 +126,24 @@ class Version(NamedTuple):
 class Versions(NamedTuple):
     """The dated documents, and of each document of several versions all of them, the oldest first.
 
-    `threads`: the thread of each mail.
+    `threads`: the thread of each mail. `sections`: of passages of dated sections, by their nodes, what their section is
+    a version of, and which.
     """
 
     dated: Mapping[str, Version]
     of: Mapping[str, tuple[Version, ...]]
     threads: Mapping[str, str]
+    sections: Mapping[int, tuple[str, Version]]
 
     def later_than(self, date: str) -> set[str]:
         """Return the documents that are dated later than a date; a year or a month means its end."""
         end = years_of(date)[1]
         return {document for document, version in self.dated.items() if version.first >= end}
+
+    def later_sections(self, date: str) -> tuple[int, ...]:
+        """Return the passages of sections that are dated later than a date."""
+        end = years_of(date)[1]
+        return tuple(node for node, (_, version) in self.sections.items() if version.first >= end)
 
 
 @per_snapshot
@@ -163,7 +171,26 @@ def versions_of(columns: Columns) -> Versions:
     ]
     dated = {document: version for document, version in versions.items() if not np.isnan(version.first)}
     threads = {document: own[THREAD] for document, own in fields.items() if THREAD in own}
-    return Versions(dated, {version.document: group for group in several for version in group}, threads)
+    of = {version.document: group for group in several for version in group}
+    return Versions(dated, of, threads, {} if columns.passages is None else dict(_sections(columns.passages)))
+
+
+def _sections(passages: Passages) -> Iterator[tuple[int, tuple[str, Version]]]:
+    """Yield the passages of dated sections; the titles of passages are those of the sections above them."""
+    titles = [tuple(title.split(BELOW)) for title in passages.titles]
+    has_year = [YEAR.search(title) is not None for title in passages.titles]
+    if not any(has_year[len(passages.documents) :]):
+        return
+    for document, rows in passages.rows_of_document.items():
+        numbers = passages.title[rows].tolist()
+        paths = [titles[number] for number in numbers]
+        series = dated_sections(paths) if any(has_year[number] for number in numbers) else {}
+        for row, path in zip(rows, paths, strict=True):
+            ends = [end for end in range(1, len(path) + 1) if path[:end] in series]
+            if ends:
+                date, above = series[path[: ends[0]]], BELOW.join((document, *path[: ends[0] - 1]))
+                version = Version(document, path[ends[0] - 1], date.amount, date.amount + date.precision)
+                yield int(passages.nodes[row]), (above, version)
 
 
 def years_of(date: str) -> tuple[float, float]:

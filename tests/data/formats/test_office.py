@@ -219,8 +219,8 @@ def test_xlsx_merged_header_formats_and_second_table_are_read() -> None:
     graz = {"Plant": "Graz", "Output / Plan": "1200", "Output / Actual": "1100.5 t", "Since": "1998-05-04"}
     linz = {"Plant": "Linz", "Output / Plan": "800", "Output / Actual": "900", "Since": "2011-11-30 09:30"}
     assert facts(book) == [
-        ("Plants", {**graz, "Scrap": "3.4%"}), ("Plants", {**linz, "Scrap": "50%"}),
-        ("Plants 2", {"Shift": "Early", "Lead": "Tora"}),
+        ("Report 2026", {**graz, "Scrap": "3.4%"}), ("Report 2026", {**linz, "Scrap": "50%"}),
+        ("Plants", {"Shift": "Early", "Lead": "Tora"}),
     ]  # fmt: skip
     assert book.places is not None and book.places.of(*book.records[0][2:4]) == "Plants!A4:E4"
     assert book.gaps == "hidden sheets left out: Prices" and "secret" not in book.text
@@ -282,6 +282,30 @@ def test_xlsx_tables_beside_each_other_and_totals_are_read() -> None:
     assert book.places is not None and book.places.of(len(book.text) - 2, len(book.text)) == "Invoice!A1:B2"
 
 
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        (["Anlagen", "Tier|Alter||Pfleger|Tag", "Elch|4||Ute|Mo", "Bär|11||Jan|Di"], ["Anlagen", "Zoo"]),
+        (["Tiere||||Dienst", "Tier|Alter||Pfleger|Tag", "Elch|4||Ute|Mo", "Bär|11||Jan|Di"], ["Tiere", "Dienst"]),
+        (
+            ["Futter", "Sorte|Ort", "Heu|Scheune", "", "Dienst", "Pfleger|Stunden", "Ute|30", "Jan|20"],
+            ["Futter", "Dienst"],
+        ),
+        (
+            ["Futter", "", "Sorte|kg", "Heu|9", "Obst|4", "", "* ohne Winter", "", "", "Name|Tag", "Ute|Mo"],
+            ["Futter", "Zoo"],
+        ),
+        (["Futter", "Sorte|kg", "Heu|9", "Obst|4"], ["Zoo"]),  # the only table of the sheet has its name
+    ],
+)
+def test_xlsx_title_above_one_of_several_tables_names_it(rows: list[str], names: list[str]) -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    workbook.active.title = "Zoo"
+    for row in rows:
+        workbook.active.append([cell or None for cell in row.split("|")])
+    assert list(dict.fromkeys(kind for kind, _ in facts(extracted("a.xlsx", written(workbook))))) == names
+
+
 def test_xlsx_default_name_of_sheet_gives_way_to_title() -> None:
     workbook = pytest.importorskip("openpyxl").Workbook()
     workbook.active.title = "Tabelle1"
@@ -320,3 +344,40 @@ def test_pptx_merged_header_is_read() -> None:
     assert facts(extracted("deck.pptx", written(presentation)))[0] == (
         "", {"Region": "North", "Q1 / Sales": "10", "Q1 / Units": "1"},
     )  # fmt: skip
+
+
+HEADER = ["Tier", "Alter"]
+
+
+@pytest.mark.parametrize(
+    ("slides", "names"),
+    [
+        ([("Zoo", [HEADER, ["Elch", "4"], ["Bär", "9"]]), ("Zoo (Forts.)", [HEADER, ["Wolf", "5"]])], ["Zoo", "Zoo"]),
+        (
+            [("Zoo 1/2", [HEADER, ["Elch", "4"], ["Bär", "9"]]), ("Zoo 2/2", [["Wolf", "5"], ["Fuchs", "2"]])],
+            ["Zoo 1/2"] * 2,
+        ),
+        (
+            [("Zoo", [["Tier", "Pfleger"], ["Elch", "Ute"]]), ("", [["Tier", "Pfleger"], ["Bär", "Jan"]])],
+            ["Zoo", "Zoo"],
+        ),
+        ([("Nord", [HEADER, ["Elch", "4"]]), ("Süd", [HEADER, ["Bär", "9"]])], ["Nord", "Süd"]),
+        ([("Zoo 2023", [HEADER, ["Elch", "4"]]), ("Zoo 2024", [HEADER, ["Elch", "5"]])], ["Zoo 2023", "Zoo 2024"]),
+        ([("Zoo", [HEADER, ["Elch", "4"]]), ("Team", [["Name", "Tage"], ["Ute", "9"], ["Jan", "3"]])], ["Zoo", "Team"]),
+    ],
+)
+def test_pptx_table_that_goes_on_on_the_next_slide_is_one(slides: list[Any], names: list[str]) -> None:
+    deck = pytest.importorskip("pptx").Presentation()
+    for title, rows in slides:
+        slide = deck.slides.add_slide(deck.slide_layouts[5])
+        slide.shapes.title.text = title
+        table = slide.shapes.add_table(len(rows), 2, 0, 3_000_000, 5_000_000, 1_000_000).table
+        for number, row in enumerate(rows):
+            for column, text in enumerate(row):
+                table.cell(number, column).text = text
+    read = extracted("a.pptx", written(deck))
+    records = [record for record in read.records if record.type != "document"]
+    assert read.places is not None
+    places = {read.places.of(record.start, record.end): record.type for record in records}
+    assert places == {"slide 1": names[0], "slide 2": names[1]}
+    assert all(not field.name.startswith("column") for record in records for field in record.fields)

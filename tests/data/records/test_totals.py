@@ -6,14 +6,18 @@ import pytest
 from tests.data.records.test_grid import grid
 
 from graphwright.data.records.grid import CellRow
-from graphwright.data.records.totals import Totals
+from graphwright.data.records.totals import TAIL, Totals
 
 
 def totals(rows: list[CellRow]) -> list[int]:
     """The numbers of the rows that are totals."""
     width = max(len(row.cells) for row in rows)
     reader = Totals({column: [row.cell(column) for row in rows] for column in range(width)})
-    return [row.number for row in rows if reader.read(row, is_last=row is rows[-1])]
+    return [
+        row.number
+        for at, row in enumerate(rows)
+        if reader.read(row, rows[at + 1 :] if len(rows) - at <= TAIL else None)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -36,6 +40,25 @@ def totals(rows: list[CellRow]) -> list[int]:
     ],
 )
 def test_totals_rows_that_repeat_sums_are_found(lines: list[str], expected: list[int]) -> None:
+    assert totals(grid(*lines)) == expected
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["Elk|120|4", "Bear|95|11", "Lynx|18|6", "Ø|77.67|7"], [3]),
+        (["Brest|1210,5", "Nice|733,1", "Lyon|832,0", "Moyenne|925,2"], [3]),  # finer than chance, in one column
+        (["Ann|78|85", "Ben|64|91", "Cem|90|70", "Best|90|91"], [3]),  # of two rows
+        (["A|1.2|50", "B|3.4|70", "C|1.9|60", "low|1.2|50", "high|3.4|70", "mid|1.9|60"], [3, 4, 5]),
+        (["A|464", "B|254", "C|250", "All|968", "Each|322.67"], [3, 4]),
+        (["A|x|10|5", "B|x|12|8", "C|x|17|4", "||13|5.67", "D|y|20|3", "E|y|31|2", "F|y|37|9", "||29.3|4.67"], [3, 7]),
+        (["A|464", "B|254", "C|749", "D|749"], []),  # repeats a row
+        (["A|5|5", "B|4|5", "C|3|4", "D|5|3", "E|5|5"], []),  # marks of a scale
+        (["A|10|20", "B|30|60", "C|29|58", "D|23|46"], []),  # columns that rise alike tell once
+        (["A|12", "B|17", "C|15", "D|15"], []),
+    ],
+)
+def test_totals_rows_that_are_means_or_extremes_are_found(lines: list[str], expected: list[int]) -> None:
     assert totals(grid(*lines)) == expected
 
 

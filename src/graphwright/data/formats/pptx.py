@@ -10,7 +10,8 @@ from graphwright.data.formats.parsing.office_package import has_folder, office_p
 from graphwright.data.formats.parsing.pptx_graphics import alternative_lines, chart_tables, chart_titles, diagram_lines
 from graphwright.data.formats.parsing.xml import checked_title, local
 from graphwright.data.records.grid import Cell, spread
-from graphwright.data.records.table import Table
+from graphwright.data.records.table import Table, TableReader
+from graphwright.text.words import words
 
 _MAX_DEPTH = 50
 
@@ -21,7 +22,7 @@ def read(file: File) -> Iterator[Extracted]:
 
     with office_package(file) as source:
         presentation: Any = Presentation(source)
-    builder = TextBuilder("slide")
+    builder = _Slides("slide")
     first = ""
     for slide in presentation.slides:
         builder.place()
@@ -46,11 +47,37 @@ def _position(shape: Any) -> tuple[int, int]:
     return shape.top or 0, shape.left or 0
 
 
-def _add(shape: Any, builder: TextBuilder, depth: int) -> None:
+class _Slides(TextBuilder):
+    """Builder of the text of slides, with the last table: its reader, its slide, its first column and its title."""
+
+    last: tuple[TableReader | None, int, set[str], set[str]] = None, 0, set(), set()
+
+    def slide_table(self, table: Any) -> None:
+        """Add the rows of a table, which may go on with the last one of the slide before.
+
+        It does if it has the same kinds of columns, other rows, and the same title with more words or fewer, or no
+        header.
+        """
+        rows = [row for row in spread(map(_cells, table.rows)) if any(row.cells)]
+        heading = self.headings[-1].title if self.headings else ""
+        title = {word for word in words(heading) if not word.isdigit() or len(word) > 2}  # but for numbers of parts
+        (reader, slide, names, above), new = self.last, {row.cell(0) for row in rows[1:]}
+        is_next = len(self._starts) == slide + 1 and names.isdisjoint(new)
+        is_same = title <= above or above <= title or not table.first_row
+        if reader is None or not (is_next and is_same and reader.goes_on(rows)):
+            reader, names, above = TableReader(Table(())), set(), title
+            self.begin_table()
+        for item in Table(rows).items(reader):
+            self.row(item)
+        self.blank()
+        self.last = reader, len(self._starts), names | new, above
+
+
+def _add(shape: Any, builder: _Slides, depth: int) -> None:
     if depth > _MAX_DEPTH:
         raise UnreadableError(f"shapes nested more than {_MAX_DEPTH} levels deep")
     if getattr(shape, "has_table", False):
-        builder.table(Table(spread(map(_cells, shape.table.rows))))
+        builder.slide_table(shape.table)
     elif getattr(shape, "has_chart", False):
         titles = list(chart_titles(shape.chart))
         builder.block("\n".join(titles))

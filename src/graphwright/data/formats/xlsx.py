@@ -119,7 +119,7 @@ class _Sheet:
         from openpyxl.utils import get_column_letter
 
         builder.blank()
-        name, heads, is_empty = self.sheet.title, list[Head](), True
+        name, heads, is_empty, first_row = self.sheet.title, list[Head](), True, len(builder.records)
         items = map(self._shown, Table(side_by_side(self.rows()), is_sheet=True).items())
         for item in (item for item in items if item is not None):
             filled = [column for column, text in enumerate(item.cells) if text]
@@ -132,8 +132,9 @@ class _Sheet:
             if isinstance(item, Row) and item.head not in heads:
                 heads.append(item.head)
                 builder.begin_table()
-            title = item.head.title if isinstance(item, Row) else ""
-            builder.row(item, title if title and (len(heads) > 1 or _DEFAULT_NAME.fullmatch(name)) else name)
+            builder.row(item, (item.head.title if isinstance(item, Row) else "") or name)
+        if len(heads) == 1 and not _DEFAULT_NAME.fullmatch(name):
+            builder.types.rename(first_row, name)
 
 
 def _text(cell: Any) -> str:

@@ -77,6 +77,10 @@ class TableTypes:
         """Add a row of the current table, a record of the text, with the title of the table or a heading above."""
         self._rows.append(_Row(record, self._tables, head, title, heading))
 
+    def rename(self, first: int, title: str) -> None:
+        """Give the tables from a row on another title."""
+        self._rows[first:] = [row._replace(title=title) for row in self._rows[first:]]
+
     def typed(self, text: str, records: Sequence[Record]) -> tuple[Record, ...]:
         """Return the records of a text with the types of those of tables."""
         tables = [list(rows) for _, rows in groupby(self._rows, key=lambda row: (row.table, row.title))]
@@ -89,7 +93,7 @@ class TableTypes:
             # "Week 12: Shifts" and "Week 13: Shifts" are two names.
             title = "" if name is None else name.title if titles[name.title] == 1 else name.text
             for row in rows:
-                kind = self.of(row.head, title or row.heading)
+                kind = self.of(row.head, title or rows[0].heading)
                 typed[row.record] = typed[row.record]._replace(type=kind)
         return tuple(typed)
 

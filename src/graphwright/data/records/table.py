@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice, pairwise
+from itertools import chain, groupby, islice
 from typing import NamedTuple
 
 from graphwright.data.records.grid import CellRow, has_digit
@@ -18,7 +19,7 @@ from graphwright.data.records.header import (
     title_depth,
 )
 from graphwright.data.records.record import Field, Record
-from graphwright.data.records.totals import Totals
+from graphwright.data.records.totals import TAIL, Totals
 
 SAMPLE = 200
 """Rows of a table by which its header is found."""
@@ -105,16 +106,16 @@ class Table:
     min_columns: int = 2
     title: str = ""
 
-    def items(self) -> Iterator[Row | Note]:
+    def items(self, reader: TableReader | None = None) -> Iterator[Row | Note]:
         """Yield the rows below the header, without repetitions of it, and the lines around them, in their order.
 
-        Rows are read as they are needed.
+        Rows are read as they are needed. `reader`: of the table that goes on with these rows.
 
         >>> table = Table([CellRow(0, ["River", "km"]), CellRow(1, ["Mur", "464"]), CellRow(2, ["Enns", "254"])])
         >>> [item.sentence()[0] for item in table.items()]
         ['River: Mur; km: 464.', 'River: Enns; km: 254.']
         """
-        reader = _Reader(self)
+        reader = reader or TableReader(self)
         rows = (row for row in self.rows if self.is_sheet or any(row.cells))
         rows = (row for row in rows if not any(row.cells) or not row.above.issuperset(row.filled()))
         for has_text, block in groupby(rows, key=lambda row: any(row.cells)):
@@ -123,7 +124,7 @@ class Table:
         yield from reader.without_rows()
 
 
-class _Reader:
+class TableReader:
     """Reader of the blocks of a sheet, which blank rows divide; it has the head of the current table."""
 
     def __init__(self, table: Table) -> None:
@@ -135,49 +136,59 @@ class _Reader:
         self.width = 0
         self.totals = Totals({})
         self.unused: list[CellRow] = []  # a header without rows so far
+        self.end = -SAMPLE  # the last row of the current table
+        self.lines: Sequence[CellRow] = ()  # the last block, if it is lines of text
 
     def block(self, block: Iterator[CellRow]) -> Iterator[Row | Note]:
         """Yield the rows of a block: of the current table, of a new one, or lines of text."""
         sample = list(islice(block, SAMPLE))
         rows = chain(sample, block)
+        lines, self.lines = self.lines, ()
         if self.head is not None and self._is_note(sample):
+            self.lines = sample
             yield from map(_note, rows)
-        elif self.head is not None and self._goes_on(sample):
+        elif self.goes_on(sample):
             yield from self._rows(rows)
         else:
-            yield from self._new_table(sample, rows)
+            yield from self._new_table(sample, rows, lines)
 
     def _is_note(self, sample: Sequence[CellRow]) -> bool:
         """Return whether a block has one cell in each row, below a table of several columns."""
         return self.width > 1 and all(len(row.cells) - min(row.filled()) == 1 for row in sample)
 
-    def _goes_on(self, sample: Sequence[CellRow]) -> bool:
+    def goes_on(self, sample: Sequence[CellRow]) -> bool:
         """Return whether a block belongs to the current table: its columns hold the same kinds of texts."""
-        assert self.head is not None
+        if self.head is None:
+            return False
         columns = {column for row in sample for column in row.filled()}
         if sample[0].cells in [row.cells for row in self.header]:
             return True
         if (
             min(columns) < self.head.start
             or columns.isdisjoint(self.columns)
-            or (len(sample) > 1 and header_evidence(sample) > 0)
+            or (len(sample) > 1 and header_evidence(sample[title_depth(sample) :]) > 0)
         ):
             return False
         if self.values:
             return all(has_digit(row.cell(column)) or not row.cell(column) for row in sample for column in self.values)
         return len(columns) == sum(map(bool, self.head.names or sample[0].cells))
 
-    def _new_table(self, sample: Sequence[CellRow], rows: Iterator[CellRow]) -> Iterator[Row | Note]:
+    def _new_table(
+        self, sample: Sequence[CellRow], rows: Iterator[CellRow], lines: Sequence[CellRow]
+    ) -> Iterator[Row | Note]:
         yield from self.without_rows()
         table, title = self.table, self.table.title
+        is_near = lines and sample[0].number - lines[-1].number < lines[0].number - self.end
         depth = title_depth(sample) if table.header is None else 0
         for row in islice(rows, depth):
             note = _note(row)
             title = title or note.text
             yield note
+        title = title or (_note(lines[0]).text if is_near else "")
         sample = sample[depth:]
         columns = {column for row in sample for column, text in enumerate(row.cells) if text}
         if len(columns) < table.min_columns:
+            self.lines = sample
             yield from map(_note, rows)
             return
         if table.header is None and table.min_columns > 1 and len(sample) < SAMPLE and are_pairs(sample):
@@ -204,18 +215,22 @@ class _Reader:
         """Yield rows of the current table; a line of one cell across it, emphasised, or at the end is no row."""
         assert self.head is not None
         repeated = [row.cells for row in self.header]
-        for row, following in pairwise(chain(rows, (None,))):
-            if row is None or row.cells in repeated:
+        ahead = deque(islice(rows, TAIL))
+        while ahead:
+            row = ahead.popleft()
+            ahead.extend(islice(rows, 1))
+            if row.cells in repeated:
                 continue
-            is_foot = len(row.cells) == 1 and (following is None or len(following.cells) == 1)
+            is_foot = len(row.cells) == 1 and (not ahead or len(ahead[0].cells) == 1)
             is_line = (
                 is_foot or len(row.left) + 1 >= self.width - self.head.start or (row.bold and not self.totals.is_bold)
             )
             if is_line and len(row.filled()) == 1 and self.width - self.head.start > 1:
                 yield _note(row)
             else:
-                self.unused = []
-                yield Row(row.number, self.head, row.cells, self.totals.read(row, is_last=following is None))
+                self.unused, self.end = [], row.number
+                rest = list(ahead) if len(ahead) < TAIL else None
+                yield Row(row.number, self.head, row.cells, self.totals.read(row, rest))
 
 
 def _form(rows: Sequence[CellRow], title: str) -> Row:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+from graphwright.data.document import YEAR, Heading, dated_starts
 from graphwright.data.records.record import DOCUMENT, MESSAGE, Field, Record
 from graphwright.text.dates import date_text, month_of
 
@@ -30,6 +32,7 @@ _VERSION_IN_NAME = re.compile(
 _VERSION_IN_TEXT = re.compile(r"\bv(?:er[^\W\d_]{0,10})?\.?[ \t]*:?[ \t]*(?P<version>\d+(?:\.\d+)*)\b", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,5}(?:\.gz)?$")
 _SEPARATORS = re.compile(r"[-_\s.()\[\],@]+")
+_LINE = re.compile(r"(?:(?<=\n\n)|\A)[^\n]{3,79}[^\n|.!?;,。](?=\n)")  # a short one below a blank one, no sentence
 _HEAD, _MAX_LINE, _MAX_WORDS = 1_000, 80, 8  # characters of a text, of its lines, and words of lines that may date it
 
 
@@ -74,15 +77,28 @@ def _date_in(parts: Mapping[str, str | None]) -> str:
     return "-".join(filter(None, (parts["year"], *numbers))).upper()
 
 
+def dated_lines(text: str) -> tuple[Heading, ...]:
+    r"""Return the lines of a text without headings that begin its dated sections: short, with a date, and text below.
+
+    >>> [line.title for line in dated_lines("Log\n\n3 May 2021\nTwo bar.\n\n9 June 2022: check\n\nThree bar.")]
+    ['3 May 2021', '9 June 2022: check']
+    """
+    found = [line for line in _LINE.finditer(text) if len(line[0].split()) <= _MAX_WORDS and YEAR.search(line[0])]
+    lines = tuple(Heading(line.start(), 1, line[0].strip()) for line in found)
+    parts = pairwise([*(line.start for line in lines), len(text)])
+    is_series = len(dated_starts(lines)) == len(lines)
+    return lines if is_series and all("\n" in text[first:end].strip() for first, end in parts) else ()
+
+
 def document_record(
     identity: str, title: str, metadata: Mapping[str, str], text: str, given: Sequence[Field], rows: Sequence[Record]
 ) -> Record:
     """Return the record of a whole document.
 
     `given`: fields of its front matter, which come first. `rows`: records of things in the text, such as the rows of
-    its tables, whose dates are their own. The date is that of the front matter, else of the name or of
-    a short line near the top, the finer one if both agree, else of other metadata; the version likewise. Documents
-    whose names differ only in date or version have the same "version of".
+    its tables and its dated sections, whose dates are their own. The date is that of the front matter, else of the name
+    or of a short line near the top, the finer one if both agree, else of other metadata; the version likewise.
+    Documents whose names differ only in date or version have the same "version of".
     """
     known = {field.name.casefold(): field.text for field in given} or {
         key.casefold(): value for key, value in metadata.items()
@@ -115,7 +131,7 @@ def _top(text: str, rows: Sequence[Record]) -> tuple[str, str]:
         start, end = end, end + len(line) + 1
         if len(line) > _MAX_LINE or (date and version):
             break
-        if len(line.split()) <= _MAX_WORDS and not any(row.start <= start < row.end for row in rows):
+        if len(line.split()) <= _MAX_WORDS and not any(row.start < end and start < row.end for row in rows):
             date = date or date_text(line)
             match = _VERSION_IN_TEXT.search(line)
             version = version or (match["version"] if match else "")
