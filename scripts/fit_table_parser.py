@@ -4,7 +4,7 @@
 
 The files are made by `scripts/table_data.py`. A candidate's score is a product of a vector of the question (its n-grams
 and its sentence vector) and one of the candidate (its parts and the names of its columns), plus a small network over
-dense features. The likelihood of all candidates that give the answer is maximised; needs torch.
+dense features; to it comes how far the query agrees with the amounts and names of the question. The likelihood of all candidates that give the answer is maximised; needs torch.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ HELD = (
     "overview",
     "herd",
     "Staff canteen",
+    *("lakes", "runners", "matches", "keys", "used cars", "phone list", "medicines", "cases", "port calls", "backups"),
+    *("leases", "quotes"),
 )
 
 
@@ -84,7 +86,7 @@ class Scorer(nn.Module):  # type: ignore[misc]
         product = (question[batch["asked"]] * made).sum(1, keepdim=True)
         hidden = torch.relu(self.first(torch.cat([batch["dense"], product], 1)))
         hidden = self.hidden_dropout(torch.relu(self.second(self.hidden_dropout(hidden))))
-        return (self.last(hidden) + product + self.bias(batch["parts"]).sum(1))[:, 0]
+        return (self.last(hidden) + product + self.bias(batch["parts"]).sum(1))[:, 0] + batch["agreed"]
 
 
 def best_results(entry: Entry, scores: np.ndarray) -> tuple[int, np.ndarray]:

@@ -52,6 +52,7 @@ def batch_of(entries: list[Entry], picks: list[np.ndarray], mean: np.ndarray, sc
         start, tables = start + len(entry["vectors"]), tables + len(entry["ngrams"])
     parts = np.concatenate([e["parts"][p] for e, p in zip(entries, picks, strict=True)])
     dense = np.concatenate([e["dense"][p] for e, p in zip(entries, picks, strict=True)]).astype(np.float32)
+    agreed = np.concatenate([e["agreed"][p] for e, p in zip(entries, picks, strict=True)])
     return {
         "ngrams": torch.from_numpy(ngrams),
         "ngram_mask": torch.from_numpy(mask),
@@ -62,6 +63,9 @@ def batch_of(entries: list[Entry], picks: list[np.ndarray], mean: np.ndarray, sc
         "headers": torch.from_numpy(np.concatenate(headers)),
         "parts": torch.from_numpy(parts.astype(np.int64)),
         "dense": torch.from_numpy((dense - mean) / scale),
+        "agreed": torch.from_numpy(
+            np.concatenate([e["agreed"][p] for e, p in zip(entries, picks, strict=True)])
+        ).float(),
         "of": torch.from_numpy(np.repeat(np.arange(len(entries)), [len(p) for p in picks])),
         "right": torch.from_numpy(np.concatenate([e["right"][p] for e, p in zip(entries, picks, strict=True)])),
     }

@@ -31,6 +31,7 @@ from tables import Rows, answer_texts, facts_of, read_questions, read_table
 
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.query.amounts import agreement
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.features import result_key
@@ -113,12 +114,13 @@ class Extraction:
             parts["rest"].append(found.features.rest.astype(np.float16))
             candidates += [(found.table.type, candidate) for candidate in found.candidates]
         made = {name: np.concatenate(parts[name]) for name in ("dense", "parts", "headers", "vectors", "of_table")}
+        agreed = agreement(asked.question, [candidate.query for _, candidate in candidates], self.parser.amounts)
         numbers: dict[Any, int] = {}
         kept = made | {
             "id": asked.id, "source": asked.source, "table": asked.group, "answerable": answerable,
             "results": np.array([numbers.setdefault(key, len(numbers)) for key in parts["keys"]], np.int32),
             "right": np.array(parts["right"], bool), "ngrams": parts["ngrams"], "rest": np.array(parts["rest"]),
-            "question": vector.astype(np.float16),
+            "question": vector.astype(np.float16), "agreed": agreed.astype(np.float16),
         }  # fmt: skip
         believed = np.where(kept["right"], made["dense"][:, _SAID] - made["dense"][:, _SIZE] / 100, -np.inf)
         column = _needed(asked, *candidates[int(believed.argmax())]) if kept["right"].any() else None
