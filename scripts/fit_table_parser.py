@@ -4,7 +4,8 @@
 
 The files are made by `scripts/table_data.py`. A candidate's score is a product of a vector of the question (its n-grams
 and its sentence vector) and one of the candidate (its parts and the names of its columns), plus a small network over
-dense features; to it comes how far the query agrees with the amounts and names of the question. The likelihood of all candidates that give the answer is maximised; needs torch.
+dense features; to it comes how far the query agrees with the amounts and names of the question. The likelihood of all
+candidates that give the answer is maximised; needs torch.
 """
 
 from __future__ import annotations

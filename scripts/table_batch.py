@@ -63,9 +63,7 @@ def batch_of(entries: list[Entry], picks: list[np.ndarray], mean: np.ndarray, sc
         "headers": torch.from_numpy(np.concatenate(headers)),
         "parts": torch.from_numpy(parts.astype(np.int64)),
         "dense": torch.from_numpy((dense - mean) / scale),
-        "agreed": torch.from_numpy(
-            np.concatenate([e["agreed"][p] for e, p in zip(entries, picks, strict=True)])
-        ).float(),
+        "agreed": torch.from_numpy(agreed.astype(np.float32)),
         "of": torch.from_numpy(np.repeat(np.arange(len(entries)), [len(p) for p in picks])),
         "right": torch.from_numpy(np.concatenate([e["right"][p] for e, p in zip(entries, picks, strict=True)])),
     }

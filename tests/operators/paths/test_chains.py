@@ -327,7 +327,7 @@ def every_walk(state: State) -> Evidence:
     """All walks by the relation paths of the evidence, path by path, by their nodes."""
     graph, pieces = state.graph, []
     for item in state.items.items():
-        nodes, edges = walks_along(graph, item.nodes[0], ways_of(graph, item), 100_000)
+        nodes, edges = walks_along(graph, item.nodes[0], ways_of(graph, item.steps), 100_000)
         order = np.lexsort(nodes.T[::-1])
         pieces += list(zip(graph.at(nodes[order]), graph.edges[edges[order]], strict=True))
     return Evidence.of_paths(graph, pieces)

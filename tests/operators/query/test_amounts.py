@@ -53,7 +53,7 @@ def test_asked_amounts_stand_where_they_are_written() -> None:
     question = "Which kites (of 3 m) flew after 4 May 2031?"
     found = asked_amounts(question)
     assert [question[amount.start : amount.end].strip("()?") for amount in found] == ["3", "4 May 2031"]
-    assert [amount.value.kind for amount in found] == ["number", "date"]
+    assert [amount.meant.kind for amount in found if not isinstance(amount.meant, str)] == ["number", "date"]
 
 
 def test_words_around_an_amount_tell_before_from_after() -> None:

@@ -39,9 +39,11 @@ def candidates(question: str, facts: Facts) -> list[Candidate]:
     index, execution = TableIndex(facts), Execution(facts)
     linked = index.links(question, {})
     types = frozenset(index.tables[t].type for t in linked)
-    return [
-        c for t, links in linked.items() for c in Enumeration(RowSets(index.tables[t], links, execution), tables=types)
-    ]
+    found: list[Candidate] = []
+    for number, links in linked.items():
+        said = np.array([score for score, _ in links.headers], np.float32)
+        found += Enumeration(RowSets(index.tables[number], links, execution, said), tables=types)
+    return found
 
 
 @settings(max_examples=40, deadline=None)
