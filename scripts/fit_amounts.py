@@ -1,10 +1,10 @@
-"""Fit what a question wants of the amounts that it names (MiniLMAmounts), and measure it.
+"""Fit what a question wants of the amounts and names in it (MiniLMAmounts), and measure it.
 
     python scripts/fit_amounts.py [--write]
 
-Needs torch. `amounts.tsv` has a line for each amount of a question: the relation, the amount as it stands there, and
-the question. Each fifth of the file is left out in turn, and how many relations are right is printed; `--write` stores
-the weights that are fitted on all.
+Needs torch. `amounts.tsv` and `names.tsv` have a line for each amount or name of a question: the relation, the amount
+as it stands there, and the question. Each fifth of a file is left out in turn, and how many relations are right is
+printed; `--write` stores the weights that are fitted on all.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from graphwright.models.embedded.amounts import AMOUNTS, BUCKETS, WIDEST, states_around, words_around
+from graphwright.models.embedded.amounts import AMOUNTS, BUCKETS, NAMES, WIDEST, states_around, words_around
 from graphwright.models.embedded.cross_encoder import tokens_of
 from graphwright.models.protocols import RELATIONS
 from graphwright.operators.query.amounts import asked_amounts
 
-FILES = [Path(__file__).parent / name for name in ("amounts.tsv", "names.tsv")]
+FILES = {Path(__file__).parent / "amounts.tsv": AMOUNTS, Path(__file__).parent / "names.tsv": NAMES}
+"""The examples of each head, and its weights."""
 PARTS, STEPS, RATE, DECAY, DECAY_OF_WORDS, DROPPED = 5, 200, 1e-2, 0.03, 0.01, 0.3
 
 
@@ -39,10 +40,10 @@ class Labelled(NamedTuple):
     question: str
 
 
-def read_examples() -> list[Labelled]:
-    """Return the examples of the files. Raises ValueError where an amount does not stand in its question."""
+def read_examples(file: Path) -> list[Labelled]:
+    """Return the examples of a file. Raises ValueError where an amount does not stand in its question."""
     found = []
-    for line in "".join(file.read_text("utf-8") for file in FILES).splitlines():
+    for line in file.read_text("utf-8").splitlines():
         relation, amount, question = line.split("\t")
         start = question.casefold().find(amount.casefold())
         if start < 0:
@@ -134,24 +135,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    rows = read_examples()
-    found, labels = measured(rows), np.array([row.relation for row in rows])
-    best = found.argmax(1)
-    print(f"{len(rows)} amounts: right {np.mean(best == labels):.3f}")
+    for file, weights in FILES.items():
+        rows = read_examples(file)
+        report(file.stem, rows, measured(rows))
+        if given.write:
+            arrays = {name: value.numpy().astype(np.float16) for name, value in fitted(rows).state_dict().items()}
+            np.savez_compressed(weights, **arrays)
+
+
+def report(name: str, rows: list[Labelled], found: NDArray[np.float64]) -> None:
+    """Print how many relations are right, and how many directions of those that are compared."""
+    labels, best = np.array([row.relation for row in rows]), found.argmax(1)
+    print(f"{len(rows)} {name}: right {np.mean(best == labels):.3f}")
     side = np.array([1, 1, -1, -1, 0, 0, 0])
-    ordered = side[labels] != 0
-    print(
-        f"  of those that are compared, the direction is right {np.mean(side[best] == side[labels], where=ordered):.3f}"
-    )
+    if (ordered := side[labels] != 0).any():
+        print(
+            f"  of those that are compared, the direction is right {np.mean((side[best] == side[labels])[ordered]):.3f}"
+        )
     for least in (0.7, 0.9):
         sure = found.max(1) >= least
         print(f"  from {least}: {sure.mean():.3f} of all, right {np.mean(best == labels, where=sure):.3f}")
-    print(
-        "  ", Counter((RELATIONS[a], RELATIONS[b]) for a, b in zip(labels, best, strict=True) if a != b).most_common(12)
-    )
-    if given.write:
-        weights = fitted(rows).state_dict()
-        np.savez_compressed(AMOUNTS, **{name: value.numpy().astype(np.float16) for name, value in weights.items()})
+    wrong = Counter((RELATIONS[a], RELATIONS[b]) for a, b in zip(labels, best, strict=True) if a != b)
+    print("  ", wrong.most_common(12))
 
 
 if __name__ == "__main__":

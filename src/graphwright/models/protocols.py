@@ -158,10 +158,14 @@ RELATIONS = (">", ">=", "<", "<=", "=", "!=", "")
 
 @runtime_checkable
 class AmountReader(Protocol):
-    """A model that tells what a question wants of the amounts that it names."""
+    """A model that tells what a question wants of the amounts and names in it."""
 
     def relations(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return the log-probability of each of RELATIONS to the amounts at these characters: float32[n, 7]."""
+        ...
+
+    def sides(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
+        """Return the log-probabilities that names are asked for, and that they are ruled out: float32[n, 2]."""
         ...
 
 

@@ -64,3 +64,27 @@ def test_words_around_an_amount_tell_before_from_after() -> None:
 def test_relations_are_probabilities_for_each_amount() -> None:
     found = MiniLMAmounts().relations("Is any kite older than 30 years?", [(23, 25), (26, 31)])
     assert found.shape == (2, len(RELATIONS)) and np.exp(found).sum(1) == pytest.approx([1, 1], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("question", "best"),
+    [
+        ("Which kites does Otto not own?", 'kites except (kites where pilot = "Otto")'),
+        ("Which kites does Otto fly?", 'kites where pilot = "Otto"'),
+        ("kites flown by anyone but Otto", 'kites where pilot != "Otto"'),
+    ],
+)
+def test_agreement_of_a_name_tells_whether_it_is_ruled_out(question: str, best: str) -> None:
+    other = {'kites where pilot = "Otto"', 'kites where pilot != "Otto"'} - {best}
+    assert wanted(question, *other, best) in (best, 'kites where pilot != "Otto"' if "except" in best else best)
+
+
+def test_agreement_of_all_is_that_of_what_fails_turned_round() -> None:
+    queries = ["none(kites where span <= 3)", "none(kites where span >= 3)", "none(kites where span > 3)"]
+    assert wanted("Do all kites span more than 3 m?", *queries) == queries[0]
+
+
+def test_agreement_of_queries_without_a_name_is_not_below_that_of_any_with_it() -> None:
+    parsed: list[Query] = [parse_notation(query) for query in ('kites where pilot = "Otto"', "kites")]
+    with_name, without = agreement("Which kites does Otto fly?", parsed, MiniLMAmounts())
+    assert without >= with_name

@@ -47,6 +47,8 @@ def _films(text: str) -> QueryResult:
         ("sum(tickets.hours)", 5.5, ("T1", "T2")),
         ("min(tickets.due)", "2024-05-03", ("T1",)),
         ('exists(tickets where owner = "Eva")', False, ()),
+        ('none(tickets where owner = "Eva")', True, ()),
+        ('none(tickets where status != "open")', False, ("T2",)),
         ("largest(tickets by due)", None, ("T2",)),
         ("last(2 tickets)", None, ("T2", "T3")),
         ("mean(tickets.owner)", None, ()),

@@ -27,6 +27,7 @@ _NAMES = st.text(min_size=1, max_size=4)
         ("most_frequent(films.director)", "the most frequent director of films"),
         ('previous("a")', "the record before a"),
         ("exists(a where x < 3)", "whether there is any of a whose x is less than 3"),
+        ("none(a where x < 3)", "whether there is none of a whose x is less than 3"),
         ('a where [due date] >= "2024-02" and x < "2024-03-01"',
          "a whose due date is not before 2024-02 and whose x is before 2024-03-01"),
         ('largest(peaks by [Height (m)])', "the one with the largest Height (m) of peaks"),

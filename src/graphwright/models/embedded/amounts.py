@@ -1,4 +1,4 @@
-"""Trained head that tells what a question wants of an amount that it names, from the states of its tokens."""
+"""Trained heads that tell what a question wants of amounts and names, from the states of its tokens."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.embedded.cross_encoder import Tokens, tokens_of
 from graphwright.models.embedded.encoder import WEIGHTS
-from graphwright.models.protocols import Floats
+from graphwright.models.protocols import RELATIONS, Floats
 from graphwright.text.words import hashed
 
-AMOUNTS = WEIGHTS / "query-parser" / "amounts.npz"
+AMOUNTS, NAMES = (WEIGHTS / "query-parser" / file for file in ("amounts.npz", "names.npz"))
 WIDEST = 10
 """Tokens before and after an amount whose distance counts."""
 NEAR, BUCKETS = 4, 2048
@@ -25,7 +26,7 @@ NEAR, BUCKETS = 4, 2048
 
 @dataclass(frozen=True)
 class MiniLMAmounts:
-    """Tell what a question wants of its amounts, without a download, key or torch.
+    """Tell what a question wants of its amounts and names, without a download, key or torch.
 
     >>> from graphwright.models.protocols import RELATIONS
     >>> (chances,) = MiniLMAmounts().relations("Which boats cost at most 400 euros?", [(24, 27)])
@@ -35,9 +36,18 @@ class MiniLMAmounts:
 
     def relations(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return the log-probability of each of RELATIONS to the amounts at these characters: float32[n, 7]."""
-        (read,) = tokens_of([question])
-        result: Floats = np.stack([_head()(question, read, start, end) for start, end in spans]).astype(np.float32)
+        return self._relations(AMOUNTS, question, spans)
+
+    def sides(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
+        """Return the log-probabilities that names are asked for, and that they are ruled out: float32[n, 2]."""
+        both = self._relations(NAMES, question, spans)[:, [RELATIONS.index("="), RELATIONS.index("!=")]]
+        result: Floats = both - np.logaddexp.reduce(both, axis=1, keepdims=True)
         return result
+
+    def _relations(self, weights: Path, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
+        (read,), head = tokens_of([question]), _head(weights)
+        result: Floats = np.array([head(question, read, *span) for span in spans], np.float32)
+        return result.reshape(-1, len(RELATIONS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +103,7 @@ def words_around(question: str, start: int, end: int) -> list[int]:
 
 
 @cache
-def _head() -> AmountHead:
-    """Return the head of the package, which scripts/fit_amounts.py wrote."""
-    with np.load(AMOUNTS) as stored:
+def _head(weights: Path) -> AmountHead:
+    """Return a head of the package, which scripts/fit_amounts.py wrote."""
+    with np.load(weights) as stored:
         return AmountHead(**{name: stored[name].astype(np.float32) for name in stored.files})

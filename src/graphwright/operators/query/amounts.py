@@ -71,10 +71,11 @@ def agreement(question: str, queries: Sequence[Query], reader: AmountReader) -> 
     total = np.zeros(len(queries), np.float32)
     amounts = asked_amounts(question)
     if mentions := amounts + asked_names(question, queries, amounts):
-        wanted = reader.relations(question, [(mention.start, mention.end) for mention in mentions])
-        names = wanted[len(amounts) :]
-        names[:, _SIDES] -= np.logaddexp.reduce(names[:, _SIDES], axis=1, keepdims=True)
-        names[:, RELATIONS.index("")] = names[:, _SIDES].max(1)
+        spans = [(mention.start, mention.end) for mention in mentions]
+        wanted = np.full((len(spans), len(RELATIONS)), _LEAST, np.float32)
+        wanted[: len(amounts)] = reader.relations(question, spans[: len(amounts)])
+        sides = reader.sides(question, spans[len(amounts) :])
+        wanted[len(amounts) :, [*_SIDES, RELATIONS.index("")]] = np.column_stack((sides, sides.max(1)))
         wanted = np.maximum(wanted, _LEAST)
         walk = _Relations([mention.meant for mention in mentions])
         for row, query in enumerate(queries):

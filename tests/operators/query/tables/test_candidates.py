@@ -66,6 +66,10 @@ def _chain(things: Things, *steps: Step) -> Things:
     return _chain(Follow(things, steps[0]), *steps[1:]) if steps else things
 
 
+def _rank(things: Things, rank: int) -> Things:
+    return Extreme(things, (Step("hours"),), True, rank, is_rank=True)
+
+
 _BEN, _WAITING = _where("owner", "Ben"), _where("status", "waiting")
 _OWNER = Step("owner")
 _DEPARTMENT = (_OWNER, Step("Name", inverse=True), Step("Department"))
@@ -82,6 +86,16 @@ _ASKED: list[tuple[str, Callable[[], Query]]] = [
     ("tickets without a date when they were opened", lambda: Follow(_LACKING, Step("ticket"))),
     ("who has no waiting ticket", lambda: Except(Follow(OfType("tickets"), _OWNER), Follow(_WAITING, _OWNER))),
     ("department of the owner of T-003", lambda: _chain(_where("ticket", "T-003"), *_DEPARTMENT)),
+    ("second longest open ticket", lambda: Follow(_rank(_where("status", "open"), 2), Step("ticket"))),
+    ("the 4th longest", lambda: Follow(_rank(OfType("tickets"), 4), Step("ticket"))),
+    (
+        "2 longest open tickets",
+        lambda: Follow(Extreme(_where("status", "open"), (Step("hours"),), True, 2), Step("ticket")),
+    ),
+    ("are all tickets open", lambda: Exists(_where("status", "open", "!="), negated=True)),
+    ("did all of Ben's take over 15 hours", lambda: Exists(Where(_BEN, _condition("hours", "15", "<=")), negated=True)),
+    ("how many took over 99 hours", lambda: Count(_where("hours", "99", ">"))),
+    ("did one take over 99 hours", lambda: Exists(_where("hours", "99", ">"))),
     ("tickets of sales", lambda: Follow(Where(OfType("tickets"), Compare(_DEPARTMENT, "=", "Sales")), Step("ticket"))),
     ("ticket after T-002", lambda: Follow(Neighbour(_where("ticket", "T-002"), 1), Step("ticket"))),
     (

@@ -19,7 +19,7 @@ from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
 
 _FUNCTIONS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
 _ENDS: tuple[Literal["min", "max"], ...] = ("max", "min")
-_EMPTY = 12  # comparisons that no row meets
+_EMPTY = 24  # comparisons that no row meets
 _OF_PART = 3  # columns that are asked for of the rows that meet a condition and are first in an order, or the like
 _COUNTED: tuple[q.Comparison, ...] = ("=", *ORDERS)
 _RELATIVE: tuple[tuple[q.Comparison, str], ...] = ((">", "above"), ("<", "below"), ("=", "equal"))

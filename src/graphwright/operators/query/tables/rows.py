@@ -285,7 +285,7 @@ class RowSets:
 
 _PAIRS = 24
 _AGREEING = 6
-_EVERY = 16
+_EVERY = 12
 _WITHOUT = 10
 _UNIONS = 6
 _FLAGS = 4
@@ -355,7 +355,7 @@ def every(sets: RowSets) -> Iterator[tuple[Rows, Exists]]:
         for second in sets.single[:24]
         if not first.bits & second.bits and first.given[0].column != second.given[0].column
     ]
-    for first, second in (*whole, *parts)[:_EVERY]:
+    for first, second in (*whole[:_EVERY], *parts[:_EVERY]):
         fail: Things = Except(first.query, second.query)
         if isinstance(second.query, Where) and (condition := opposite(second.query.condition)):
             fail = Where(first.query, condition)
