@@ -77,9 +77,8 @@ class Context:
 
         if len(word) < _MIN_LETTERS:
             return []
-        choices = self.index.spelt(word.isalpha(), word[0] if len(self.index.vocabulary) > _MAX_WORDS else "")
-        likeness = OSA.normalized_similarity
-        near = process.extract(word, choices, scorer=likeness, score_cutoff=_MIN_SIMILARITY, limit=None)
+        known = self.index.spelt(word.isalpha(), word[0] if len(self.index.vocabulary) > _MAX_WORDS else "")
+        near = process.extract(word, known, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=None)
         near = [own for own in near if word.isalpha() or _is_slip(word, own[0])]
         pieces, strangest = len(tokenise([word])[0].ids), min(math.log1p(_known_triples()[t]) for t in _triples(word))
         found = []
@@ -134,10 +133,9 @@ def _is_block(word: str, other: str) -> bool:
 
 
 def _is_slip(word: str, other: str) -> bool:
-    """Return whether two identifiers have the same numbers, and words that differ as fingers slip.
+    """Return whether two identifiers have the same numbers, and words that begin alike and differ as fingers slip.
 
-    Such words begin alike and differ in one letter of four or in two neighbours' order. A known word is misspelt only
-    among other parts, and keeps its consonants: REST may stand for RESET, but HTTPS is not HTTP.
+    A known word is misspelt only among other parts, and keeps its consonants: REST may be RESET, but HTTPS not HTTP.
     """
     from rapidfuzz.distance import OSA
 
@@ -145,8 +143,7 @@ def _is_slip(word: str, other: str) -> bool:
     return len(parts) == len(others) and all(
         one == two
         or (
-            one[0] == two[0]
-            and not one[0].isdigit()
+            (one[0] == two[0] and one.isalpha())
             and OSA.distance(one, two) <= max(sorted(one) == sorted(two), min(2, max(len(one), len(two)) // 4))
             and (len(tokenise([one])[0].ids) > 1 or (len(parts) > 1 and _consonants(one) == _consonants(two)))
         )

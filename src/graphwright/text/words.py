@@ -82,10 +82,8 @@ COMPOUND = re.compile(r"\w+(?:[.'’&-]\w+)*")
 """A word with the signs inside it: "O'Neill", "AT&T", "co-operate", "3.5"."""
 
 IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80}){0,16}[+#]{0,2}")
-"""A word with the signs in it and before it, as of codes, options and paths: "--no-verify", "a/conf.toml"."""
-
 PIECE = re.compile(r"[^/\\:=@]+")
-"""A part of an identifier: of a path, of an address, of an option with its value."""
+"""A word with the signs in it and before it: "--no-verify", "a/conf.toml"; and its pieces: "a", "conf.toml"."""
 
 _QUESTION_WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*(?:[.'’&-]\w+(?:[{MARKS}]+\w*)*)*\.?")
 _INDEXED = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")  # a number keeps its separators: "1,000", "3.5"
