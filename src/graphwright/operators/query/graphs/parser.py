@@ -98,7 +98,8 @@ class GraphQueryParser(Checked):
         found = self._parsed(question, facts)
         if relations := dated_relations(facts.columns):
             times = list(self._times(question, facts))
-            masked = (words := Words.of(question)).without(mentions_of(words, facts))
+            words = Words.of(question)
+            masked = words.without([own for own in mentions_of(words, facts) if own.certainty == 1])
             if not times and logistic_of(ASKS_NOW, self.encoder.encode([masked])[0]) >= NOW_LIKELY:
                 found = [own._replace(query=dated(own.query, NOW, relations)) for own in found]
             for at, rest in times:
