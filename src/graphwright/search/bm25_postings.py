@@ -49,7 +49,7 @@ class WordIndex(ChecksummedIndex):
     counts: NDArray[np.int32]
     lengths: NDArray[np.int32]
     nodes: NDArray[np.int64]
-    _alphabetic: dict[str, list[str]] = field(default_factory=dict, init=False)
+    _spelt: dict[tuple[str, bool], list[str]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, texts: Sequence[str], nodes: NDArray[np.int64]) -> WordIndex:
@@ -101,12 +101,13 @@ class WordIndex(ChecksummedIndex):
         rows, counts = np.asarray(self.rows[part]), self.counts[part].astype(np.float64)
         return rows, (self.rarity(len(rows)) * counts / (counts + self._norm[rows])).astype(np.float32)
 
-    def alphabetic(self, letter: str = "") -> list[str]:
-        """Return the words of letters only, those that begin with `letter`; they are read once."""
-        if letter not in self._alphabetic:
+    def spelt(self, alphabetic: bool, letter: str = "") -> list[str]:
+        """Return the words of letters only, or all others, that begin with `letter`; they are read once."""
+        if (letter, alphabetic) not in self._spelt:
             first, last = self.vocabulary.ends(letter, prefix=True) if letter else (0, len(self.vocabulary))
-            self._alphabetic[letter] = [word for word in self.vocabulary[first:last] if word.isalpha()]
-        return self._alphabetic[letter]
+            for kind in (True, False):
+                self._spelt[letter, kind] = [word for word in self.vocabulary[first:last] if word.isalpha() == kind]
+        return self._spelt[letter, alphabetic]
 
     def rarity(self, postings: int) -> float:
         """Return the idf of a term that so many rows have: ln(1 + (N - df + 1/2) / (df + 1/2)), 0 for none."""

@@ -19,7 +19,7 @@ from graphwright.graph.evidence import Scores
 from graphwright.models.embedded.encoder import tokenise, vocabulary
 from graphwright.models.protocols import Floats
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.text.words import fold_accents, terms, words
+from graphwright.text.words import IDENTIFIER, PIECE, fold_accents, identifiers, terms, words
 
 SPELLING = (
     "constant", "distance", "similarity", "letters", "lead", "known", "first letter", "context", "rarity",
@@ -71,16 +71,15 @@ class Context:
         return share / (total or 1.0)
 
     def near_words(self, word: str) -> list[Meaning]:
-        """Return the words of the index that a word in the form of `words` may be misspelt for."""
+        """Return the terms of the index that a word or identifier, as a term, may be misspelt for (see `_is_slip`)."""
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
         if len(word) < _MIN_LETTERS:
             return []
-        choices = self.index.alphabetic(word[0] if len(self.index.vocabulary) > _MAX_WORDS else "")
-        near = process.extract(
-            word, choices, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=_NEAR + 1
-        )
+        known = self.index.spelt(word.isalpha(), word[0] if len(self.index.vocabulary) > _MAX_WORDS else "")
+        near = process.extract(word, known, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=None)
+        near = [own for own in near if word.isalpha() or _is_slip(word, own[0])]
         pieces, strangest = len(tokenise([word])[0].ids), min(math.log1p(_known_triples()[t]) for t in _triples(word))
         found = []
         for at, (other, similarity, _) in enumerate(near[:_NEAR]):
@@ -133,6 +132,25 @@ def _is_block(word: str, other: str) -> bool:
     return 2 <= max(map(len, parts)) == edits and _consonants(parts[0]) != _consonants(parts[1])
 
 
+def _is_slip(word: str, other: str) -> bool:
+    """Return whether two identifiers have the same numbers, and words that begin alike and differ as fingers slip.
+
+    A known word is misspelt only among other parts, and keeps its consonants: REST may be RESET, but HTTPS not HTTP.
+    """
+    from rapidfuzz.distance import OSA
+
+    parts, others = (re.findall(r"\d+|[^\W\d_]+", own) for own in (word, other))
+    return len(parts) == len(others) and all(
+        one == two
+        or (
+            (one[0] == two[0] and one.isalpha())
+            and OSA.distance(one, two) <= max(sorted(one) == sorted(two), min(2, max(len(one), len(two)) // 4))
+            and (len(tokenise([one])[0].ids) > 1 or (len(parts) > 1 and _consonants(one) == _consonants(two)))
+        )
+        for one, two in zip(parts, others, strict=True)
+    )
+
+
 @cache
 def _known_triples() -> Counter[str]:
     return Counter(triple for token in vocabulary() for triple in set(_triples(token.removeprefix("##"))))
@@ -163,5 +181,7 @@ def probability(meanings: Sequence[Meaning], weights: Sequence[float]) -> Floats
 
 def as_written(word: str, text: str, capital: bool) -> str:
     """Return a word as a text writes it most often, with a capital first if `capital`; itself if the text lacks it."""
-    written = Counter(part for part in re.findall(r"[^\W\d_]+", text) if words(part) == [word])
+    names = [part for name in IDENTIFIER.findall(text) for part in {name, *PIECE.findall(name)}]
+    parts = [part for part in re.findall(r"[^\W\d_]+", text) if words(part) == [word]]
+    written = Counter(parts + [name for name in names if identifiers(name)[:1] == [word]])
     return max(written, key=lambda part: (part[0].isupper() == capital, written[part]), default=word)

@@ -81,12 +81,14 @@ WORD = re.compile(r"\w+")
 COMPOUND = re.compile(r"\w+(?:[.'’&-]\w+)*")
 """A word with the signs inside it: "O'Neill", "AT&T", "co-operate", "3.5"."""
 
+IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80}){0,16}[+#]{0,2}")
+PIECE = re.compile(r"[^/\\:=@]+")
+"""A word with the signs in it and before it: "--no-verify", "a/conf.toml"; and its pieces: "a", "conf.toml"."""
+
 _QUESTION_WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*(?:[.'’&-]\w+(?:[{MARKS}]+\w*)*)*\.?")
 _INDEXED = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")  # a number keeps its separators: "1,000", "3.5"
 _INDEXED_WITH_MARKS = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*(?:[.,](?=\d)\d+)*")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80}){0,16}[+#]{0,2}")
-_BETWEEN = re.compile(r"[/\\:=@]+")  # the parts of a path, an address, an option with its value
 _CASE = r"(?:[^\W\d_]?[^\W\d_A-Z]+|[A-Z]+)"  # of a word without a capital inside
 _PLAIN = re.compile(rf"{_CASE}(?:[-/&]+{_CASE})*|(?:[^\W\d_]\.)*[^\W\d_]|\d+(?:[.,]\d+)*")
 """What is no identifier: words, also joined by hyphens, initials with dots, and numbers."""
@@ -152,9 +154,9 @@ def identifiers(text: str) -> list[str]:
     (['err_conn', 'a/conf.toml', 'conf.toml', 'v2.3'], ['getuser'])
     """
     found = []
-    for match in _IDENTIFIER.finditer(text if text.isascii() else fold_accents(text)):
+    for match in IDENTIFIER.finditer(text if text.isascii() else fold_accents(text)):
         whole = match.group()
-        for piece in () if _PLAIN.fullmatch(whole) else dict.fromkeys((whole, *filter(None, _BETWEEN.split(whole)))):
+        for piece in () if _PLAIN.fullmatch(whole) else dict.fromkeys((whole, *PIECE.findall(whole))):
             if not _PLAIN.fullmatch(piece):
                 name = fold_letters(piece.lower())
                 found.append(_singular(name) if _INDEXED.fullmatch(name) else name)

@@ -93,6 +93,46 @@ def test_reword_of_another_word_keeps_question(asked: str, known: str) -> None:
     assert Reword(index)(start(question, graph)).question.text == question
 
 
+NAMED = (
+    "E_PIPE_STALL means that the valve is shut; E_PIPE_DRAIN_STALL that the basin is full. E-204 and E-207 are alarms.",
+    "`--quarantine` moves the file, `--no-follow` keeps links. librarq3-doc holds the manual, librarq3-dbg symbols.",
+    "Set `poll_interval` in /etc/rarq/watcher.conf, or start `rarqctl --restart=now`. `http_root` is empty.",
+    "`sortByWeight` sorts. Das Teil DS_DICHTUNG_40 kostet 3 Euro. Anne-Kathrin Wagenbreth leitet das Lager.",
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("E_PIPE_STAL", "E_PIPE_STALL"),
+        ("e_pipe_stlal", "E_PIPE_STALL"),
+        ("E_PIPE_DRIAN_STALL", "E_PIPE_DRAIN_STALL"),
+        ("--quarentine", "--quarantine"),
+        ("--no-folow", "--no-follow"),
+        ("librarq3-dco", "librarq3-doc"),
+        ("poll_intervall", "poll_interval"),
+        ("/etc/rarq/wathcer.conf", "/etc/rarq/watcher.conf"),
+        ("--restrat=2", "--restart=2"),
+        ("sortByWieght", "sortByWeight"),
+        ("DS_DICHTNUG_40", "DS_DICHTUNG_40"),
+        ("Anne-Kathrin Wagenbret", "Anne-Kathrin Wagenbreth"),
+        ("E-205", "E-205"),
+        ("DS_DICHTUNG_45", "DS_DICHTUNG_45"),
+        ("librarq4-doc", "librarq4-doc"),
+        ("https_root", "https_root"),
+        ("E_PIPE_STARTED", "E_PIPE_STARTED"),
+        ("--quiet", "--quiet"),
+    ],
+)
+def test_reword_of_misspelt_identifier_gives_the_one_of_the_index(asked: str, meant: str) -> None:
+    graph = Graph.from_triples([(text, "r", "x") for text in NAMED])
+    nodes = [int(graph.ids(text)[0]) for text in NAMED]
+    index = WordIndex.of([NAMED[at] for at in np.argsort(nodes)], np.sort(nodes))
+    state = Reword(index)(start(f"What is {asked}?", graph), Run())
+    assert state.question.text == f"What is {meant}?"
+    assert len(state.trace[-1].notes) == (asked != meant)
+
+
 def test_reword_keeps_original_and_notes_change() -> None:
     state = Reword(INDEX)(start("Who leads the platfrom team?", GRAPH), Run())
     assert state.question.original == "Who leads the platfrom team?" == state.to_dict()["question"]

@@ -27,7 +27,7 @@ from graphwright.search.unknown_words import ACRONYM, Context, Meaning, as_writt
 from graphwright.search.vector_index import VectorIndex, cosines
 from graphwright.text.scripts import UNSPACED
 from graphwright.text.sentences import sentence_spans
-from graphwright.text.words import terms, words
+from graphwright.text.words import IDENTIFIER, PIECE, identifiers, terms, words
 
 SPELLING_WEIGHTS = (
     -0.896, -1.214, -8.653, -0.023, 16.968, -3.548, 2.433, 1.374, -2.381, 4.342, 8.05, -0.387, -3.514
@@ -37,7 +37,7 @@ INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
 LIKELY = 0.7
 """Least probability of a meaning that replaces a word: a wrong one costs more than none."""
 
-WORD = re.compile(r"(?<![\w@#/\\.-])[^\W\d_]{2,}(?![\w@#/\\]|[.-]\w)")  # not a part of an identifier
+WORD = re.compile(r"[^\W\d_]{2,}")
 _TEXTS = 2_000  # passages that are searched for a phrase
 _LINES = 3  # lines of a question that is not condensed
 _LONG, _KEPT = 128, 40  # words of a question that is condensed, and of what is kept
@@ -50,9 +50,9 @@ class Reword(Operator):
     """Put the question into words that the index has, for all steps after it.
 
     A word that no passage has is replaced by the word that it is most probably misspelt for, and an acronym by the
-    phrase that it most probably stands for, if the probability is at least 0.7 (see `search.unknown_words`); parts of
-    identifiers stay. Of a question of more than three lines or 128 words, such as a pasted log, only the most
-    informative words are kept (`condensed`). The trace notes every change.
+    phrase that it most probably stands for, if the probability is at least 0.7 (see `search.unknown_words`). An
+    identifier is replaced as a whole, else by its pieces. Of a question of more than three lines or 128 words, such as
+    a pasted log, only the most informative words are kept (`condensed`). The trace notes every change.
 
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Kubernetes", "runs", "containers")])
@@ -83,17 +83,26 @@ class Reword(Operator):
                 run.note(f"{match.group()!r} was read as {meaning!r}")
             return meaning or match.group()
 
-        return WORD.sub(corrected, text)
+        def piece(match: re.Match[str]) -> str:
+            return corrected(match) if identifiers(match.group()) else match.group()
+
+        def whole(match: re.Match[str]) -> str:
+            if not identifiers(match.group()):
+                return WORD.sub(corrected, match.group())
+            meaning = corrected(match)
+            return meaning if meaning != match.group() else PIECE.sub(piece, meaning)
+
+        return IDENTIFIER.sub(whole, text)
 
     def _meaning(self, word: str, context: Context, state: State) -> str:
         """Return what a word stands for, "" for itself."""
-        form = words(word)
+        form = identifiers(word)[:1] or words(word)
         if len(form) != 1 or len(self.words.postings(form[0])[0]) or UNSPACED.search(word):
             return ""
         near = context.near_words(form[0])
         chances = probability(near, SPELLING_WEIGHTS)
         spelt = float(chances.max(initial=0.0))
-        phrases = self._phrases(word, context, state) if len(word) in ACRONYM else []
+        phrases = self._phrases(word, context, state) if word.isalpha() and len(word) in ACRONYM else []
         long = probability(phrases, INITIALS_WEIGHTS)
         if max(spelt, long.max(initial=0.0)) < LIKELY:
             return ""

@@ -102,6 +102,25 @@ def test_parse_a_date_over_statements_with_dates_gives_what_held_then(shifts, qu
     assert result.tolist() == right.tolist() if isinstance(wanted, Follow) else result == right
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who is the current keeper of the Vik Light?",
+        "Who keeps the Vik Light nowadays?",
+        "Who is the keeper of the Vik Light at the moment?",
+    ],
+)
+def test_parse_a_question_about_now_over_statements_with_dates_gives_what_holds(shifts, question):
+    best = PARSER.parse(question, shifts)[0]
+    assert notation_of(best.query) == '"Vik Light".keeper@now' and best.probability > 0.5
+    assert shifts.texts(execute(best.query, shifts).tolist()) == ["Cato Moe"]
+
+
+@pytest.mark.parametrize("question", ["Who were the keepers of the Vik Light?", "Who was keeper of the Vik Light?"])
+def test_parse_a_question_that_does_not_say_now_has_no_time(shifts, question):
+    assert "@" not in notation_of(PARSER.parse(question, shifts)[0].query)
+
+
 def test_parse_a_date_that_no_statement_has_leaves_queries_without_a_time(shifts):
     queries = PARSER.parse("Who was born in 1880?", shifts)
     assert "@" not in notation_of(queries[0].query)

@@ -32,6 +32,7 @@ from graphwright.operators.query.graphs.generation import (
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
 from graphwright.operators.query.graphs.scorer import (
+    ASKS_NOW,
     WEIGHTS,
     Heads,
     english_probability,
@@ -40,8 +41,9 @@ from graphwright.operators.query.graphs.scorer import (
     with_read,
 )
 from graphwright.operators.query.graphs.steps import end_vectors, step_index_of
+from graphwright.operators.query.logistic import logistic_of
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
-from graphwright.operators.query.query import Query, dated
+from graphwright.operators.query.query import NOW, Query, dated
 from graphwright.search.facts import Facts
 from graphwright.search.statement_times import OPEN, dated_relations
 from graphwright.text.values import value_of
@@ -49,6 +51,7 @@ from graphwright.text.words import STOP_WORDS
 
 _ATOMS = 6
 _SURE = np.log(0.8)  # log-probability of a comparison with a date, from which on it is one
+NOW_LIKELY = 0.7  # least probability of a question about now
 READ_CANDIDATES = 32
 """How many candidates, at most, the network reads."""
 KINDS = ("thing", "date", "number")
@@ -91,10 +94,15 @@ class GraphQueryParser(Checked):
     limit: Annotated[int, AtLeast(1)] = 20
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
-        """Return what a question may ask, best first; over dated statements, what the rest of it asks at its date."""
+        """Return what a question may ask, best first; over dated statements, what it asks at its date or now."""
         found = self._parsed(question, facts)
         if relations := dated_relations(facts.columns):
-            for at, rest in self._times(question, facts):
+            times = list(self._times(question, facts))
+            words = Words.of(question)
+            masked = words.without([own for own in mentions_of(words, facts) if own.certainty == 1])
+            if not times and logistic_of(ASKS_NOW, self.encoder.encode([masked])[0]) >= NOW_LIKELY:
+                found = [own._replace(query=dated(own.query, NOW, relations)) for own in found]
+            for at, rest in times:
                 of_rest = ((own, dated(own.query, at, relations)) for own in self._parsed(rest, facts))
                 found += [own._replace(query=then) for own, then in of_rest if then != own.query]
         return apportioned(found)[: self.limit]
