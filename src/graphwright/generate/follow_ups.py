@@ -86,14 +86,14 @@ class FollowUpModel:
 
     def replaced(self, turn: Turn, snapshot: Snapshot) -> str:
         """Return the question before with the part replaced that a turn corrects, as passages confirm; "" for none."""
-        questions, features = replacements(turn.text, turn.before or turn.topic)
+        questions, features = replacements(turn.text, turn.context)
         odds = np.exp(features @ self.replaces)
         if float(odds.sum()) < _REPLACES_FROM / (1 - _REPLACES_FROM):
             return ""
         weights = dict(zip(dict.fromkeys(words(turn.text)), _weights(turn.text, snapshot), strict=True))
         known, scores = {word: weight for word, (weight, rows) in weights.items() if len(rows)}, dict[str, float]()
         for at in np.argsort(-odds, kind="stable")[:_MAX_LIKELY]:
-            covered = _coverage(questions[at], _nearest(questions[at], snapshot)[:1], snapshot)
+            covered = _coverage(questions[at], _nearest(questions[at], snapshot)[:1], snapshot, known=True)
             kept = sum(known.get(word, 0.0) for word in set(words(questions[at])))
             scores[questions[at]] = float(odds[at]) * (covered * kept) ** 2
         return max(scores, key=lambda question: scores[question])
@@ -234,9 +234,9 @@ def _known(text: str, snapshot: Snapshot) -> tuple[float, float]:
     return (sum(has) / total if total else 0.0), max(has, default=0.0) / (most or 1.0)
 
 
-def _coverage(text: str, nodes: Ints, snapshot: Snapshot) -> float:
-    """Return the share of a text's words that the first of some passages has, by idf."""
-    weights = _weights(text, snapshot)
+def _coverage(text: str, nodes: Ints, snapshot: Snapshot, known: bool = False) -> float:
+    """Return the share of a text's words, or of those that the index has, that the first of passages has, by idf."""
+    weights = [pair for pair in _weights(text, snapshot) if len(pair[1]) or not known]
     total = sum(weight for weight, _ in weights)
     if not len(nodes) or not total:
         return 0.0
