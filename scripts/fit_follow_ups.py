@@ -27,6 +27,7 @@ from graphwright.generate.follow_ups import (
     FollowUpModel,
     Turn,
     choice_features,
+    follow_up_model,
     kind_features,
     kind_of,
     names_in,
@@ -90,10 +91,10 @@ def examples() -> Iterator[Example]:
     with tempfile.TemporaryDirectory() as folder, Index(Path(folder) / "index") as index:
         index.add([document for talk in talks for document in talk.documents])
         for number, talk in enumerate(talks):
-            topic, before, answer = "", "", ""
+            topic, before, answer, older = "", "", "", list[str]()
             for kind, document, question, reply in talk.turns:
                 names = [name for text in (before, answer, topic) for name in names_in(text, index.snapshot)]
-                turn = Turn(question, topic, before, tuple(dict.fromkeys(names)))
+                turn = Turn(question, topic, before, tuple(dict.fromkeys(names)), tuple(older))
                 made = Example(number, kind, turn, kind_features(turn, index.snapshot))
                 if kind != SOCIAL:
                     made.before = with_names(turn, index)
@@ -106,6 +107,7 @@ def examples() -> Iterator[Example]:
                     made.unclear = "|" in document
                     before, answer = question, reply
                 elif kind == COMPLETE:
+                    older = names_in(f"{topic} {answer}", index.snapshot)
                     topic, before, answer = question, "", reply
                 yield made
 
@@ -240,7 +242,8 @@ def main() -> None:
     penalty = max(PENALTIES, key=likelihood)
     two = [row for row in rows if len(row.choices) > 1]
     report_unclear(two)
-    model = FollowUpModel(fitted_kinds(shown, penalty), fitted_ways(shown), fitted_unclear(two))
+    replaces = follow_up_model().replaces  # by fit_replacements.py
+    model = FollowUpModel(fitted_kinds(shown, penalty), fitted_ways(shown), fitted_unclear(two), replaces)
     print(f"penalty {penalty:g}")
     for name, part in (("fitted", shown), ("kept out", kept_out)):
         report(f"{name}, before", part, None)
@@ -251,7 +254,7 @@ def main() -> None:
         if (told := kind_of(shares(row, model.kinds))) != row.kind:
             print("  ", row.kind, told, row.turn.text, "<-", row.turn.context)
     if options.write:
-        model = FollowUpModel(fitted_kinds(rows, penalty), fitted_ways(rows), fitted_unclear(two))
+        model = FollowUpModel(fitted_kinds(rows, penalty), fitted_ways(rows), fitted_unclear(two), replaces)
         WEIGHTS.parent.mkdir(exist_ok=True)
         np.savez_compressed(WEIGHTS, **{name: weights.astype(np.float16) for name, weights in vars(model).items()})
         print(f"wrote {WEIGHTS.stat().st_size:,} bytes")

@@ -84,6 +84,19 @@ def test_question_that_means_one_thing_is_not_asked_back(question: str, snapshot
     assert not conversation(*TOWNS, question).standalone(snapshot).reply
 
 
+def test_correction_replaces_part_of_the_question_before(snapshot: Snapshot) -> None:
+    texts = ["Who is the mayor of Kell?", "Ruth Abel. [1]", "no, I meant Vorm"]
+    assert conversation(*texts).standalone(snapshot) == Asked("Who is the mayor of Vorm?")
+    after = conversation(*texts, "Otto Lind. [1]", "Is there a castle?").standalone(snapshot)
+    assert "Vorm" in after.question and "Kell" not in after.question
+
+
+def test_pronoun_after_turns_about_two_towns_is_asked_back(snapshot: Snapshot) -> None:
+    texts = ["Is there a harbour in Kell?", "In Kell. [1]", "Is there a castle in Vorm?", "In Vorm. [1]"]
+    asked = conversation(*texts, "How many inhabitants does it have?").standalone(snapshot)
+    assert set(asked.choices) == {"Kell", "Vorm"}
+
+
 @pytest.mark.parametrize("text", ["Thank you!", "Hi", "Danke schön", "Merci beaucoup", "Muchas gracias", "ok"])
 @pytest.mark.parametrize("before", [[], ["When does the shop open?", "At nine. [1]"]])
 def test_turn_that_asks_nothing_is_not_searched(text: str, before: list[str], snapshot: Snapshot) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.generate.replacements import replacements
 from graphwright.graph.evidence import Ints
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
@@ -20,14 +21,15 @@ from graphwright.text.words import words
 
 COMPLETE, DEPENDENT, SOCIAL = range(3)
 """Kinds of turns: a question that stands alone, one that needs the turns before it, and one that asks nothing."""
-_DEPENDENT_FROM, _SOCIAL_FROM = 0.7, 0.8
-"""Probabilities from which on a question is rewritten, and a turn is not searched."""
+_DEPENDENT_FROM, _SOCIAL_FROM, _REPLACES_FROM = 0.7, 0.8, 0.5
+"""Probabilities from which on a question is rewritten, a turn is not searched, and a part of the last one replaced."""
 UNCLEAR_FROM = 0.7
 """Probability of two meanings from which on a turn is asked back."""
 _PASSAGES = 3  # nearest by words
 _CHARACTERS = 1_000  # of a passage that are compared
 _MAX_NAMES = 3  # of earlier turns that are added to a question
 _MAX_CHOICES = 6  # names that a turn may mean
+_MAX_LIKELY = 16  # questions with a part replaced that are looked up
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,14 @@ class Turn:
     """A turn of a user with what it may depend on.
 
     `topic`: the last question before it that stood alone, "" for none; `before`: the dependent turn between, if any;
-    `names`: of the turn before, its answer, and the topic.
+    `names`: of the turn before, its answer, and the topic; `older`: of the topic before that, and its answer.
     """
 
     text: str
     topic: str = ""
     before: str = ""
     names: tuple[str, ...] = ()
+    older: tuple[str, ...] = ()
 
     @property
     def context(self) -> str:
@@ -51,27 +54,23 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class FollowUpModel:
-    """Logistic regressions: the kind of a turn, the question that a dependent turn means, and whether it may mean two.
+    """Logistic regressions: the kind of a turn, what it means, whether it may mean two, and what part it replaces.
 
-    `kinds: float32[features, 3]`, `ways: float32[features]`, `unclear: float32[features]`; the last feature is 1.
+    `kinds: float32[features, 3]`, `ways`, `unclear`, `replaces: float32[features]`; the last feature is 1.
     """
 
     kinds: Floats
     ways: Floats
     unclear: Floats
-
-    def probabilities(self, turn: Turn, snapshot: Snapshot) -> Floats:
-        """Return the probability of each kind."""
-        logits = kind_features(turn, snapshot) @ self.kinds
-        if not turn.topic:
-            logits[DEPENDENT] = -np.inf
-        weights = np.exp(logits - logits.max())
-        probabilities: Floats = weights / weights.sum()
-        return probabilities
+    replaces: Floats
 
     def kind(self, turn: Turn, snapshot: Snapshot) -> int:
         """Return the kind of a turn; one that is in doubt is a question that stands alone."""
-        return kind_of(self.probabilities(turn, snapshot))
+        logits = kind_features(turn, snapshot) @ self.kinds
+        if not turn.topic:
+            logits[DEPENDENT] = -np.inf
+        weights: Floats = np.exp(logits - logits.max())
+        return kind_of(weights / weights.sum())
 
     def resolved(self, turn: Turn, snapshot: Snapshot) -> str:
         """Return the question that a dependent turn most probably means."""
@@ -84,6 +83,20 @@ class FollowUpModel:
         names, features = choice_features(turn, snapshot)
         unclear = len(names) > 1 and float(features @ self.unclear) >= np.log(UNCLEAR_FROM / (1 - UNCLEAR_FROM))
         return names if unclear else ()
+
+    def replaced(self, turn: Turn, snapshot: Snapshot) -> str:
+        """Return the question before with the part replaced that a turn corrects, as passages confirm; "" for none."""
+        questions, features = replacements(turn.text, turn.context)
+        odds = np.exp(features @ self.replaces)
+        if float(odds.sum()) < _REPLACES_FROM / (1 - _REPLACES_FROM):
+            return ""
+        weights = dict(zip(dict.fromkeys(words(turn.text)), _weights(turn.text, snapshot), strict=True))
+        known, scores = {word: weight for word, (weight, rows) in weights.items() if len(rows)}, dict[str, float]()
+        for at in np.argsort(-odds, kind="stable")[:_MAX_LIKELY]:
+            covered = _coverage(questions[at], _nearest(questions[at], snapshot)[:1], snapshot, known=True)
+            kept = sum(known.get(word, 0.0) for word in set(words(questions[at])))
+            scores[questions[at]] = float(odds[at]) * (covered * kept) ** 2
+        return max(scores, key=lambda question: scores[question])
 
 
 def kind_of(probabilities: Floats) -> int:
@@ -98,7 +111,7 @@ def follow_up_model() -> FollowUpModel:
     """Return the model of the package."""
     path = Path(__file__).parents[1] / "models" / "weights" / "follow-ups" / "model.npz"
     with np.load(path) as stored:
-        return FollowUpModel(*(stored[name].astype(np.float32) for name in ("kinds", "ways", "unclear")))
+        return FollowUpModel(*(stored[name].astype(np.float32) for name in ("kinds", "ways", "unclear", "replaces")))
 
 
 def names_in(text: str, snapshot: Snapshot) -> list[str]:
@@ -138,23 +151,12 @@ def kind_features(turn: Turn, snapshot: Snapshot) -> Floats:
     own, previous, both = vectors[:3]
     passages, passages_joined = vectors[3 : 3 + len(near)], vectors[3 + len(near) :]
     alone, together = _best(passages @ own), _best(passages_joined @ both)
-    known, rare = _known(turn.text, snapshot)
-    numbers = [
-        alone,
-        together,
-        together - alone,
-        _best(passages_joined @ own),
-        float(own @ previous) if turn.context else 0.0,
-        _best(passages @ previous) if turn.context else 0.0,
-        known,
-        rare,
-        _coverage(turn.text, near[:1], snapshot),
-        min(len(names_in(turn.text, snapshot)), 3) / 3,
-        np.log1p(len(turn.text.split())) / 2,
-        float("?" in turn.text),
-        float(bool(turn.context)),
-    ]
-    return np.concatenate((own, numbers, [1.0])).astype(np.float32)
+    asked = (float(own @ previous), _best(passages @ previous)) if turn.context else (0.0, 0.0)
+    found = alone, together, together - alone, _best(passages_joined @ own)
+    named = min(len(names_in(turn.text, snapshot)), 3) / 3
+    known = *_known(turn.text, snapshot), _coverage(turn.text, near[:1], snapshot), named
+    form = np.log1p(len(turn.text.split())) / 2, float("?" in turn.text), float(bool(turn.context))
+    return np.concatenate((own, found, asked, known, form, [1.0])).astype(np.float32)
 
 
 def way_features(turn: Turn, questions: Sequence[str], snapshot: Snapshot) -> Floats:
@@ -177,12 +179,13 @@ def way_features(turn: Turn, questions: Sequence[str], snapshot: Snapshot) -> Fl
 def choice_features(turn: Turn, snapshot: Snapshot) -> tuple[tuple[str, ...], Floats]:
     """Return the names of the turns before that a turn most probably means, and features of the choice between two.
 
-    Names that lead to the same passage are one choice; one name, or none, has no features. The features are the
-    agreement of the second choice, and the lead of the first, by: the cosine of the turn with the name and of the turn
-    alone with the passage, and the share of the turn's words in it; then the cosine of the names, whether the turn
-    before has only one of the names, and 1.
+    Names that lead to the same passage are one choice, that which was asked about; one name, or none, has no features.
+    The features are the agreement of the second choice, and the lead of the first, by: the cosine of the turn with the
+    name and of the turn alone with the passage, and the share of the turn's words in it; then the cosine of the names,
+    whether the turn before has only one of the names (a quarter: the last topic), and 1.
     """
-    names = [name for name in dict.fromkeys(turn.names) if name.lower() not in turn.text.lower()][:_MAX_CHOICES]
+    names = [name for name in dict.fromkeys(turn.names + turn.older) if name.lower() not in turn.text.lower()]
+    del names[_MAX_CHOICES:]
     near = [_nearest(f"{turn.text} ({name})", snapshot) for name in names]
     texts = [text for nodes in near for text in _texts(nodes, snapshot)]
     vectors = MiniLM().encode([turn.text, *names, *(f"{turn.text} ({name})" for name in names), *texts])
@@ -194,15 +197,18 @@ def choice_features(turn: Turn, snapshot: Snapshot) -> tuple[tuple[str, ...], Fl
             best = int((passages @ own).argmax())
             cosines = float(passages[best] @ own), float(passages[best] @ vectors[0])
             score = (*cosines, _coverage(turn.text, nodes[[best]], snapshot))
-            found[int(nodes[best])] = max(found.get(int(nodes[best]), (-np.inf,)), (sum(score), number, *score))
-    ranked = sorted(found.values(), reverse=True)[:2]
+            said = names[number].lower() in turn.context.lower()
+            made = (said, sum(score), number, *score)
+            found[int(nodes[best])] = max(found.get(int(nodes[best]), made), made)
+    ranked = sorted(found.values(), key=lambda made: made[1:], reverse=True)[:2]
     if len(ranked) < 2:
-        return tuple(names[int(number)] for _, number, *_ in ranked), np.zeros(0, np.float32)
-    (_, first, *one), (_, second, *two) = ranked
+        return tuple(names[int(number)] for _, _, number, *_ in ranked), np.zeros(0, np.float32)
+    (_, _, first, *one), (_, _, second, *two) = ranked
     alike = float(vectors[1 + int(first)] @ vectors[1 + int(second)])
-    recent = [float(names[int(number)].lower() in turn.before.lower()) for number in (first, second)]
+    pair = names[int(first)], names[int(second)]
+    recent = [float(name.lower() in turn.before.lower()) + (name in turn.names) / 4 for name in pair]
     features = np.array([*two, *np.subtract(one, two), alike, abs(recent[0] - recent[1]), 1.0], np.float32)
-    return (names[int(first)], names[int(second)]), features
+    return pair, features
 
 
 def _best(cosines: Floats) -> float:
@@ -228,9 +234,9 @@ def _known(text: str, snapshot: Snapshot) -> tuple[float, float]:
     return (sum(has) / total if total else 0.0), max(has, default=0.0) / (most or 1.0)
 
 
-def _coverage(text: str, nodes: Ints, snapshot: Snapshot) -> float:
-    """Return the share of a text's words that the first of some passages has, by idf."""
-    weights = _weights(text, snapshot)
+def _coverage(text: str, nodes: Ints, snapshot: Snapshot, known: bool = False) -> float:
+    """Return the share of a text's words, or of those that the index has, that the first of passages has, by idf."""
+    weights = [pair for pair in _weights(text, snapshot) if len(pair[1]) or not known]
     total = sum(weight for weight, _ in weights)
     if not len(nodes) or not total:
         return 0.0

@@ -84,7 +84,8 @@ class Conversation:
             return Asked(self.question)
         run = Run(cancel=cancel)
         rewritten = None if llm is None else self._rewritten(llm, run)
-        if rewritten is None and kind == DEPENDENT:
+        rewritten = rewritten or model.replaced(turn, snapshot)
+        if not rewritten and kind == DEPENDENT:
             if choices := model.choices(turn, snapshot):
                 return Asked(self.question, f"Do you mean {' or '.join(choices)}?", choices, run.usage)
             rewritten = model.resolved(turn, snapshot)
@@ -92,18 +93,21 @@ class Conversation:
 
     def _turn(self, snapshot: Snapshot) -> Turn:
         """Return the question with what it may depend on: the last turns of the user, and the last answer."""
-        model, topic, before, answer = follow_up_model(), "", "", ""
+        model, topic, before, answer, older = follow_up_model(), "", "", "", list[str]()
         asked = [at for at, message in enumerate(self.earlier) if message.role == "user"]
         for at in asked[-_MAX_TURNS:]:
             text, following = self.earlier[at].text, self.earlier[at + 1 : at + 2]
             kind = model.kind(Turn(text, topic, before), snapshot)
             if kind == SOCIAL:
                 continue
-            topic, before = (topic, text) if kind == DEPENDENT and topic else (text, "")
+            replaced = model.replaced(Turn(text, topic, before), snapshot)
+            if replaced or kind != DEPENDENT:
+                older = _names(f"{topic} {answer}", snapshot)
+            topic, before = (topic, text) if kind == DEPENDENT and topic and not replaced else (replaced or text, "")
             # Names of an answer count only if it has citations; otherwise they may be of unrelated entities.
             answer = next((m.text for m in following if m.role == "assistant" and _NUMBER.search(m.text)), "")
-        names = [name for text in (before, answer, topic) for name in names_in(_without_numbers(text), snapshot)]
-        return Turn(self.question, topic, before, tuple(dict.fromkeys(names)))
+        names = [name for text in (before, answer, topic) for name in _names(text, snapshot)]
+        return Turn(self.question, topic, before, tuple(dict.fromkeys(names)), tuple(older))
 
     def _rewritten(self, llm: LLM, run: Run) -> str | None:
         lines = [
@@ -119,9 +123,10 @@ class Conversation:
         return None if reply is None else reply.question.strip() or None
 
 
-def _without_numbers(text: str) -> str:
-    """Return a text without the markers of citations, cut to a reasonable length."""
-    return _NUMBER.sub(" ", text)[:_MAX_CHARACTERS]
+def _names(text: str, snapshot: Snapshot) -> list[str]:
+    """Return the names in a text, cut to a reasonable length, without markers of citations and other numbers."""
+    names = names_in(_NUMBER.sub(" ", text)[:_MAX_CHARACTERS], snapshot)
+    return [name for name in names if any(map(str.isalpha, name))]
 
 
 class _OpenAIBody(BaseModel):
