@@ -115,9 +115,9 @@ def main() -> None:
             print(f"  {row.kind} {1 - p[-1]:.2f} {row.text!r} -> {row.questions[at] if row.questions else ''!r}")
     if options.write:
         with np.load(WEIGHTS) as stored:
-            weights = dict(stored)
-        weights["replaces"] = fitted(rows, best[1]).astype(np.float16)
-        np.savez_compressed(WEIGHTS, **weights)
+            arrays = dict(stored)
+        arrays["replaces"] = fitted(rows, best[1]).astype(np.float16)
+        np.savez_compressed(WEIGHTS, **arrays)
         print(f"wrote {WEIGHTS.stat().st_size:,} bytes")
 
 

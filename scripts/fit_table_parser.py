@@ -29,6 +29,7 @@ from graphwright.operators.query.tables.features import NGRAMS, PARTS
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of
 
 RATE = 1e-3
+JOINED = 6  # how often each question over tables that lead to one another is seen in an epoch
 RANK, HIDDEN, SENTENCE = 32, 64, 384
 HELD = (
     "calendar",
@@ -208,6 +209,11 @@ def is_held(entry: Entry) -> bool:
     return own or entry["table"] in HELD
 
 
+def leads_elsewhere(entry: Entry) -> bool:
+    """Return whether a question was written for tables of which one leads to another."""
+    return entry["source"] == "written" and bool(entry["dense"][:, -1].any())
+
+
 def independent(entry: Entry) -> str:
     """Return what the entries have in common that are held out together."""
     return str(entry["id"] if entry["source"] == "overnight" else entry["table"])
@@ -227,6 +233,7 @@ def main() -> None:
     entries, frequency = read(args.train)
     start = dict(np.load(args.start)) if args.start else {}
     train = [entry for entry in entries if entry["answerable"] and not is_held(entry)]
+    train += [entry for entry in train if leads_elsewhere(entry)] * (JOINED - 1)
     some = np.concatenate([e["dense"] for e in train[::10]]).astype(np.float32)
     mean, scale = some.mean(0), some.std(0) + 1e-3
     for name, array in (("mean", mean), ("scale", scale)) if start else ():

@@ -131,7 +131,11 @@ ASKED = [
         id="newest version",
     ),
     pytest.param(
-        "Has the abbey a cheap order?", 'exists(Orders where Customer = "Abbey" and Price < 1000)', ["no"], [], id="no"
+        "Has the abbey a cheap order?",
+        'exists(Orders where Customer = "Abbey" and Price < 1000)',
+        ["no"],
+        ["Price: 8400.5"],
+        id="no",
     ),
 ]
 
