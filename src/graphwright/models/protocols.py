@@ -164,7 +164,7 @@ class AmountReader(Protocol):
         """Return the log-probability of each of RELATIONS to the amounts at these characters: float32[n, 7]."""
         ...
 
-    def sides(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
+    def polarity(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return the log-probabilities that names are asked for, and that they are ruled out: float32[n, 2]."""
         ...
 

@@ -38,7 +38,7 @@ class MiniLMAmounts:
         """Return the log-probability of each of RELATIONS to the amounts at these characters: float32[n, 7]."""
         return self._relations(AMOUNTS, question, spans)
 
-    def sides(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
+    def polarity(self, question: str, spans: Sequence[tuple[int, int]]) -> Floats:
         """Return the log-probabilities that names are asked for, and that they are ruled out: float32[n, 2]."""
         both = self._relations(NAMES, question, spans)[:, [RELATIONS.index("="), RELATIONS.index("!=")]]
         result: Floats = both - np.logaddexp.reduce(both, axis=1, keepdims=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from graphwright.operators.query.query import OPPOSITES, Compare, Counted, Excep
 from graphwright.operators.query.tables.links import amounts_of, question_words
 from graphwright.text.values import Value, value_of
 
-_SIDES = [RELATIONS.index("="), RELATIONS.index("!=")]
+_POLARITIES = [RELATIONS.index("="), RELATIONS.index("!=")]
 _LEAST = np.log(0.02)  # log-probability of a relation, at least
 
 
@@ -58,8 +58,13 @@ def _collect(part: object, seen: set[int], found: set[str]) -> None:
         text = part.value if isinstance(part, Compare) else part.name
         if isinstance(text, str) and any(map(str.isalpha, text)):
             found.add(text.casefold())
-    for inner in part if isinstance(part, tuple) else vars(part).values() if hasattr(part, "__dict__") else ():
+    for inner in _inner(part):
         _collect(inner, seen, found)
+
+
+def _inner(part: object) -> Iterable[object]:
+    """Return what a part of a query is made of."""
+    return part if isinstance(part, tuple) else vars(part).values() if hasattr(part, "__dict__") else ()
 
 
 def agreement(question: str, queries: Sequence[Query], reader: AmountReader) -> Floats:
@@ -74,8 +79,8 @@ def agreement(question: str, queries: Sequence[Query], reader: AmountReader) -> 
         spans = [(mention.start, mention.end) for mention in mentions]
         wanted = np.full((len(spans), len(RELATIONS)), _LEAST, np.float32)
         wanted[: len(amounts)] = reader.relations(question, spans[: len(amounts)])
-        sides = reader.sides(question, spans[len(amounts) :])
-        wanted[len(amounts) :, [*_SIDES, RELATIONS.index("")]] = np.column_stack((sides, sides.max(1)))
+        polarity = reader.polarity(question, spans[len(amounts) :])
+        wanted[len(amounts) :, [*_POLARITIES, RELATIONS.index("")]] = np.column_stack((polarity, polarity.max(1)))
         wanted = np.maximum(wanted, _LEAST)
         walk = _Relations([mention.meant for mention in mentions])
         for row, query in enumerate(queries):
@@ -111,8 +116,7 @@ class _Relations:
             return self._joined([self._to(part.comparison, part.value), self.of(part.path)])
         if isinstance(part, Named):
             return self._to("=", part.name)
-        inner = part if isinstance(part, tuple) else vars(part).values() if hasattr(part, "__dict__") else ()
-        return self._joined([self.of(own) for own in inner])
+        return self._joined([self.of(own) for own in _inner(part)])
 
     def _fails(self, part: object) -> tuple[str, ...]:
         """Return the relations of what a part rules out."""

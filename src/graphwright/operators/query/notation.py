@@ -38,21 +38,8 @@ NEIGHBOURS = {"next": 1, "previous": -1}
 AGGREGATES = ("sum", "mean", "min", "max")
 KEYWORDS = frozenset(
     (
-        *(
-            "where",
-            "and",
-            "or",
-            "by",
-            "has",
-            "no",
-            "it",
-            "contains",
-            "everything",
-            "count",
-            "exists",
-            "none",
-            "difference",
-        ),
+        *("where", "and", "or", "by", "has", "no", "it", "contains", "everything"),
+        *("count", "exists", "none", "difference"),
         *(*SET_OPERATIONS, *EXTREMES, *FREQUENT, *NEIGHBOURS, *AGGREGATES),
     )
 )

@@ -101,8 +101,10 @@ class Enumeration:
             yield from self._sums(rows)
         for rows in top:
             yield from self._sums(rows)
-        for rows in (*ordered, *top, *around, *others, *ranked):
-            yield from self._values(rows, _OF_PART if rows.given or rows in ranked else self.answers)
+        for rows in (*ordered, *top, *around, *others):
+            yield from self._values(rows, _OF_PART if rows.given else self.answers)
+        for rows in ranked:
+            yield from self._values(rows, _OF_PART)
         for rows in others:
             yield from self._counts(rows)
             yield from self._sums(rows)
