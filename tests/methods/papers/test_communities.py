@@ -71,7 +71,7 @@ def test_graphrag_offline_answers_from_passages(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_graphrag_model_is_shown_reports(name: str) -> None:
-    llm = ScriptedLLM(writer)
+    llm = ScriptedLLM(writer, id=name)  # of its own: a model's reports are kept, whichever test had them written
     state = make_method(name, SNAPSHOT, llm=llm)(start("On which river does Graz lie?", SNAPSHOT.graph))
     assert state.answer is not None and len(state.answer.citations) == 1
     shown = [json.loads(line) for line in prompt_of(state).splitlines() if line.startswith("{")]
