@@ -18,8 +18,7 @@ from scipy.optimize import minimize
 
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.graphs.parser import NOW_LIKELY
-from graphwright.operators.query.graphs.scorer import ASKS_NOW
+from graphwright.operators.query.amounts import ASKS_NOW, NOW_LIKELY
 from graphwright.operators.query.logistic import logistic
 
 PENALTY = 0.03

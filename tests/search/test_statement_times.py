@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -180,3 +181,62 @@ def test_answer_of_no_at_a_time_is_supported_by_what_held_at_another() -> None:
     facts = Facts.of(stated(("Ute", "plays for", "Ost", {"start": "2012", "end": "2016"})))
     result = answer_of('exists("Ute".[plays for]@2019 intersect "Ost")', facts)
     assert (result.value, result.citations[0].path) == (False, ("Ute", "plays for", "Ost"))
+
+
+def rows_held(rows: list[dict[str, str]], date: str) -> str:
+    """Return the first cells of the rows of a table that hold at a date, joined."""
+    facts = Facts.of_rows(rows, "rows")
+    times = statement_times_of(facts.columns)
+    assert facts.records is not None
+    holding = facts.hold(np.arange(len(facts.records.record)), date)
+    firsts = np.searchsorted(facts.records.record, np.arange(len(rows)))
+    return (
+        "".join(row["name"] for row, first in zip(rows, firsts, strict=True) if holding[first]) if times.tables else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "periods", "dates"),
+    [
+        (("a", "b"), ["2019-01-01 2019-12-31", "2020-01-01 2021-06-30", "2021-07-01 "], "2019=1 2021=23 2021-07-01=3"),
+        (("ab", "bis"), ["1.2.2019 3.4.2020", "4.4.2020 offen", "5.5.2021 offen"], "2020=12 2021-01=2 2022=23"),
+        (("from", "to"), ["2019-01-01 2020-01-01", "2020-01-01 2021-01-01", "2021-01-01 9999-12-31"], "2020=2 2025=3"),
+        (("x", "y"), ["2003 2008", "2009 2012", "2013 "], "2008=1 2010=2 2030=3"),
+    ],
+)
+def test_hold_rows_with_beginning_and_end_hold_between(
+    columns: tuple[str, str], periods: list[str], dates: str
+) -> None:
+    cells = [dict(zip(columns, period.split(" "), strict=True)) for period in periods]
+    rows = [{"name": str(at), "price": str(7 * at), **own} for at, own in enumerate(cells, 1)]
+    for date, held in (pair.split("=") for pair in dates.split()):
+        assert rows_held(rows, date) == held
+
+
+def test_hold_rows_with_a_beginning_alone_hold_until_the_next_of_their_key() -> None:
+    rows = [
+        {"name": name, "fare": fare, "since": since}
+        for name, fare, since in (
+            ("T", "2.10", "2019-03-01"), ("T", "2.40", "2021-03-01"), ("B", "1.80", "2018-01-01"),
+            ("B", "1.90", "2022-05-01"), ("T", "2.80", "2023-04-01"),
+        )
+    ]  # fmt: skip
+    assert [rows_held(rows, date) for date in ("2017", "2018-06", "2020", "2022-06", "now")] == [
+        "",
+        "B",
+        "TB",
+        "TB",
+        "BT",
+    ]
+
+
+def test_statement_times_of_rows_without_periods_have_none() -> None:
+    tables = [
+        [{"name": "a", "net": "100", "gross": "119"}, {"name": "b", "net": "200", "gross": "238"}],
+        [
+            {"name": "a", "due": "2024-03-01", "paid": "2024-02-01"},
+            {"name": "b", "due": "2024-01-01", "paid": "2024-02-01"},
+        ],
+        [{"name": "a", "born": "1980-01-02"}, {"name": "b", "born": "1981-01-02"}],
+    ]
+    assert all(rows_held(rows, "2024") == "" for rows in tables)

@@ -98,7 +98,8 @@ class SnapshotReader:
     def filtered(self, filter: Filter) -> Snapshot:
         """Return the snapshot of an index with only the documents that pass a filter, built in memory.
 
-        An imported graph is left out, unless the filter is a date alone: then it has the statements that hold at it.
+        An imported graph is left out, unless the filter is a date alone: then it has the statements that hold at it. Of
+        rows that hold for a time those at the date are kept.
         """
         whole = self.snapshot()
         # Documents, metadata and revision of the same commit.
@@ -117,6 +118,8 @@ class SnapshotReader:
             if not ids and imported is None:
                 raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(documents)}")
             part = self._part(store, ids, whole, imported=imported)
+        if filter.as_of is not None:
+            part = snapshot_as_of(part, filter.as_of)
         if whole.imported is not None and imported is None:
             part = replace(part, about={**part.about, "without graph": True})
         with self._lock:

@@ -107,7 +107,7 @@ class Facts:
     def hold(self, numbers: Ints, date: str) -> NDArray[np.bool_]:
         """Return which facts, by their numbers, hold at some time of a date, or "now"; all that have no dates do."""
         times, edges = statement_times_of(self.columns), len(self.columns.heads)
-        if times is None or self.records is None:
+        if self.records is None:
             return np.ones(len(numbers), bool)
         holding = times.at(date)
         of_edges, of_records = times.edges(holding, edges), np.ones(len(self.records), bool)

@@ -1,23 +1,25 @@
-"""Times of the statements of an imported graph: from when to when each holds, by the dates among its fields."""
+"""Times of the statements of an imported graph and of rows of tables: from when to when each holds, by its dates."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from itertools import permutations
-from typing import NamedTuple
+from itertools import permutations, product
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import STATEMENT, RecordColumns
 from graphwright.search.relation_facts import relation_phrase
 from graphwright.search.snapshot import Snapshot, per_snapshot
 from graphwright.search.versions import years_of
+from graphwright.text.values import DATE, typed_values
 
 # Names of Wikidata, schema.org, OWL-Time, PROV and Dublin Core, by relation_phrase.
 _STARTS = frozenset({"p580", "start time", "start date", "valid from", "has beginning", "started at time"})
@@ -31,10 +33,17 @@ _OWN = 3  # fields of a statement before its own: subject, relation, object
 _SHARE = 0.8  # of a field's texts that are dates, from which on it is a field of dates
 _CLOSE = 0.25  # of the range of beginnings, below which later dates are those of a source, not of an end
 _SEVERAL = 3  # statements that show it
+_SAMPLE = 8  # texts of a field, of which one is a date where it is a field of dates
+_EARLIEST = 1500  # year of a beginning in a table; numbers below are prices and sizes rather
+_OF_KEY = 1.5  # rows with one key, on average, from which on they follow each other
+_NO_ROWS = frozenset({STATEMENT, DOCUMENT, CLAUSE, MAIL, MESSAGE})
 OPEN = {"<": "before", "<=": "until", ">=": "since", ">": "after"}  # what stands before a date for the time around it
 _DAY = 0.002  # years, less than a day
+_NONE = np.empty(0, np.int64)
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+_Times: TypeAlias = tuple[Ints, Floats, Floats, Bools, Bools, Ints]  # the first five of StatementTimes, and `fields`
+_NO_TIMES: _Times = _NONE, np.empty(0), np.empty(0), np.empty(0, bool), np.empty(0, bool), _NONE
 
 
 def period_of(text: str) -> tuple[float, float]:
@@ -51,25 +60,29 @@ def period_of(text: str) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class StatementTimes:
-    """The times of s statements, in years; a statement without dates holds always.
+    """The times of s statements and rows of tables, in years; one without dates holds always.
 
     `records: int64[s]`: their records; `first`, `last: float64[s]`: from when to when each holds; `is_point: bool[s]`:
-    it holds at one date. `edge`, `statement`: pairs of an edge and a statement that it makes. `fields: int64[d]`: the
-    fields that are dates of statements, ascending.
+    it holds at one date; `is_followed: bool[s]`: until another takes its place. `edge`, `statement`: pairs of an edge
+    and a statement that it makes. `fields: int64[d]`: the fields that are dates of statements, ascending. `tables`: of
+    each type of rows the fields of their beginnings and ends; of the latter none where a row holds until the next.
     """
 
     records: Ints
     first: Floats
     last: Floats
     is_point: Bools
+    is_followed: Bools
     edge: Ints
     statement: Ints
     fields: Ints
+    tables: Mapping[str, tuple[str, ...]]
 
     def at(self, date: str) -> Bools:
-        """Return which statements hold at some time of a date, or "now"."""
+        """Return which statements hold at some time of a date, or "now"; not those that others follow then."""
         first, last = period_of(date)
-        return (self.first < last - _DAY) & (self.last > first + _DAY)
+        replaced = self.is_followed & (self.first < first) & (self.last < last)
+        return (self.first < last - _DAY) & (self.last > first + _DAY) & ~replaced
 
     def as_of(self, date: str) -> Bools:
         """Return which statements hold at the end of a date; those at one date, from this date on."""
@@ -93,13 +106,17 @@ class StatementTimes:
         edges, statements = self._by_edge
         return statements[np.searchsorted(edges, edge) : np.searchsorted(edges, edge, side="right")]
 
-    def since(self, edge: int) -> float:
-        """Return the latest beginning of the statements of an edge, -inf where they have no dates."""
-        return float(self.first[self.of_edge(edge)].max(initial=-np.inf))
+    def of_record(self, record: int) -> Ints:
+        """Return the statement, or row, that a record is; none if it has no time."""
+        return np.flatnonzero(self.records == record)
 
-    def label(self, records: RecordColumns, edge: int) -> str:
-        """Return the dates of the statements of an edge with the names of their fields."""
-        return "; ".join(filter(None, (self._label(records, at) for at in self.of_edge(edge).tolist())))
+    def since(self, statements: Ints) -> float:
+        """Return the latest beginning of statements, -inf where they have no dates."""
+        return float(self.first[statements].max(initial=-np.inf))
+
+    def label(self, records: RecordColumns, statements: Ints) -> str:
+        """Return the dates of statements with the names of their fields."""
+        return "; ".join(filter(None, (self._label(records, at) for at in statements.tolist())))
 
     def _label(self, records: RecordColumns, statement: int) -> str:
         first, last = np.searchsorted(records.record[self.fields], self.records[statement] + np.array((0, 1)))
@@ -110,17 +127,16 @@ class StatementTimes:
 
 def dated_relations(columns: Columns) -> frozenset[str]:
     """Return the relations of which some statement has dates."""
-    if (times := statement_times_of(columns)) is None:
-        return frozenset()
+    times = statement_times_of(columns)
     edges = times.edge[(np.isfinite(times.first) | np.isfinite(times.last))[times.statement]]
     return frozenset(columns.relations[number] for number in np.unique(columns.relation[edges]).tolist())
 
 
 def snapshot_as_of(snapshot: Snapshot, day: str) -> Snapshot:
-    """Return an imported graph's snapshot with the statements that hold at a date; names and vectors of nodes stay."""
+    """Return a snapshot with the statements and rows that hold at a date; names and vectors of nodes stay."""
     columns = snapshot.graph.columns
     times = statement_times_of(columns)
-    if times is None or columns.records is None:
+    if not len(times.records) or columns.records is None:
         return snapshot
     holding = times.as_of(day)
     kept = np.flatnonzero(times.edges(holding, len(columns.heads)))
@@ -137,15 +153,30 @@ def snapshot_as_of(snapshot: Snapshot, day: str) -> Snapshot:
 
 
 @per_snapshot
-def statement_times_of(columns: Columns) -> StatementTimes | None:
-    """Return the times of the statements of a snapshot; None if none has a date."""
-    records = columns.records
-    if records is None or STATEMENT not in list(records.types):
-        return None
-    rows = np.flatnonzero(records.type == list(records.types).index(STATEMENT))
-    fields = np.flatnonzero(np.isin(records.record, rows))
+def statement_times_of(columns: Columns) -> StatementTimes:
+    """Return the times of the statements and rows of a snapshot."""
+    records, edges, found, tables = columns.records, (_NONE, _NONE), [_NO_TIMES], dict[str, tuple[str, ...]]()
+    if records is None:
+        return StatementTimes(*_NO_TIMES[:5], *edges, fields=_NONE, tables=tables)
+    types = np.where(records.is_copy, len(records.types), records.type)[records.record]
+    fields, numbers = np.argsort(types, kind="stable"), np.arange(len(records.types) + 1)
+    ends = np.searchsorted(types[fields], numbers)
+    for number in sorted(numbers[:-1].tolist(), key=lambda own: records.types[own] != STATEMENT):
+        own, name = fields[ends[number] : ends[number + 1]], records.types[number]
+        if name == STATEMENT and (times := _of_statements(records, own, np.flatnonzero(records.type == number))):
+            edges = _edges(columns, records, times[0])
+            found.append(times)
+        elif name not in _NO_ROWS and (of_rows := _of_rows(records, own)):
+            tables[name] = of_rows[1]
+            found.append(of_rows[0])
+    rows, first, last, is_point, is_followed, dates = map(np.concatenate, zip(*found, strict=True))
+    return StatementTimes(rows, first, last, is_point, is_followed, *edges, np.sort(dates), tables)
+
+
+def _of_statements(records: RecordColumns, fields: Ints, rows: Ints) -> _Times | None:
+    """Return the times of the statements of an imported graph; None if none has a date."""
     fields = fields[fields - np.searchsorted(records.record, records.record[fields]) >= _OWN]
-    dates = {name: dated for name, dated in _date_fields(records, fields) if len(dated.fields)}
+    dates = dict(_date_fields(records, fields))
     roles = _roles({name: relation_phrase(records.names[name]) for name in dates}, dates)
     if not roles:
         return None
@@ -161,9 +192,67 @@ def statement_times_of(columns: Columns) -> StatementTimes | None:
             np.minimum.at(high, at, own.last)
     is_point = np.isinf(first) & np.isinf(last) & np.isfinite(points[0])
     first, last = np.where(is_point, points[0], first), np.where(is_point, points[1], last)
-    edge, statement = _edges(columns, records, rows)
-    shown = np.sort(np.concatenate([dates[name].fields for name in roles]))
-    return StatementTimes(rows, first, last, is_point, edge, statement, shown)
+    shown = np.concatenate([dates[name].fields for name in roles])
+    return rows, first, last, is_point, np.zeros(len(rows), bool), shown
+
+
+def _of_rows(records: RecordColumns, fields: Ints) -> tuple[_Times, tuple[str, ...]] | None:
+    """Return the times of the rows of a table; None where none say when they hold.
+
+    An end is a date that is in no row before another date, and that a row may lack. Of several pairs the one of
+    neighbouring columns is taken, then that of the longest time. A day on which most rows end and others begin is no
+    longer theirs. With one date alone, each row of a key holds until the next of it begins.
+    """
+    rows = np.unique(records.record[fields]).astype(np.int64)
+    dates = dict(_date_fields(records, fields, 1)) if len(rows) > 1 else {}
+    least = _SHARE * len(rows)
+    starts = [name for name, own in dates.items() if len(own.first) >= least and own.first.min() >= _EARLIEST]
+    if not starts:
+        return None
+    names, place = np.unique(records.name[fields], return_index=True)
+    order: list[int] = names[np.argsort(place)].tolist()
+    pairs = list[tuple[bool, float, int, int]]()
+    for start, end in product(starts, dates):
+        _, a, b = np.intersect1d(dates[start].records, dates[end].records, return_indices=True)
+        first, later = dates[start].first[a], dates[end].first[b]
+        if len(a) and (first <= later).all() and (first < later).any():
+            pairs.append((order.index(end) == order.index(start) + 1, float((later - first).mean()), start, end))
+    start, *others = max(pairs)[2:] if pairs else starts
+    first, last = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
+    first[np.searchsorted(rows, dates[start].records)] = dates[start].first
+    if pairs:
+        own = dates[others[0]]
+        at = np.searchsorted(rows, own.records)
+        passed = np.isin(own.first, dates[start].first) & (own.last - own.first < 2 * _DAY) & (own.first > first[at])
+        last[at] = np.where(passed & (passed.mean() > 0.5), own.first, own.last)
+    else:
+        keys = _keys(records, fields, rows, [name for name in order if name not in dates], first)
+        if len(dates) > 1 or keys is None:
+            return None
+        by_key = np.lexsort((first, keys))
+        is_next = keys[by_key[1:]] == keys[by_key[:-1]]
+        last[by_key[:-1]] = np.where(is_next, first[by_key[1:]], np.inf)
+    told = (start, *others)
+    shown = np.concatenate([dates[name].fields for name in told])
+    times = rows, first, last, np.zeros(len(rows), bool), np.full(len(rows), not pairs), shown
+    return times, tuple(records.names[name] for name in told)
+
+
+def _keys(records: RecordColumns, fields: Ints, rows: Ints, names: list[int], first: Floats) -> Ints | None:
+    """Return the key of each row: the fewest first texts with which no two rows begin at once, and most have several.
+
+    None where there is no such key, or nothing beside it.
+    """
+    keys = np.zeros(len(rows), np.int64)
+    for name in names[:-1]:
+        own, texts = fields[records.name[fields] == name], np.full(len(rows), -1, np.int64)
+        texts[np.searchsorted(rows, records.record[own])] = records.text[own]
+        keys = np.unique(np.stack((keys, texts)), axis=1, return_inverse=True)[1].ravel()
+        if len(rows) < _OF_KEY * (keys.max() + 1):
+            return None
+        if np.unique(np.stack((keys, first)), axis=1).shape[1] == len(rows):
+            return keys
+    return None
 
 
 class _Dates(NamedTuple):
@@ -173,15 +262,22 @@ class _Dates(NamedTuple):
     last: Floats
 
 
-def _date_fields(records: RecordColumns, fields: Ints) -> Iterator[tuple[int, _Dates]]:
-    """Yield the fields of statements whose texts are dates, with these."""
+def _date_fields(records: RecordColumns, fields: Ints, others: int = 0) -> Iterator[tuple[int, _Dates]]:
+    """Yield the fields of which most texts are dates, or all but so many different ones, such as "today"."""
     for name in np.unique(records.name[fields]).tolist():
         own = fields[records.name[fields] == name]
         texts, place = np.unique(records.text[own], return_inverse=True)
-        years = np.array([years_of(text) for text in records.texts.take(texts)])[place].reshape(-1, 2)
+        read = records.texts.take(texts)
+        if not np.isfinite([years_of(text)[0] for text in read[:: len(read) // _SAMPLE + 1]]).any():
+            continue
+        typed = typed_values(read)
+        years = np.stack((typed.low, typed.high), axis=1)
+        for at in np.flatnonzero(typed.kind != DATE).tolist():
+            years[at] = years_of(read[at])
         known = np.isfinite(years[:, 0])
-        if known.mean() >= _SHARE:
-            yield name, _Dates(own[known], records.record[own[known]].astype(np.int64), *years[known].T)
+        if known[place].mean() >= _SHARE or len(known) - known.sum() <= others:
+            own, dated = own[known[place]], years[place[known[place]]]
+            yield name, _Dates(own, records.record[own].astype(np.int64), dated[:, 0], dated[:, 1])
 
 
 def _roles(phrases: dict[int, str], dates: dict[int, _Dates]) -> dict[int, str]:

@@ -4,17 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from graphwright.models.protocols import RELATIONS, AmountReader, Floats
+from graphwright.operators.query.logistic import logistic_of
 from graphwright.operators.query.query import OPPOSITES, Compare, Counted, Except, Exists, Named, Query, Where
 from graphwright.operators.query.tables.links import amounts_of, question_words
+from graphwright.search.statement_times import OPEN
 from graphwright.text.values import Value, value_of
+from graphwright.text.words import STOP_WORDS
 
 _POLARITIES = [RELATIONS.index("="), RELATIONS.index("!=")]
 _LEAST = np.log(0.02)  # log-probability of a relation, at least
+
+
+ASKS_NOW = Path(__file__).parents[2] / "models" / "weights" / "query-parser" / "asks_now.npy"
+NOW_LIKELY = 0.7  # least probability of a question about now
+_SURE = np.log(0.8)  # log-probability of a comparison with a date, from which on it is one
+
+
+def asks_now(vector: Floats) -> bool:
+    """Return whether a question asks for what holds now, by its vector (`scripts/fit_asks_now.py`)."""
+    return logistic_of(ASKS_NOW, vector) >= NOW_LIKELY
+
+
+def time_of(question: str, date: str, reader: AmountReader) -> tuple[str, str]:
+    """Return the time that a question states by a date, and the question without it and a stop word before it."""
+    start, size = question.rfind(date), len(date)
+    wanted = reader.relations(question, [(start, start + size)])[0]
+    word = OPEN.get(RELATIONS[int(wanted.argmax())], "") if wanted.max() > _SURE else ""
+    before, _, last = question[:start].rstrip().rpartition(" ")
+    kept = before if last.casefold() in STOP_WORDS else question[:start]
+    return f"{word} {date}".strip(), kept + question[start + size :]
 
 
 class Mention(NamedTuple):

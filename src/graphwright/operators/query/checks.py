@@ -81,6 +81,11 @@ def parts(value: Any) -> Iterator[Any]:
             yield from parts(getattr(value, field.name))
 
 
+def is_dated(query: Query) -> bool:
+    """Return whether some step of a query is by what holds at a date."""
+    return any(isinstance(part, Step) and part.at for part in parts(query))
+
+
 def _near_names(name: str, facts: Facts) -> str:
     return _near(name, (like.name for like in facts.near(name, _NEAR) if like.kind in ("node", "value")))
 

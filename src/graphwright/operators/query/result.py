@@ -13,7 +13,7 @@ import numpy as np
 from graphwright.errors import counted
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
-from graphwright.operators.query.checks import check, parts
+from graphwright.operators.query.checks import check, is_dated, parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parse_notation import parse_notation
@@ -41,7 +41,8 @@ class QueryResult:
     `things`: the ids that are found, or counted, or whose values are taken; `names` are the names of the first 1,000.
     `support`: the facts for each of the first ten things; `support_count`: the number of all statements and records
     that hold. `dates`: of each name what its statements say about when they hold, and `newest` the order of names by
-    it; empty where all hold since the same time. `notes`: what else to know, such as values that are no numbers.
+    it; empty where all hold since the same time and the query has no date. `notes`: what else to know, such as values
+    that are no numbers.
     """
 
     query: Query
@@ -137,16 +138,16 @@ def result_of(query: Query, facts: Facts) -> QueryResult:
     held = facts.units(np.concatenate((support.numbers(query, things), shown)))
     notes = tuple(dict.fromkeys(_left_out(query, execution)))
     if isinstance(result, np.ndarray):
-        dates = _dates(support.dates(query, things[:SHOWN]))
+        dates = _dates(support.dates(query, things[:SHOWN]), 0 if is_dated(query) else 1)
         return QueryResult(query, facts, None, "", True, things, names, first, len(held), notes, *dates)
     unit, mixed = _typed(query, execution)
     value, unit = (date, "") if (date := _dated(query, execution)) else (_rounded(result), unit)
     return QueryResult(query, facts, value, unit, False, things, names, first, len(held), (*notes, *mixed))
 
 
-def _dates(dated: list[tuple[float, str]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the dates of things as statements have them, and their order, the newest first; both may be empty."""
-    if len({since for since, _ in dated}) < 2:
+def _dates(dated: list[tuple[float, str]], few: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the dates of things as statements have them, and their order, the newest first; none of `few` dates."""
+    if len({dates for dates in dated if dates[1] or few}) <= few:
         return (), ()
     order = sorted(range(len(dated)), key=lambda at: -dated[at][0])
     return tuple(text for _, text in dated), tuple(order)

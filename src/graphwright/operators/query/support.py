@@ -10,6 +10,7 @@ import numpy as np
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.operators.query import query as q
+from graphwright.operators.query.checks import is_dated
 from graphwright.operators.query.execution import Execution, is_negative
 from graphwright.operators.query.reached import Amounts, Reached, reached, trail
 from graphwright.search.statement_times import statement_times_of
@@ -46,19 +47,21 @@ class Support:
     def dates(self, query: q.Query, things: Ints) -> list[tuple[float, str]]:
         """Return since when each of some ascending things is what the last step leads to, and what says so.
 
-        It is the latest beginning of the statements that lead to it; -inf and "" where they have no dates.
+        It is the latest beginning of the statements, or at a date of the rows, that lead to it; -inf and "" where they
+        have no dates.
         """
         times, records = statement_times_of(self.facts.columns), self.facts.records
         undated = [(-np.inf, "")] * len(things)
-        if times is None or records is None or not isinstance(query, q.Follow) or query.step.times != 1:
+        if records is None or not isinstance(query, q.Follow) or query.step.times != 1:
             return undated
         pairs = self.execution.reached(query.things, (query.step,))
-        facts = self._numbers(pairs)
-        is_edge = facts < len(self.facts.columns.heads)
+        facts, edges = self._numbers(pairs), len(self.facts.columns.heads)
+        shown = facts < (edges + len(records.record) if is_dated(query) else edges)
         found = dict(zip(things.tolist(), undated, strict=True))
-        for end, edge in zip(pairs.ends[is_edge].tolist(), facts[is_edge].tolist(), strict=True):
+        for end, fact in zip(pairs.ends[shown].tolist(), facts[shown].tolist(), strict=True):
             if end in found:
-                found[end] = max(found[end], (times.since(edge), times.label(records, edge)))
+                own = times.of_edge(fact) if fact < edges else times.of_record(int(records.record[fact - edges]))
+                found[end] = max(found[end], (times.since(own), times.label(records, own)))
         return [found[thing] for thing in things.tolist()]
 
     def of_first(self, query: q.Query, limit: int) -> tuple[Supported, ...]:

@@ -121,6 +121,22 @@ def test_parse_a_question_that_does_not_say_now_has_no_time(shifts, question):
     assert "@" not in notation_of(PARSER.parse(question, shifts)[0].query)
 
 
+def test_parse_a_date_beside_numbers_of_the_things_gives_what_held_then():
+    held = [
+        ("Orla Fish", "supplies", "Kai Inn", {"since": "2011", "to": "2015"}),
+        ("Mole Farm", "supplies", "Kai Inn", {"since": "2016"}),
+    ]
+    ids = [(name, "id", str(at)) for at, name in enumerate(("Kai Inn", "Orla Fish", "Mole Farm"), 1)]
+    columns = Graph.from_triples([*(each[:3] for each in held), *ids]).columns
+    facts = Facts(
+        with_statements(
+            columns, {at: [tuple((*field, -1) for field in each[3].items())] for at, each in enumerate(held)}
+        )
+    )
+    best = PARSER.parse("Who supplied the Kai Inn in 2018?", facts)[0]
+    assert facts.texts(execute(best.query, facts).tolist()) == ["Mole Farm"]
+
+
 def test_parse_a_date_that_no_statement_has_leaves_queries_without_a_time(shifts):
     queries = PARSER.parse("Who was born in 1880?", shifts)
     assert "@" not in notation_of(queries[0].query)

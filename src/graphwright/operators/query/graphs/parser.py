@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
-from graphwright.models.protocols import RELATIONS, AmountReader, CrossEncoder, Encoder, Floats
-from graphwright.operators.query.amounts import agreement
+from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Floats
+from graphwright.operators.query.amounts import agreement, asks_now, time_of
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.features import NAMES, content_weights, explained, start_of, strengths
@@ -32,7 +32,6 @@ from graphwright.operators.query.graphs.generation import (
 from graphwright.operators.query.graphs.likeness import LearnedLikeness, Likeness, Vocabulary, vocabulary_of
 from graphwright.operators.query.graphs.matching import Literal, Mention, Words, literals_of, mentions_of
 from graphwright.operators.query.graphs.scorer import (
-    ASKS_NOW,
     WEIGHTS,
     Heads,
     english_probability,
@@ -41,17 +40,13 @@ from graphwright.operators.query.graphs.scorer import (
     with_read,
 )
 from graphwright.operators.query.graphs.steps import end_vectors, step_index_of
-from graphwright.operators.query.logistic import logistic_of
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
 from graphwright.operators.query.query import NOW, Query, dated
 from graphwright.search.facts import Facts
-from graphwright.search.statement_times import OPEN, dated_relations
+from graphwright.search.statement_times import dated_relations
 from graphwright.text.values import value_of
-from graphwright.text.words import STOP_WORDS
 
 _ATOMS = 6
-_SURE = np.log(0.8)  # log-probability of a comparison with a date, from which on it is one
-NOW_LIKELY = 0.7  # least probability of a question about now
 READ_CANDIDATES = 32
 """How many candidates, at most, the network reads."""
 KINDS = ("thing", "date", "number")
@@ -97,27 +92,21 @@ class GraphQueryParser(Checked):
         """Return what a question may ask, best first; over dated statements, what it asks at its date or now."""
         found = self._parsed(question, facts)
         if relations := dated_relations(facts.columns):
-            times = list(self._times(question, facts))
-            words = Words.of(question)
-            masked = words.without([own for own in mentions_of(words, facts) if own.certainty == 1])
-            if not times and logistic_of(ASKS_NOW, self.encoder.encode([masked])[0]) >= NOW_LIKELY:
+            words, mentions = Words.of(question), mentions_of(Words.of(question), facts)
+            masked = words.without([own for own in mentions if own.certainty == 1])
+            named = [own for own in mentions if own.last > own.first and value_of(own.name) is None]
+            dates = [own.text for own in literals_of(Words.of(words.without(named))) if own.value.kind == "date"]
+            if not dates and asks_now(self.encoder.encode([masked])[0]):
                 found = [own._replace(query=dated(own.query, NOW, relations)) for own in found]
-            for at, rest in times:
+            held = list[ScoredQuery]()
+            for at, rest in (time_of(question, date, self.amounts) for date in dates):
                 of_rest = ((own, dated(own.query, at, relations)) for own in self._parsed(rest, facts))
-                found += [own._replace(query=then) for own, then in of_rest if then != own.query]
+                held += [own._replace(query=then) for own, then in of_rest if then != own.query]
+            result = Execution(facts).result
+            if held and np.size(result(held[0].query)):  # so the date is no number that nothing has
+                found = [own for own in found if np.size(result(own.query))]
+            found += held
         return apportioned(found)[: self.limit]
-
-    def _times(self, question: str, facts: Facts) -> Iterator[tuple[str, str]]:
-        """Yield the time of each date of a question, and the question without the date and a stop word before it."""
-        words = Words.of(question)
-        named = [own for own in mentions_of(words, facts) if own.last > own.first and value_of(own.name) is None]
-        for literal in (own for own in literals_of(Words.of(words.without(named))) if own.value.kind == "date"):
-            start, size = question.rfind(literal.text), len(literal.text)
-            wanted = self.amounts.relations(question, [(start, start + size)])[0]
-            word = OPEN.get(RELATIONS[int(wanted.argmax())], "") if wanted.max() > _SURE else ""
-            before, _, last = question[:start].rstrip().rpartition(" ")
-            kept = before if last.casefold() in STOP_WORDS else question[:start]
-            yield f"{word} {literal.text}".strip(), kept + question[start + size :]
 
     def _parsed(self, question: str, facts: Facts) -> list[ScoredQuery]:
         scorer = read_scorer(self.weights, FEATURES)

@@ -29,7 +29,7 @@ from graphwright.search.relation_facts import relation_phrase
 
 WEIGHTS = Path(__file__).parents[3] / "models" / "weights" / "query-parser" / "model.npz"
 """The weights that are part of this package (see the CARD.md beside them)."""
-ENGLISH, ASKS_NOW = WEIGHTS.parent / "english.npy", WEIGHTS.parent / "asks_now.npy"
+ENGLISH = WEIGHTS.parent / "english.npy"
 _PARTS = {
     "likeness": ("asked", "named", "weight"),
     "heads": ("forms", "kinds", "steps", "turns", "firsts", "lasts", "named"),

@@ -154,7 +154,7 @@ class Enumeration:
 
     @cached_property
     def _cells(self) -> Cells:
-        rows = self.sets.execution.things(self.sets.all.query)
+        rows = self.sets.execution.things(q.OfType(self.sets.table.type))
         return Cells.of(self.sets.execution.facts, self.sets.table, rows)
 
     def _counts(self, rows: Rows) -> Iterator[Candidate]:

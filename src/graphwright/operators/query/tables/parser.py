@@ -13,20 +13,26 @@ from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import AmountReader, Encoder, Floats
-from graphwright.operators.query.amounts import agreement
+from graphwright.operators.query.amounts import agreement, asks_now, time_of
+from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.parser import Results, ScoredQuery
+from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
+from graphwright.operators.query.query import NOW, Has, OfType, Step, Where
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
 from graphwright.operators.query.tables.likeness import ColumnVectors, Pieces, TextVectors
-from graphwright.operators.query.tables.links import TableIndex, question_words
+from graphwright.operators.query.tables.links import Links, TableIndex, amounts_of, question_words
 from graphwright.operators.query.tables.rows import RowSets
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, probability_about_texts, selects_texts
 from graphwright.search.facts import Facts
 from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.statement_times import statement_times_of
+from graphwright.text.values import DATE, value_of
+from graphwright.text.words import STOP_WORDS
 
 _MOST = 2000  # candidates over one table
+_SAID = 0.5  # share of the name of a column of dates that a question says where its date is one of them
 _indexes: SnapshotCache[TableIndex] = SnapshotCache()
 
 
@@ -37,6 +43,22 @@ class TableCandidates(NamedTuple):
     candidates: list[Candidate]
     features: Features
     vectors: Floats
+
+
+def _holding(table: Table, links: Links, execution: Execution, at: str) -> Where | None:
+    """Return the rows of a table that hold at a date; None where none do, and where the date is another column's.
+
+    It is so where the question names a column of dates, and asks what began, ended or was paid then.
+    """
+    told = statement_times_of(execution.facts.columns).tables.get(table.type, ())
+    headers = zip(table.columns, links.headers, strict=True)
+    dates = [own for column, own in headers if column.kind == DATE or column.name in told]
+    said = [bits for score, bits in dates if score >= _SAID]
+    words = {word.text for at, word in enumerate(links.words) if any(bits >> at & 1 for bits in said)} - STOP_WORDS
+    if not told or (at != NOW and (words or (len(told) == 1 and value_of(at) is None))):
+        return None
+    holding = Where(OfType(table.type), Has((Step(told[0], at=at),)))
+    return holding if len(execution.things(holding)) else None
 
 
 def table_index_of(facts: Facts) -> TableIndex:
@@ -64,14 +86,29 @@ class TableQueryParser:
     limit: int = 10
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
-        """Return the queries that a question may ask, best first; none where there are no records."""
+        """Return the queries that a question may ask, best first; none where there are no records.
+
+        Of tables whose rows hold for a time, what it asks at its date or now is asked of the rows that hold then.
+        """
+        whole = self._parsed(question, facts)
+        if not statement_times_of(facts.columns).tables:
+            return whole
+        dates = [amount.text for amount in amounts_of(question, question_words(question)) if amount.is_date]
+        times = [time_of(question, date, self.amounts) for date in dates]
+        if not dates and asks_now(self.encoder.encode([question])[0]):
+            times = [(NOW, question)]
+        found = [query for at, rest in times for query in self._parsed(rest, facts, at)]
+        told = {part for own in found for part in parts(own.query) if isinstance(part, OfType)}
+        return apportioned([*found, *(own for own in whole if told.isdisjoint(parts(own.query)))])[: self.limit]
+
+    def _parsed(self, question: str, facts: Facts, at: str = "") -> list[ScoredQuery]:
         vector = self.encoder.encode([question])[0]
         if len(vector) != self.scorer.dimension:
             raise OptionError(
                 f"{self.encoder!r} gives vectors of {len(vector)} numbers, the weights of the parser are for "
                 f"{self.scorer.dimension}. Use the embedded encoder, MiniLM()."
             )
-        found = list(self.candidates(question, vector, facts, self.scorer.frequency))
+        found = list(self.candidates(question, vector, facts, self.scorer.frequency, at))
         if not any(each.candidates for each in found):
             return []
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
@@ -85,9 +122,9 @@ class TableQueryParser:
         ]
 
     def candidates(
-        self, question: str, vector: Floats, facts: Facts, frequency: dict[str, float]
+        self, question: str, vector: Floats, facts: Facts, frequency: dict[str, float], at: str = ""
     ) -> Iterator[TableCandidates]:
-        """Yield the candidates of each table that is searched."""
+        """Yield the candidates of each table that is searched; with a date those over the rows that hold then."""
         index = table_index_of(facts)
         execution = Execution(facts)
         pieces = Pieces.of([word.text for word in question_words(question)], self._vectors)
@@ -95,10 +132,13 @@ class TableQueryParser:
         types = frozenset(index.tables[number].type for number in linked)
         for number, links in linked.items():
             table = index.tables[number]
+            holding = _holding(table, links, execution, at) if at else None
+            if at and holding is None:
+                continue
             vectors = self._column_vectors(table, facts)
             said = np.array([score for score, _ in links.headers], np.float32)
             relevance = np.maximum(said, pieces.nearest(vectors.names[:-1], vectors.described[:-1] @ vector))
-            sets = RowSets(table, links, execution, relevance)
+            sets = RowSets(table, links, execution, relevance, holding)
             candidates = list(islice(Enumeration(sets, tables=types), _MOST))
             features = QuestionFeatures(facts, table, links, vector, pieces, vectors, frequency).features(candidates)
             yield TableCandidates(table, candidates, features, vectors.mean)

@@ -60,6 +60,8 @@ class RowSets:
     execution: Execution
     relevance: Floats
     """How near each column is to the question: float32[columns]."""
+    holding: q.Things | None = None
+    """The rows that are asked for, of those that hold for a time; None for all."""
     all: Rows = field(init=False)
     single: list[Rows] = field(init=False)
     """Those of one condition."""
@@ -67,7 +69,8 @@ class RowSets:
     """Those of one comparison with an amount that no row meets."""
 
     def __post_init__(self) -> None:
-        self.all = Rows(q.OfType(self.table.type), self.table.rows, ("all",))
+        rows = self.holding or q.OfType(self.table.type)
+        self.all = Rows(rows, len(self.execution.things(rows)), ("all",))
         self.empty = []
         self.single = list(self._conditions())
 
