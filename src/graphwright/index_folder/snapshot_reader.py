@@ -98,8 +98,7 @@ class SnapshotReader:
     def filtered(self, filter: Filter) -> Snapshot:
         """Return the snapshot of an index with only the documents that pass a filter, built in memory.
 
-        An imported graph is left out, unless the filter is a date alone: then it has the statements that hold at it. Of
-        rows that hold for a time those at the date are kept.
+        An imported graph is left out, unless the filter is a date alone. Statements and rows are those that hold at it.
         """
         whole = self.snapshot()
         # Documents, metadata and revision of the same commit.

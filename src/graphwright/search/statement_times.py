@@ -239,10 +239,7 @@ def _of_rows(records: RecordColumns, fields: Ints) -> tuple[_Times, tuple[str, .
 
 
 def _keys(records: RecordColumns, fields: Ints, rows: Ints, names: list[int], first: Floats) -> Ints | None:
-    """Return the key of each row: the fewest first texts with which no two rows begin at once, and most have several.
-
-    None where there is no such key, or nothing beside it.
-    """
+    """Return the key of each row, if any: the fewest first texts of which no two rows begin at once, and several do."""
     keys = np.zeros(len(rows), np.int64)
     for name in names[:-1]:
         own, texts = fields[records.name[fields] == name], np.full(len(rows), -1, np.int64)

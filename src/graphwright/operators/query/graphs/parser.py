@@ -103,8 +103,8 @@ class GraphQueryParser(Checked):
                 of_rest = ((own, dated(own.query, at, relations)) for own in self._parsed(rest, facts))
                 held += [own._replace(query=then) for own, then in of_rest if then != own.query]
             result = Execution(facts).result
-            if held and np.size(result(held[0].query)):  # so the date is no number that nothing has
-                found = [own for own in found if np.size(result(own.query))]
+            if held and np.asarray(result(held[0].query)).size:  # so the date is no number that nothing has
+                found = [own for own in found if np.asarray(result(own.query)).size]
             found += held
         return apportioned(found)[: self.limit]
 

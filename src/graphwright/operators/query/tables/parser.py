@@ -86,10 +86,7 @@ class TableQueryParser:
     limit: int = 10
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
-        """Return the queries that a question may ask, best first; none where there are no records.
-
-        Of tables whose rows hold for a time, what it asks at its date or now is asked of the rows that hold then.
-        """
+        """Return what a question may ask, best first; of rows that hold for a time, what it asks at its date or now."""
         whole = self._parsed(question, facts)
         if not statement_times_of(facts.columns).tables:
             return whole
