@@ -174,7 +174,6 @@ def statement_times_of(columns: Columns) -> StatementTimes:
 
 
 def _of_statements(records: RecordColumns, fields: Ints, rows: Ints) -> _Times | None:
-    """Return the times of the statements of an imported graph; None if none has a date."""
     fields = fields[fields - np.searchsorted(records.record, records.record[fields]) >= _OWN]
     dates = dict(_date_fields(records, fields))
     roles = _roles({name: relation_phrase(records.names[name]) for name in dates}, dates)
@@ -192,8 +191,7 @@ def _of_statements(records: RecordColumns, fields: Ints, rows: Ints) -> _Times |
             np.minimum.at(high, at, own.last)
     is_point = np.isinf(first) & np.isinf(last) & np.isfinite(points[0])
     first, last = np.where(is_point, points[0], first), np.where(is_point, points[1], last)
-    shown = np.concatenate([dates[name].fields for name in roles])
-    return rows, first, last, is_point, np.zeros(len(rows), bool), shown
+    return rows, first, last, is_point, np.zeros(len(rows), bool), np.concatenate([dates[n].fields for n in roles])
 
 
 def _of_rows(records: RecordColumns, fields: Ints) -> tuple[_Times, tuple[str, ...]] | None:
@@ -209,8 +207,7 @@ def _of_rows(records: RecordColumns, fields: Ints) -> tuple[_Times, tuple[str, .
     starts = [name for name, own in dates.items() if len(own.first) >= least and own.first.min() >= _EARLIEST]
     if not starts:
         return None
-    names, place = np.unique(records.name[fields], return_index=True)
-    order: list[int] = names[np.argsort(place)].tolist()
+    order = list(dict.fromkeys(records.name[fields].tolist()))
     pairs = list[tuple[bool, float, int, int]]()
     for start, end in product(starts, dates):
         _, a, b = np.intersect1d(dates[start].records, dates[end].records, return_indices=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.operators.query.tables.tickets import ticket_facts
+from tests.operators.query.tables.tickets import facts_of, ticket_facts
 
 from graphwright.errors import OptionError
 from graphwright.models import MiniLM, MiniLMAmounts
@@ -62,3 +62,18 @@ def test_parse_question_without_words_gives_no_error() -> None:
 def test_parse_encoder_of_another_dimension_is_an_error() -> None:
     with pytest.raises(OptionError, match="384"):
         TableQueryParser(HashEncoder(64), MiniLMAmounts()).parse("How many tickets are open?", ticket_facts())
+
+
+def test_parse_at_a_date_when_what_is_named_did_not_hold_asks_of_nothing_else() -> None:
+    berths = [
+        {"Berth": "K7", "Boat": "Skua", "From": "2018-04-01", "Until": "2020-10-31"},
+        {"Berth": "K7", "Boat": "Tern", "From": "2021-04-01", "Until": "2023-10-31"},
+        {"Berth": "M2", "Boat": "Gull", "From": "2019-04-01", "Until": "2022-10-31"},
+    ]
+    facts = facts_of({"berths": berths})
+    found = {
+        date: execute(PARSER.parse(f"Which boat was at berth K7 on {date}?", facts)[0].query, facts)
+        for date in ("3 May 2022", "3 January 2021")
+    }
+    assert isinstance(held := found["3 May 2022"], np.ndarray) and facts.texts(held) == ["Tern"]
+    assert found["3 January 2021"] in (False, 0)

@@ -52,13 +52,14 @@ def _holding(table: Table, links: Links, execution: Execution, at: str) -> Where
     """
     told = statement_times_of(execution.facts.columns).tables.get(table.type, ())
     headers = zip(table.columns, links.headers, strict=True)
-    dates = [own for column, own in headers if column.kind == DATE or column.name in told]
-    said = [bits for score, bits in dates if score >= _SAID]
+    said = [
+        bits for column, (score, bits) in headers if score >= _SAID and (column.kind == DATE or column.name in told)
+    ]
     words = {word.text for at, word in enumerate(links.words) if any(bits >> at & 1 for bits in said)} - STOP_WORDS
     if not told or (at != NOW and (words or (len(told) == 1 and value_of(at) is None))):
         return None
     holding = Where(OfType(table.type), Has((Step(told[0], at=at),)))
-    return holding if len(execution.things(holding)) else None
+    return holding if at != NOW or len(execution.things(holding)) else None
 
 
 def table_index_of(facts: Facts) -> TableIndex:
@@ -136,7 +137,10 @@ class TableQueryParser:
             said = np.array([score for score, _ in links.headers], np.float32)
             relevance = np.maximum(said, pieces.nearest(vectors.names[:-1], vectors.described[:-1] @ vector))
             sets = RowSets(table, links, execution, relevance, holding)
-            candidates = list(islice(Enumeration(sets, tables=types), _MOST))
+            met = {part.bits for rows in sets.single for part in rows.given}
+            lacking = {own.given for own in sets.empty if own.given[0].kind == "cell" and own.given[0].bits not in met}
+            made = islice(Enumeration(sets, tables=types), _MOST)
+            candidates = [candidate for candidate in made if not lacking or candidate.given in lacking]
             features = QuestionFeatures(facts, table, links, vector, pieces, vectors, frequency).features(candidates)
             yield TableCandidates(table, candidates, features, vectors.mean)
 

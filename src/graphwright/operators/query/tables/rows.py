@@ -66,7 +66,7 @@ class RowSets:
     single: list[Rows] = field(init=False)
     """Those of one condition."""
     empty: list[Rows] = field(init=False)
-    """Those of one comparison with an amount that no row meets."""
+    """Those of one comparison with an amount, or at a date with a cell, that no row meets."""
 
     def __post_init__(self) -> None:
         rows = self.holding or q.OfType(self.table.type)
@@ -110,6 +110,8 @@ class RowSets:
             if rows.count:
                 known.add((link.column, link.start, link.end))
                 yield rows
+            elif self.holding:
+                self.empty.append(rows)
         said = [score >= _SAID for score, _ in self.links.headers]
         flags = [rows for rows in self._flagged() if rows.given[0].column not in {column for column, *_ in known}]
         yield from (rows for rows in flags if said[rows.given[0].column])
