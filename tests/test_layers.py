@@ -121,7 +121,8 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "a method of one's own comes from a file": "methods.method:Builder methods.method:read_method_file",
         "it shows the tables of an evaluation": (
-            "evaluate.entries:entry_of evaluate.entries:split_list evaluate.tables:markdown evaluate.tables:terminal"
+            "evaluate.entries:entry_of evaluate.entries:split_list evaluate.tables:escaped evaluate.tables:markdown "
+            "evaluate.tables:terminal"
         ),
         "it shows items and paths": (
             "graph.export:format_of graph.export:write graph.walks:shown_path "

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import sys
 from contextlib import redirect_stderr, suppress
 from io import StringIO, TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -35,9 +34,9 @@ from graphwright.cli.options import (
 )
 from graphwright.cli.questions import QuestionCommand
 from graphwright.cli.serve import keys, mcp, serve
-from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, say
+from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, report, say
 from graphwright.cli.transfer import import_, pull, push
-from graphwright.errors import DataError, GraphwrightError, OptionError, cause_of, counted, explained
+from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.graph import Evidence, Graph
@@ -87,6 +86,15 @@ def ask(
     from graphwright.cli import asking
 
     asking.ask(index, question, query, model)
+
+
+@app.command()
+@expanded
+def chat(index: IndexFolder, query: QueryOptions, model: AskModelOptions) -> None:
+    """Answer questions and follow-ups, one a line, from the terminal or a pipe; /help lists further lines."""
+    from graphwright.cli.chat import Chat
+
+    Chat.of(index, query, model).run()
 
 
 @app.command(cls=QuestionCommand)
@@ -346,15 +354,9 @@ def main(arguments: list[str] | None = None) -> None:
         raise SystemExit(_run(arguments))
     except BrokenPipeError:  # the reader of the output, such as head, has closed it
         raise SystemExit(1) from None
-    except (GraphwrightError, OSError, sqlite3.Error) as error:
-        _fail(error, as_json=as_json)
     except Exception as error:
-        if os.environ.get("GRAPHWRIGHT_TRACEBACK"):
-            raise
-        fault = (
-            f"{type(error).__name__}: {error}. This is a bug in graphwright, or a damaged index (graphwright verify)"
-        )
-        _fail(GraphwrightError(f"{fault}; GRAPHWRIGHT_TRACEBACK=1 shows the traceback."), as_json=as_json)
+        report(error, as_json=as_json)
+        raise SystemExit(2 if isinstance(error, OptionError) else 1) from None
     finally:
         discard_unwritable()
 
@@ -380,13 +382,3 @@ def _run(arguments: list[str] | None) -> int | str | None:
         note("graphwright: interrupted. Run the same command again to resume.")
     flush_output()
     return code
-
-
-def _fail(error: Exception, *, as_json: bool) -> NoReturn:
-    message = explained(error, "") if cause_of(error) else str(error)
-    with suppress(DataError, OSError):  # then only stderr has the message
-        if as_json and sys.stdout is not None:
-            print_json({"error": type(error).__name__, "message": message})
-            flush_output()
-    note(f"graphwright: {message}")
-    raise SystemExit(2 if isinstance(error, OptionError) else 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,7 @@ from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
 from graphwright.methods.method import read_method_file
 from graphwright.methods.registry import METHODS
-from graphwright.operators import Answer, Question, Run, State, also_in
+from graphwright.operators import Answer, Citation, Question, Run, State, also_in
 from graphwright.operators.run import CUT_SHORT, NO_VECTORS
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from graphwright.cli.options import AskModelOptions, QueryOptions
     from graphwright.methods.method import Builder
+    from graphwright.models import LLMSettings
 
 _TEXT_WIDTH, _TITLE_WIDTH = 200, 80  # characters of a passage, of its title
 _INDENT = 4
@@ -72,27 +74,53 @@ def open_index(folder: Path) -> Index:
 
 def ask(folder: Path, question: str, query: QueryOptions, model: AskModelOptions) -> None:
     """Ask a question and print the answer. On a terminal, show the text of a language model while it streams."""
-    settings, options = model.settings(folder), query.index_options()
-    if settings is not None:
-        options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
-    method, options = to_ask(query.method, query.method_file, options)
-    note_compilation()
-    index = open_index(folder)
-    live = settings is not None and not query.as_json and console().is_terminal
-    with _draft() if live else nullcontext() as on_text:
-        try:
-            state = index.ask(_question(question, query, index), method, run=Run(on_text=on_text), **options)
-        except ModelError as error:
-            if settings is not None and not (isinstance(method, str) and METHODS[method].required):
-                error.args = (f"{error} Without --llm, or with --offline, the answer is quoted from the documents.",)
-            raise
-    _show(state, index, query, _ANSWER_PASSAGES)
-    if settings is not None:
-        for text in _notes(state, CUT_SHORT)[:1]:
-            fault = text.removeprefix(f"{CUT_SHORT}: ")
-            note(f"note: the language model {settings.model!r} could not be reached, or its reply was cut off: {fault}")
-    if settings is not None or console().is_terminal:
-        note(cost_line(state, query.named or index.default_method, "" if settings is None else settings.model))
+    asking = Asking.of(folder, query, model)
+    asking.show(asking.answer(question), query.top_k or _ANSWER_PASSAGES)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """An index with the method and the language model that answer, as the options of a command name them."""
+
+    index: Index
+    query: QueryOptions
+    method: str | Builder | None
+    options: dict[str, Any]
+    settings: LLMSettings | None
+
+    @classmethod
+    def of(cls, folder: Path, query: QueryOptions, model: AskModelOptions) -> Asking:
+        """Open an index. Raises OptionError for options that do not fit together."""
+        settings, options = model.settings(folder), query.index_options()
+        if settings is not None:
+            options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
+        method, options = to_ask(query.method, query.method_file, options)
+        note_compilation()
+        return cls(open_index(folder), query, method, options, settings)
+
+    def answer(self, question: str, history: Sequence[State] | None = None) -> State:
+        """Return the answer, as a turn of a conversation if its earlier turns are given; show it while it streams."""
+        asked, options = _question(question, self.query, self.index), {"history": history, **self.options}
+        live = self.settings is not None and not self.query.as_json and console().is_terminal
+        with _draft() if live else nullcontext() as on_text:
+            try:
+                return self.index.ask(asked, self.method, run=Run(on_text=on_text), **options)
+            except ModelError as error:
+                if self.settings is not None and not (isinstance(self.method, str) and METHODS[self.method].required):
+                    offline = "Without --llm, or with --offline, the answer is quoted from the documents."
+                    error.args = (f"{error} {offline}",)
+                raise
+
+    def show(self, state: State, passages: int) -> None:
+        """Print an answer, on a terminal with so many passages, and what to know about it to stderr."""
+        _show(state, self.index, self.query, passages)
+        model = "" if self.settings is None else self.settings.model
+        if model:
+            for text in _notes(state, CUT_SHORT)[:1]:
+                fault = text.removeprefix(f"{CUT_SHORT}: ")
+                note(f"note: the language model {model!r} could not be reached, or its reply was cut off: {fault}")
+        if model or console().is_terminal:
+            note(cost_line(state, self.query.named or self.index.default_method, model))
 
 
 def _notes(state: State, beginning: str) -> list[str]:
@@ -170,7 +198,7 @@ def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
     note_compilation()
     index = open_index(folder)
     state = index.retrieve(_question(question, query, index), method, **options)
-    _show(state, index, query, _RETRIEVED_PASSAGES)
+    _show(state, index, query, query.top_k or _RETRIEVED_PASSAGES)
 
 
 def _question(text: str, query: QueryOptions, index: Index) -> Question:
@@ -186,7 +214,9 @@ def _show(state: State, index: Index, query: QueryOptions, passages: int) -> Non
     if query.as_json:
         print_json(state.to_dict(method=query.named or index.default_method, top_k=query.top_k))
     else:
-        show_state(state, query.top_k or passages, explain=query.explain)
+        show_state(state, passages, explain=query.explain)
+    if state.question.turn:
+        note(f"note: the turn was taken to mean: {state.question.original}")
     if state.question.asked:
         note(f"note: the question was read as: {state.question.text}")
 
@@ -200,12 +230,8 @@ def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
     output = console()
     if state.answer is not None:
         _show_answer(output, state, state.answer)
-    if output.is_terminal:
-        _show_passages(output, state, top_k)
-    elif state.answer is None:
-        for passage in state.passages.top(top_k) if state.passages else ():
-            fields = f"{passage.score:.4g}", passage.id, passage.title, passage.text
-            say("\t".join(" ".join(field.split()) for field in fields))
+    if state.answer is None or (output.is_terminal and top_k):
+        show_passages(state, top_k)
     if explain:
         print_explanation(state, output)
 
@@ -221,23 +247,26 @@ def _show_answer(output: Console, state: State, answer: Answer) -> None:
     if answer.citations or output.is_terminal:
         output.print()
     answer_line = " ".join(answer.text.split())
-    passages = state.graph.passages
     for number, citation in enumerate(answer.citations, 1):
-        title = passages.title_of(state.graph.id(citation.chunk)) if passages is not None else ""
-        source = Text(f"[{number}] ", "cyan").append(citation.document or citation.chunk)
-        source.append(f"  {shortened(title, _TITLE_WIDTH)}" if title else "")
-        if citation.document or not citation.path:  # the name of a node at the end of a path has no span
-            source.append(f"  {citation.location}," if citation.location else " ")
-            source.append(f" characters {citation.start}-{citation.end}", "dim")
-        if citation.also_in:
-            source.append(f"; {also_in(citation.also_in)}", "dim")
-        _print(output, source)
+        _print(output, Text(f"[{number}] ", "cyan").append_text(source_line(state, citation)))
         if " ".join(citation.text.split()) not in answer_line and citation.text != citation.chunk:
             _print(output, Text(f"“{' '.join(citation.text.split())}”", "italic"), _INDENT)
         if path := shown_path(state.graph, citation.path):
             _print(output, _path(path), _INDENT)
     if answer.citations and output.is_terminal:
         output.print()
+
+
+def source_line(state: State, citation: Citation) -> Text:
+    """Return where the text of a citation stands: document, title, place in its file, characters, copies."""
+    passages = state.graph.passages
+    title = passages.title_of(state.graph.id(citation.chunk)) if passages is not None else ""
+    line = Text(citation.document or citation.chunk)
+    line.append(f"  {shortened(title, _TITLE_WIDTH)}" if title else "")
+    if citation.document or not citation.path:  # the name of a node at the end of a path has no span
+        line.append(f"  {citation.location}," if citation.location else " ")
+        line.append(f" characters {citation.start}-{citation.end}", "dim")
+    return line.append(f"; {also_in(citation.also_in)}" if citation.also_in else "", "dim")
 
 
 def _print(output: Console, text: Text, indent: int = 0) -> None:
@@ -258,7 +287,14 @@ def _path(path: tuple[str, ...]) -> Text:
     return line
 
 
-def _show_passages(output: Console, state: State, top_k: int) -> None:
+def show_passages(state: State, top_k: int) -> None:
+    """Print the best passages; if not on a terminal, one a line: score, id, title and text, separated by tabs."""
+    output = console()
+    if not output.is_terminal:
+        for passage in state.passages.top(top_k) if state.passages else ():
+            fields = f"{passage.score:.4g}", passage.id, passage.title, passage.text
+            say("\t".join(" ".join(field.split()) for field in fields))
+        return
     if not state.passages:
         output.print("No passages found.")
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,7 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from graphwright.errors import DataError
+from graphwright.errors import DataError, GraphwrightError, cause_of, explained
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,6 +106,23 @@ def _writing() -> Iterator[None]:
     except OSError as error:
         fault = f"The output cannot be written: {error.strerror}. Free some space, or write it elsewhere."
         raise DataError(fault) from error
+
+
+def report(error: Exception, *, as_json: bool) -> None:
+    """Print an error as one message on stderr, with `as_json` to stdout too. With GRAPHWRIGHT_TRACEBACK raise a bug."""
+    message = explained(error, "") if cause_of(error) else str(error)
+    if not isinstance(error, GraphwrightError | OSError | sqlite3.Error):
+        if os.environ.get("GRAPHWRIGHT_TRACEBACK"):
+            raise error
+        fault = (
+            f"{type(error).__name__}: {error}. This is a bug in graphwright, or a damaged index (graphwright verify)"
+        )
+        error = GraphwrightError(message := f"{fault}; GRAPHWRIGHT_TRACEBACK=1 shows the traceback.")
+    with suppress(DataError, OSError):  # then only stderr has the message
+        if as_json and sys.stdout is not None:
+            print_json({"error": type(error).__name__, "message": message})
+            flush_output()
+    note(f"graphwright: {message}")
 
 
 def check_output() -> None:

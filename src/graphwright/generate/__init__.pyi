@@ -7,11 +7,10 @@ from .contexts import HybridContext as HybridContext
 from .contexts import PassageContext as PassageContext
 from .contexts import ReportContext as ReportContext
 from .contexts import TreeReports as TreeReports
-from .follow_ups import DEPENDENT as DEPENDENT
-from .follow_ups import SOCIAL as SOCIAL
-from .follow_ups import Turn as Turn
-from .follow_ups import follow_up_model as follow_up_model
-from .follow_ups import names_in as names_in
+from .conversation import SOURCES as SOURCES
+from .conversation import Conversation as Conversation
+from .conversation import Message as Message
+from .conversation import TakeTurn as TakeTurn
 from .overview import NameVersions as NameVersions
 from .overview import NewestVersions as NewestVersions
 from .overview import Overview as Overview
@@ -26,4 +25,3 @@ from .query_answer import QueryAnswer as QueryAnswer
 from .readers import Quote as Quote
 from .readers import QuoteClauses as QuoteClauses
 from .readers import ReadSpans as ReadSpans
-from .readers import Reply as Reply

@@ -177,22 +177,6 @@ def _whole(graph: Graph, record: int) -> Iterator[tuple[int, int, int]]:
                 yield node, begin, begin + len(text)
 
 
-@dataclass(frozen=True)
-class Reply(Operator):
-    """Reply with a text that is no answer and quotes nothing.
-
-    >>> from graphwright import Graph, start
-    >>> Reply("Which one?")(start("And it?", Graph.from_triples([]))).answer
-    Answer('Which one?', citations=0, found=False, verified=False)
-    """
-
-    text: str
-    gives = ("answer",)
-
-    def apply(self, state: State, run: Run) -> State:
-        return answered(state, run, Answer(self.text, found=False))
-
-
 @dataclass(frozen=True, repr=False)
 class Quote(Operator):
     """Quote the sentences that most probably hold the answer, each with its neighbours.

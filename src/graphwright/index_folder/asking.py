@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import OptionError
+from graphwright.generate.conversation import TakeTurn, messages_of
 from graphwright.index_folder.reading import IndexReading
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
 from graphwright.models.budget import Deadline
+from graphwright.models.registry import llm_of
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.llm_parser import schema
 from graphwright.operators.query.query import Query
@@ -70,6 +72,7 @@ class IndexAsking(IndexReading):
         question: str | Question,
         method: GivenMethod | None = None,
         *,
+        history: Iterable[object] | None = None,
         run: Run | None = None,
         deadline: float | None = None,
         on_event: OnEvent | None = None,
@@ -78,6 +81,11 @@ class IndexAsking(IndexReading):
         """Return the state with an answer and its citations. Arguments as in `retrieve`.
 
         An operator that only searches is followed by the steps that answer offline in every method.
+
+        `history`: the earlier turns of a conversation, oldest first: what `ask` returned, or pairs of texts, question
+        and answer. The question is then a turn, `question.text` what it was taken to mean, and `question.turn` the turn
+        if that is more. A turn that asks nothing of the documents, or may mean two things (`answer.choices`), is not
+        searched. None: the question stands alone; []: it is the first turn.
 
         `deadline`: seconds for all calls of a language model; by default only each reply has a limit. At the deadline a
         running request is cancelled, and the remaining steps run without the model, as their notes state. `on_event`:
@@ -88,6 +96,10 @@ class IndexAsking(IndexReading):
         if deadline is not None:
             run = replace(run, cancel=Deadline(deadline, cancel))
         snapshot, made = self._made(method, **options)
+        if history is not None:
+            llm = options.get("llm")
+            turn = TakeTurn(messages_of(history), self.snapshot, None if llm is None else llm_of(llm))
+            made = replace(made, search=turn >> made.search)
         state = start(question, snapshot.graph)
         if on_event is None:
             return made(state, run)

@@ -29,13 +29,17 @@ _ITEMS = 20  # items of evidence in `State.to_dict`
 
 @dataclass(frozen=True)
 class Question:
-    """A question, `entities` and `answers` where they are known, and `asked`: its text before `Reword` changed it."""
+    """A question, with `entities` and `answers` where they are known.
+
+    `asked`: its text before `Reword` changed it; `turn`: that of a conversation, if the turns before it say more.
+    """
 
     text: str
     id: str = ""
     entities: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     asked: str = ""
+    turn: str = ""
 
     @property
     def original(self) -> str:
@@ -111,7 +115,8 @@ class Answer:
 
     `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers. `found` is
     False where the documents do not answer the question. `dropped`: quotes of a language model that are in no passage;
-    `unsupported`: the sentences of the text without a verified quote, which end in [unsupported].
+    `unsupported`: the sentences of the text without a verified quote, which end in [unsupported]. `choices`: the names
+    that a turn of a conversation may mean, if the text asks which.
     """
 
     text: str
@@ -120,6 +125,7 @@ class Answer:
     found: bool = True
     unsupported: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
     @property
     def verified(self) -> bool:
@@ -237,6 +243,7 @@ class State:
         ]
         return {
             "question": self.question.original,
+            "turn": self.question.turn or None,
             "method": method,
             "found": None if answer is None else answer.found,
             "answer": None if answer is None else answer.text,
@@ -244,6 +251,7 @@ class State:
             "verified": None if answer is None else answer.verified,
             "unsupported": [] if answer is None else list(answer.unsupported),
             "dropped": [] if answer is None else list(answer.dropped),
+            "choices": [] if answer is None else list(answer.choices),
             "citations": citations,
             "query": None if self.query is None else self.query.to_dict(),
             "passages": passages,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 
 from graphwright import Event, Index, State
 from graphwright.errors import OptionError
-from graphwright.generate import Reply
+from graphwright.generate import Message
 from graphwright.methods.registry import method_named
 from graphwright.models import LLM, Cancellation
 from graphwright.operators import Run
@@ -143,16 +143,17 @@ class Query:
             )
         return self._reported(self.index.retrieve(self.question, self.method, run=_run(cancel), **self._options()))
 
-    def ask(self, cancel: Cancellation, on_event: Callable[[Event], None] | None = None) -> dict[str, Any]:
-        """Return the answer with its citations; `on_event` is called with each event."""
-        options = self._options(llm=self.llm, deadline=self.deadline) if self.waits_for_llm else self._options()
+    def ask(
+        self,
+        cancel: Cancellation,
+        on_event: Callable[[Event], None] | None = None,
+        history: Sequence[Message] | None = None,
+    ) -> dict[str, Any]:
+        """Return the answer with its citations; `on_event` is called with each event. `history`: as in `Index.ask`."""
+        models = {"llm": self.llm, "deadline": self.deadline} if self.waits_for_llm else {}
+        options = self._options(history=history, **models)
         run = _run(cancel) if on_event is None else Run(cancel=cancel)
         return self._reported(self.index.ask(self.question, self.method, run=run, on_event=on_event, **options))
-
-    def reply(self, text: str, cancel: Cancellation, on_event: Callable[[Event], None] | None) -> dict[str, Any]:
-        """Return a text that is no answer, in the form of one; nothing is searched."""
-        state = self.index.ask(self.question, Reply(text), run=Run(cancel=cancel), on_event=on_event)
-        return self._reported(state)
 
     @property
     def waits_for_llm(self) -> bool:

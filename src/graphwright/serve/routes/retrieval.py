@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
 
 from graphwright import Event
 from graphwright.errors import OptionError
+from graphwright.generate import Conversation, Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
 from graphwright.serve.authentication import GrantOf, granted, require
@@ -19,8 +20,6 @@ from graphwright.serve.chat import (
     ChatBody,
     ChatReply,
     ChatWriter,
-    Conversation,
-    Message,
     ModelReply,
     ModelsReply,
     with_addresses,
@@ -158,15 +157,9 @@ class _ChatQuestion:
 
     def answer(self, cancel: Cancellation, send: Callable[[_Event], None] | None = None) -> dict[str, Any]:
         """Return the answer with the URLs of its citations; `send` is called with its events."""
-        index = self.query.index
-        graph, asked = index.graph, self.conversation.standalone(index.snapshot, self.query.llm, cancel)
-        query, usage = replace(self.query, question=asked.question), asked.usage
+        graph = self.query.index.graph
 
         def complete(output: Mapping[str, Any]) -> dict[str, Any]:
-            total = dict(output["usage"])
-            for tokens in ("prompt_tokens", "completion_tokens"):
-                total[tokens] += getattr(usage, tokens)
-            output = {**output, "usage": total, "choices": list(asked.choices)}
             return with_addresses(output, self.base, self.name, graph)
 
         def forward(event: Event) -> None:
@@ -174,9 +167,7 @@ class _ChatQuestion:
                 send((event.kind, complete(event.data) if event.kind == "done" else event.data))
 
         on_event = None if send is None else forward
-        if asked.reply:
-            return complete(query.reply(asked.reply, cancel, on_event))
-        return complete(query.ask(cancel, on_event))
+        return complete(self.query.ask(cancel, on_event, self.conversation.earlier))
 
 
 def _name_and_method(model: str, server: Server, request: Request) -> tuple[str, str | None]:

@@ -150,6 +150,7 @@ class RetrievalReply(Reply):
     """Passages and evidence for a question, as printed by `graphwright retrieve --json`."""
 
     question: str
+    turn: Annotated[str | None, Field(description="The turn of a conversation that was taken to ask the question.")]
     method: str
     query: Annotated[AskedQueryReply | None, Field(description="Null where nothing is computed.")]
     passages: list[PassageReply]
@@ -168,6 +169,7 @@ class AnswerReply(RetrievalReply):
     verified: bool | None
     unsupported: Annotated[list[str], Field(description="Sentences that rest on no verified quote.")]
     dropped: Annotated[list[str], Field(description="Quotes that are in no passage.")]
+    choices: Annotated[list[str], Field(description="Names that a turn may mean, if the answer asks which.")]
     citations: list[CitationReply]
 
 

@@ -1,11 +1,14 @@
+from typing import Any
+
 import pytest
 
 from graphwright import Index
 from graphwright.errors import ModelError, OptionError
+from graphwright.generate.conversation import NOTHING_ASKED, SOURCES, Asked, Conversation, Message, messages_of
 from graphwright.models import ScriptedLLM
 from graphwright.models.fake import HashEncoder
+from graphwright.operators import Answer, Run, start
 from graphwright.search import Snapshot
-from graphwright.serve.chat import NOTHING_ASKED, SOURCES, Asked, Conversation, Message
 
 DOCUMENTS = [
     {"id": "ida", "text": "Ida Pfeiffer was born in Vienna in 1797. She sailed round the world twice."},
@@ -105,8 +108,8 @@ def test_turn_that_asks_nothing_is_not_searched(text: str, before: list[str], sn
 
 def test_model_rewrites_follow_up(snapshot: Snapshot) -> None:
     llm = ScriptedLLM(['{"question": "When did Ida Pfeiffer die?"}'])
-    asked = conversation("Who was Ida Pfeiffer?", "A traveller.", "When did she die?").standalone(snapshot, llm)
-    assert asked.question == "When did Ida Pfeiffer die?" and asked.usage.llm_calls == 1
+    talk, run = conversation("Who was Ida Pfeiffer?", "A traveller.", "When did she die?"), Run()
+    assert talk.standalone(snapshot, llm, run).question == "When did Ida Pfeiffer die?" and run.usage.llm_calls == 1
 
 
 def test_first_question_asks_no_model(snapshot: Snapshot) -> None:
@@ -125,3 +128,18 @@ def test_failed_rewriting_adds_what_was_asked_before(snapshot: Snapshot) -> None
 def test_conversation_without_question_is_refused() -> None:
     with pytest.raises(OptionError, match="no text of a user"):
         Conversation.of([Message("system", "Be brief."), Message(USER, " ")])
+
+
+def test_messages_of_states_json_pairs_and_messages_are_the_same(snapshot: Snapshot) -> None:
+    state = start("Who was Ida Pfeiffer?", snapshot.graph).with_(answer=Answer("Of Vienna. [1]"))
+    turns = [Message(USER, "Who was Ida Pfeiffer?"), Message(ASSISTANT, "Of Vienna. [1]")]
+    assert messages_of([state]) == messages_of([state.to_dict()]) == messages_of(turns) == tuple(turns)
+    assert messages_of([("Who was Ida Pfeiffer?", "Of Vienna. [1]")]) == tuple(turns)
+    assert messages_of([{"role": m.role, "content": m.text} for m in turns]) == tuple(turns)
+    assert messages_of(["Who was Ida Pfeiffer?"]) == tuple(turns[:1])
+
+
+@pytest.mark.parametrize("history", ["Who?", 3, [3], [("Who?",)], [("Who?", None)], [{"text": "Who?"}]])
+def test_messages_of_something_else_is_refused(history: Any) -> None:
+    with pytest.raises(OptionError, match=r"history (is|has)"):
+        messages_of(history)
