@@ -78,8 +78,19 @@ TOWNS = ["How far is it from Kell to Vorm?", "From Kell to Vorm it is 30 kilomet
 def test_question_that_may_mean_two_things_is_asked_back(question: str, snapshot: Snapshot) -> None:
     asked = conversation(*TOWNS, question).standalone(snapshot)
     assert set(asked.choices) == {"Kell", "Vorm"} and asked.reply == f"Do you mean {' or '.join(asked.choices)}?"
-    again = conversation(*TOWNS, question, asked.reply, "Vorm").standalone(snapshot)
-    assert not again.reply and "Vorm" in again.question and question in again.question
+    for choice in ("Vorm", "kell"):
+        again = conversation(*TOWNS, question, asked.reply, choice).standalone(snapshot)
+        assert again.question.lower() == f"{question} ({choice})".lower() and not again.reply
+
+
+def test_question_in_place_of_a_choice_is_left_alone(snapshot: Snapshot) -> None:
+    texts = [*TOWNS, "Who is its mayor?", "Do you mean Kell or Vorm?", "On which river does Linz lie?"]
+    assert conversation(*texts).standalone(snapshot) == Asked(texts[-1])
+
+
+def test_turn_after_a_choice_is_about_what_was_chosen(snapshot: Snapshot) -> None:
+    texts = [*TOWNS, "Who is its mayor?", "Do you mean Kell or Vorm?", "Vorm", "Otto Lind. [1]"]
+    assert conversation(*texts, "no, I meant Kell").standalone(snapshot).question == "Who is its mayor? (Kell)"
 
 
 @pytest.mark.parametrize("question", ["Who is the mayor of Vorm?", "Who lives in the castle?"])

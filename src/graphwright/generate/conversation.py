@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphwright.errors import ModelError, OptionError, ReplyCutError, cut
-from graphwright.generate.follow_ups import DEPENDENT, SOCIAL, Turn, follow_up_model, names_in
+from graphwright.generate.follow_ups import COMPLETE, DEPENDENT, SOCIAL, Turn, follow_up_model, names_in
 from graphwright.generate.readers import answered
 from graphwright.models.protocols import LLM
 from graphwright.operators.operator import Operator
@@ -17,11 +17,13 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
 from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import Snapshot
+from graphwright.text.words import words
 
 SOURCES = "\n\nSources\n"
 """Heading of the list of sources below an answer, which is no part of it."""
 NOTHING_ASKED = "This asks nothing of the documents."
 """Reply to thanks, greetings and the like."""
+_WHICH, _OR = "Do you mean {}?", " or "
 USER, ASSISTANT = "user", "assistant"
 _MAX_MESSAGES = 8  # earlier messages in the prompt
 _MAX_CHARACTERS = 2_000  # of each message
@@ -76,15 +78,16 @@ class Conversation:
         """
         model, turn = follow_up_model(), self._turn(snapshot)
         kind = model.kind(turn, snapshot)
-        if kind == SOCIAL:
+        chosen = _chosen(self.question, self.earlier, kind)
+        if kind == SOCIAL and not chosen:
             return Asked(self.question, NOTHING_ASKED)
         if not self.earlier:
             return Asked(self.question)
         rewritten = None if llm is None else self._rewritten(llm, run or Run())
-        rewritten = rewritten or model.replaced(turn, snapshot)
+        rewritten = rewritten or chosen or model.replaced(turn, snapshot)
         if not rewritten and kind == DEPENDENT:
             if choices := model.choices(turn, snapshot):
-                return Asked(self.question, f"Do you mean {' or '.join(choices)}?", choices)
+                return Asked(self.question, _WHICH.format(_OR.join(choices)), choices)
             rewritten = model.resolved(turn, snapshot)
         return Asked(rewritten or self.question)
 
@@ -95,9 +98,10 @@ class Conversation:
         for at in asked[-_MAX_TURNS:]:
             text, following = self.earlier[at].text, self.earlier[at + 1 : at + 2]
             kind = model.kind(Turn(text, topic, before), snapshot)
-            if kind == SOCIAL:
+            chosen = _chosen(text, self.earlier[:at], kind)
+            if kind == SOCIAL and not chosen:
                 continue
-            replaced = model.replaced(Turn(text, topic, before), snapshot)
+            replaced = chosen or model.replaced(Turn(text, topic, before), snapshot)
             if replaced or kind != DEPENDENT:
                 older = _names(f"{topic} {answer}", snapshot)
             topic, before = (topic, text) if kind == DEPENDENT and topic and not replaced else (replaced or text, "")
@@ -178,6 +182,22 @@ def _messages(turn: object) -> tuple[Message, ...]:
             f"history has {cut(repr(turn))}; give what Index.ask returned, or two texts: a question and its answer."
         )
     return Message(USER, pair[0]), Message(ASSISTANT, pair[1])
+
+
+def _chosen(turn: str, earlier: Sequence[Message], kind: int) -> str:
+    """Return the question that was asked back with the name that a turn chooses, "" if it does something else.
+
+    >>> _chosen("Abel", [Message(USER, "How old is she?"), Message(ASSISTANT, "Do you mean Ruth Abel or Eva Lund?")], 0)
+    'How old is she? (Ruth Abel)'
+    """
+    head, _, tail = _WHICH.partition("{}")
+    if len(earlier) < 2 or not (earlier[-1].text.startswith(head) and earlier[-1].text.endswith(tail)):
+        return ""
+    own, names = set(words(turn)), earlier[-1].text.removeprefix(head).removesuffix(tail).split(_OR)
+    said = [name for name in names if name.lower() in turn.lower()]
+    said = said or [name for name in names if own and own <= set(words(name))]
+    is_choice = len(said) == 1 and (kind != COMPLETE or own <= set(words(said[0])))
+    return f"{earlier[-2].text} ({said[0]})" if is_choice else ""
 
 
 def _names(text: str, snapshot: Snapshot) -> list[str]:
