@@ -89,8 +89,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "models.openai.model:checked_address models.settings:read_settings"
         ),
         "limits, locks and caches are those of the index": (
-            "operators.state:MAX_QUESTION prompts.templates:data_line "
-            "search.snapshot:SnapshotCache store.locks:is_written"
+            "operators.state:MAX_QUESTION search.snapshot:SnapshotCache store.locks:is_written"
         ),
     },
     "evaluate": {

@@ -63,7 +63,6 @@ from graphwright.generate import (
 )
 from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext, PassageContext
-from graphwright.generate.conversation import Message, TakeTurn
 from graphwright.generate.overview import NameVersions, Overview
 from graphwright.generate.query_answer import NotRecorded, QueryAnswer
 from graphwright.generate.readers import Quote, ReadSpans
@@ -284,7 +283,6 @@ def operators_with_arguments() -> list[Operator]:
         WordSearch(SNAPSHOT.words),
         Reword(SNAPSHOT.words) >> WordSearch(SNAPSHOT.words),
         Reword(SNAPSHOT.words),
-        TakeTurn((Message("user", "Who was Lothair II?"),), SNAPSHOT),
         FunctionSearch(first_passages),
         ReciprocalRank(SEARCH, WordSearch(SNAPSHOT.words)),
         ScoreSum(SEARCH, WordSearch(SNAPSHOT.words), weights=(1.0, 0.5)),

@@ -10,7 +10,6 @@ from .contexts import TreeReports as TreeReports
 from .conversation import SOURCES as SOURCES
 from .conversation import Conversation as Conversation
 from .conversation import Message as Message
-from .conversation import TakeTurn as TakeTurn
 from .overview import NameVersions as NameVersions
 from .overview import NewestVersions as NewestVersions
 from .overview import Overview as Overview

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from graphwright.errors import ModelError, OptionError, ReplyCutError, cut
 from graphwright.generate.follow_ups import COMPLETE, DEPENDENT, SOCIAL, Turn, follow_up_model, names_in
-from graphwright.generate.readers import answered
 from graphwright.models.protocols import LLM
-from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, State
+from graphwright.operators.state import State
 from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import Snapshot
 from graphwright.text.words import words
@@ -123,33 +121,6 @@ class Conversation:
                     run.cancel.check()
             return None  # the call for the answer will report the error
         return None if reply is None else reply.question.strip() or None
-
-
-@dataclass(frozen=True, repr=False)
-class TakeTurn(Operator):
-    """Put a turn of a conversation into words that stand alone, for all steps after it.
-
-    `Question.turn` keeps the turn as it was asked. A turn that asks nothing of the documents, or that may mean two
-    things of the `earlier` messages, gets a reply in place of an answer, and nothing is searched.
-    """
-
-    earlier: tuple[Message, ...]
-    snapshot: Snapshot
-    llm: LLM | None = None
-
-    def apply(self, state: State, run: Run) -> State:
-        turn = state.question.text
-        asked = Conversation.of((*self.earlier, Message(USER, turn))).standalone(self.snapshot, self.llm, run)
-        if asked.reply:
-            run.note("the turn may mean two things" if asked.choices else "the turn asks nothing of the documents")
-            return answered(state, run, Answer(asked.reply, found=False, choices=asked.choices))
-        if asked.question == turn.strip():
-            return state
-        run.note(f"the turn was taken to mean: {asked.question}")
-        return state.with_(question=replace(state.question, text=asked.question, turn=turn))
-
-    def __repr__(self) -> str:
-        return f"TakeTurn(earlier={len(self.earlier)})"
 
 
 def messages_of(history: Iterable[object]) -> tuple[Message, ...]:

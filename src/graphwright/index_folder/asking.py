@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from graphwright.errors import OptionError
-from graphwright.generate.conversation import TakeTurn, messages_of
+from graphwright.generate.conversation import USER, Conversation, Message, messages_of
+from graphwright.generate.readers import answered
 from graphwright.index_folder.reading import IndexReading
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
 from graphwright.models.budget import Deadline
+from graphwright.models.protocols import LLM
 from graphwright.models.registry import llm_of
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.llm_parser import schema
@@ -23,7 +25,7 @@ from graphwright.operators.query.query import Query
 from graphwright.operators.query.result import QueryResult, answer_of
 from graphwright.operators.run import Run
 from graphwright.operators.select import DistinctPassages
-from graphwright.operators.state import Question, State, start
+from graphwright.operators.state import Answer, Question, State, start
 from graphwright.search.facts import Facts
 from graphwright.search.filter import Filter
 from graphwright.search.snapshot import Snapshot
@@ -98,7 +100,7 @@ class IndexAsking(IndexReading):
         snapshot, made = self._made(method, **options)
         if history is not None:
             llm = options.get("llm")
-            turn = TakeTurn(messages_of(history), self.snapshot, None if llm is None else llm_of(llm))
+            turn = _TakeTurn(messages_of(history), self.snapshot, None if llm is None else llm_of(llm))
             made = replace(made, search=turn >> made.search)
         state = start(question, snapshot.graph)
         if on_event is None:
@@ -202,6 +204,33 @@ class IndexAsking(IndexReading):
         if later and "passages" in made.search.gives:
             made = replace(made, search=made.search >> _Without(later))
         return snapshot, made
+
+
+@dataclass(frozen=True, repr=False)
+class _TakeTurn(Operator):
+    """Put a turn of a conversation into words that stand alone, for all steps after it.
+
+    `Question.turn` keeps the turn as it was asked. A turn that asks nothing of the documents, or that may mean two
+    things of the `earlier` messages, gets a reply in place of an answer, and nothing is searched.
+    """
+
+    earlier: tuple[Message, ...]
+    snapshot: Snapshot
+    llm: LLM | None = None
+
+    def apply(self, state: State, run: Run) -> State:
+        turn = state.question.text
+        asked = Conversation.of((*self.earlier, Message(USER, turn))).standalone(self.snapshot, self.llm, run)
+        if asked.reply:
+            run.note("the turn may mean two things" if asked.choices else "the turn asks nothing of the documents")
+            return answered(state, run, Answer(asked.reply, found=False, choices=asked.choices))
+        if asked.question == turn.strip():
+            return state
+        run.note(f"the turn was taken to mean: {asked.question}")
+        return state.with_(question=replace(state.question, text=asked.question, turn=turn))
+
+    def __repr__(self) -> str:
+        return f"TakeTurn(earlier={len(self.earlier)})"
 
 
 @dataclass(frozen=True, repr=False)
