@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from tests.cli.command import graphwright
@@ -102,7 +103,8 @@ class Runner:
             pytest.skip("torch is not installed")
         if words[1] in ("push", "pull") and not importlib.util.find_spec("obstore"):
             pytest.skip("obstore is not installed")
-        done = graphwright(*words[1:])
+        with mock.patch("sys.stdin", io.StringIO()):  # a conversation ends at once
+            done = graphwright(*words[1:])
         # The scripted model follows no schema but its own, and the doctor reports it.
         assert done.returncode == 0 or (words[1] == "doctor" and "schema" in done.stdout), done.stderr
         self.outputs.append(done.stdout)
