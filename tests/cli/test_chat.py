@@ -15,6 +15,7 @@ from unittest import mock
 
 import pytest
 from tests.cli.command import PROGRAM, TERMINAL, graphwright
+from tests.llm_server import LLMServer
 
 from graphwright import Index
 
@@ -159,3 +160,27 @@ def test_terminal_session_survives_ctrl_c_and_ends_with_ctrl_d(folder: Path) -> 
     terminal.expect("no language model")
     terminal.type("\x04")
     assert terminal.process.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_terminal_ctrl_c_stops_an_answer_and_not_the_conversation(folder: Path) -> None:
+    asked = threading.Event()
+
+    def model(*_: object) -> str:
+        if not asked.is_set():
+            asked.set()
+            time.sleep(30)
+        return '{"found": true, "text": "Eva Lund.", "answers": ["Eva Lund"], "citations": []}'
+
+    with LLMServer(model) as server:
+        terminal = Terminal("chat", "--index", folder, "--llm", "m", "--base-url", server.url)
+        terminal.expect("> ")
+        terminal.type("Who repaired the organ of Tarnby?\n")
+        assert asked.wait(240)
+        os.kill(terminal.process.pid, signal.SIGINT)
+        terminal.expect("the answer was stopped", 20)
+        terminal.expect("\n> ")
+        terminal.type("Who repaired the bells of Tarnby?\n")
+        terminal.expect("1 call,")
+        terminal.type("/quit\n")
+        assert terminal.process.wait(60) == 0

@@ -91,7 +91,10 @@ def ask(
 @app.command()
 @expanded
 def chat(index: IndexFolder, query: QueryOptions, model: AskModelOptions) -> None:
-    """Answer questions and follow-ups, one a line, from the terminal or a pipe; /help lists further lines."""
+    """Answer questions and follow-ups, line by line.
+
+    Lines come from the terminal or a pipe; the line /help lists commands.
+    """
     from graphwright.cli.chat import Chat
 
     Chat.of(index, query, model).run()
