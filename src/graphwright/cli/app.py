@@ -95,9 +95,9 @@ def chat(index: IndexFolder, query: QueryOptions, model: AskModelOptions) -> Non
 
     Lines come from the terminal or a pipe; the line /help lists commands.
     """
-    from graphwright.cli.chat import Chat
+    from graphwright.cli.chat import Asking, Chat
 
-    Chat.of(index, query, model).run()
+    Chat(Asking.of(index, query, model)).run()
 
 
 @app.command(cls=QuestionCommand)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from graphwright.cli.asking import Asking, show_passages, source_line
 from graphwright.cli.terminal import flush_output, note, print_json, report, say
@@ -16,9 +15,6 @@ from graphwright.errors import OptionError, meant
 from graphwright.evaluate.tables import escaped
 from graphwright.files import write_text
 from graphwright.operators import State
-
-if TYPE_CHECKING:
-    from graphwright.cli.options import AskModelOptions, QueryOptions
 
 _COMMANDS = {
     "/new": "begin again, without the turns before",
@@ -40,11 +36,6 @@ class Chat:
     found: State | None = None
     saved: set[Path] = field(default_factory=set)
     failed: bool = False
-
-    @classmethod
-    def of(cls, folder: Path, query: QueryOptions, model: AskModelOptions) -> Chat:
-        """Open an index for a conversation; arguments as for the command ask."""
-        return cls(Asking.of(folder, query, model))
 
     def run(self) -> None:
         """Take every line until the end of the input. A line that fails is reported, and the next one is read.
@@ -100,9 +91,14 @@ class Chat:
                 raise OptionError(f"there is no command {word}.{meant(word, names)} /help lists them.")
             if bool(rest.strip()) != (" " in names[word]):
                 raise OptionError(f"{line!r} is not a command as it stands; give {names[word]}")
-            commands: dict[str, Callable[[], None]] = {"/new": self._begin, "/sources": self._show_sources}
-            commands |= {"/help": _show_commands, "/save": lambda: self._save(rest.strip())}
-            commands.get(word, lambda: None)()
+            if word == "/new":
+                self.thread, self.found, self.saved = [], None, set()
+            elif word == "/sources":
+                self._show_sources()
+            elif word == "/save":
+                self._save(rest.strip())
+            elif word == "/help":
+                note("\n".join(f"{command:<12}{meaning}" for command, meaning in _COMMANDS.items()))
             return word != "/quit"
         if line:
             self._answer(line)
@@ -117,9 +113,6 @@ class Chat:
         self.thread.append(kept)
         self.found = self.found if state.passages is None else kept
         self.asking.show(state, 0)
-
-    def _begin(self) -> None:
-        self.thread, self.found, self.saved = [], None, set()
 
     def _show_sources(self) -> None:
         if self.found is None:
@@ -153,27 +146,8 @@ def _line(is_terminal: bool) -> str | None:
         return None
 
 
-def _show_commands() -> None:
-    for command, meaning in _COMMANDS.items():
-        note(f"{command:<12}{meaning}")
-
-
 def markdown(thread: Iterable[State], name: str) -> str:
-    """Return a conversation with an index as Markdown: each turn, what it was taken to mean, the answer, its sources.
-
-    >>> from graphwright import Answer, Citation, Graph, start
-    >>> state = start("Where is Graz?", Graph.from_triples([("Graz", "in", "Styria")]))
-    >>> cited = Citation("graz.md", "Graz", 0, 14, "Graz in Styria")
-    >>> print(markdown([state.with_(answer=Answer("Graz in Styria [1]", citations=(cited,)))], "towns"))
-    # Conversation with towns
-    <BLANKLINE>
-    ## Where is Graz?
-    <BLANKLINE>
-    Graz in Styria [1]
-    <BLANKLINE>
-    - [1] graz.md  characters 0-14: “Graz in Styria”
-    <BLANKLINE>
-    """
+    """Return a conversation as Markdown: each turn, what it was taken to mean, the answer, its sources."""
     parts = [f"# Conversation with {escaped(name)}"]
     for state in thread:
         parts.append(f"## {escaped(state.question.turn or state.question.original)}")

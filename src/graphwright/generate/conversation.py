@@ -128,9 +128,6 @@ def messages_of(history: Iterable[object]) -> tuple[Message, ...]:
 
     Each turn is the state that `Index.ask` returned, or its JSON; a question with its answer, as two texts; a question
     alone; or a message, as `Message` or with `role` and `content`. Raises OptionError for anything else.
-
-    >>> messages_of([("Who designed it?", "Eva Lund. [1]"), {"role": "user", "content": "When?"}])[1:]
-    (Message(role='assistant', text='Eva Lund. [1]'), Message(role='user', text='When?'))
     """
     if isinstance(history, str | State | Mapping) or not isinstance(history, Iterable):
         raise OptionError(f"history is {cut(repr(history))}; give a list of earlier turns, oldest first.")
@@ -156,11 +153,7 @@ def _messages(turn: object) -> tuple[Message, ...]:
 
 
 def _chosen(turn: str, earlier: Sequence[Message], kind: int) -> str:
-    """Return the question that was asked back with the name that a turn chooses, "" if it does something else.
-
-    >>> _chosen("Abel", [Message(USER, "How old is she?"), Message(ASSISTANT, "Do you mean Ruth Abel or Eva Lund?")], 0)
-    'How old is she? (Ruth Abel)'
-    """
+    """Return the question that was asked back with the name that a turn chooses, "" if it does something else."""
     head, _, tail = _WHICH.partition("{}")
     if len(earlier) < 2 or not (earlier[-1].text.startswith(head) and earlier[-1].text.endswith(tail)):
         return ""
