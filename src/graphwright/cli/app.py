@@ -95,7 +95,8 @@ def chat(index: IndexFolder, query: QueryOptions, model: AskModelOptions) -> Non
 
     Lines come from the terminal or a pipe; the line /help lists commands.
     """
-    from graphwright.cli.chat import Asking, Chat
+    from graphwright.cli.asking import Asking
+    from graphwright.cli.chat import Chat
 
     Chat(Asking.of(index, query, model)).run()
 
