@@ -227,7 +227,7 @@ def test_default_index_comes_from_environment_or_parents(tmp_path: Path, monkeyp
     deep.mkdir(parents=True)
     (deep / "a.txt").write_text("Anton lives in Gmunden.")
     monkeypatch.chdir(deep)
-    for command in (["info"], ["ask", "x"], ["serve"]):
+    for command in (["info"], ["ask", "x"], ["mcp"]):
         done = graphwright(*command)
         assert done.returncode == 2 and "--index DIR or GRAPHWRIGHT_INDEX" in done.stderr, done.stderr
     monkeypatch.chdir(tmp_path / "project")

@@ -125,6 +125,26 @@ def test_serving_folder_without_index_is_reported(tmp_path: Path) -> None:
     assert done.returncode == 1 and "is not an index folder" in done.stderr
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_server_without_index_begins_empty_and_makes_one(tmp_path: Path, given: bool) -> None:
+    (tmp_path / "library").mkdir()
+    folder = [str(tmp_path / "library")] if given else []
+    command = [*PROGRAM, "serve", *folder, "--port", "0", "--data", str(tmp_path / "data")]
+    environment = {**os.environ, **TERMINAL}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path) as process:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        assert first.startswith("Serving 0 indexes at http")
+        request = urllib.request.Request(f"{first.split()[-1]}v1/indexes", b'{"name": "minutes"}')
+        request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            assert (reply.status, json.load(reply)["name"]) == (201, "minutes")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    home = tmp_path / "library" if given else tmp_path / "data" / "indexes"
+    assert [json.loads(path.read_text())["name"] for path in home.glob("*/served.json")] == ["minutes"]
+
+
 def test_folders_of_equal_name_are_refused(folder: Path) -> None:
     done = graphwright("serve", folder, folder)
     assert done.returncode == 2 and "both named 'cities'" in done.stderr and "NAME=" in done.stderr

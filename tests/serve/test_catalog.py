@@ -1,4 +1,7 @@
-"""Served indexes that follow object storage: what is pushed is answered from, and failures leave what was there."""
+"""Served indexes that follow object storage: what is pushed is answered from, and failures leave what was there.
+
+Indexes that are made on the server are found again as their records say.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from graphwright.models.fake import HashEncoder
 from graphwright.remote import push
 from graphwright.search.snapshot import Snapshot
 from graphwright.serve.app import create_app
-from graphwright.serve.catalog import Catalog
+from graphwright.serve.catalog import Catalog, Record, is_home
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.settings import ServeSettings
 from graphwright.store.layout import IndexLayout
@@ -175,3 +178,33 @@ def test_remote_encoder_must_be_allowed(tmp_path: Path) -> None:
     catalog = Catalog.open([tmp_path / "cities"], remote_encoders=[name])
     assert catalog["cities"].encoder == "embed"
     catalog.close()
+
+
+def test_catalog_opened_again_has_made_indexes_as_recorded(tmp_path: Path) -> None:
+    Index.create(tmp_path / "by hand", encoder=HashEncoder()).close()
+    with closing(Catalog.open([], encoder=HashEncoder(), home=tmp_path)) as catalog:
+        catalog.create(Record("α", "rules", "small"), HashEncoder())
+        catalog.create(Record("β"), HashEncoder())
+        catalog.change("β", Record("γ", None, "small"))
+    with closing(Catalog.open([], encoder=HashEncoder(), home=tmp_path)) as catalog:
+        assert set(catalog) == {"by hand", "α", "γ"}
+        assert catalog.records == {"α": Record("α", "rules", "small"), "γ": Record("γ", None, "small")}
+        assert catalog.record("by hand", extract=True).extraction == "llm"
+
+
+def test_given_index_keeps_its_name_before_a_made_one(tmp_path: Path) -> None:
+    Index.create(tmp_path / "towns", encoder=HashEncoder()).close()
+    home = tmp_path / "home"
+    with closing(Catalog.open([], home=home)) as catalog:
+        catalog.create(Record("towns", "rules"), HashEncoder())
+    with closing(Catalog.open([tmp_path / "towns"], encoder=HashEncoder(), home=home)) as catalog:
+        assert list(catalog) == ["towns"] and catalog["towns"].path == tmp_path / "towns" and not catalog.records
+
+
+def test_folder_is_home_where_it_is_empty_or_has_indexes(tmp_path: Path) -> None:
+    for name in ("empty/.hidden", "documents/notes", "index/copy", "library/one"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("index", "index/copy", "library/one"):
+        (tmp_path / name / "index.sqlite").touch()
+    homes = [path.name for path in sorted(tmp_path.iterdir()) if is_home(path)]
+    assert homes == ["empty", "library"] and not is_home(tmp_path / "missing")

@@ -183,3 +183,15 @@ def test_threads_share_key_object(keys: Keys) -> None:
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(use, range(100)))
     assert len(keys.all()) == 11
+
+
+def test_key_follows_renamed_index_and_loses_deleted_one(keys: Keys) -> None:
+    token, _ = keys.create("reader", "read", ["wiki", "mail"])
+    everything, _ = keys.create("all")
+    keys.rename_index("wiki", "handbook")
+    grant = keys.check(token)
+    assert grant is not None and grant.indexes == ("handbook", "mail")
+    keys.rename_index("mail", None)
+    keys.rename_index("handbook", None)
+    grant, other = keys.check(token), keys.check(everything)
+    assert grant is not None and grant.indexes == () and other is not None and other.indexes is None

@@ -89,3 +89,11 @@ def test_unreadable_settings_leave_index_offline(index: Path, content: str | Non
 def test_listed_model_server_needs_address_and_variable(address: str, key: str | None) -> None:
     with pytest.raises(OptionError):
         ModelServer(address, key)
+
+
+def test_index_chooses_among_configured_models_and_is_offline_for_others(caplog: pytest.LogCaptureFixture) -> None:
+    models = AnswerModels(LLMSettings("small", "http://127.0.0.1:9/v1"), [], {})
+    models.choose("minutes", "small")
+    assert list(models.named) == ["small"] and models.name("minutes") == "small"
+    models.choose("minutes", "gone")
+    assert models.llm("minutes") is None and "'gone' is not configured" in caplog.text

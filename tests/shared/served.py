@@ -16,6 +16,8 @@ from graphwright.models import HashEncoder
 if TYPE_CHECKING:
     import httpx
 
+    from graphwright.serve.catalog import Catalog
+
 
 @dataclass(frozen=True)
 class Running:
@@ -35,16 +37,33 @@ def serving(
     A folder is served by its own name, `NAME=DIR` by another one. `key`: the key that the client sends. `ready`:
     whether to wait until the server is ready. `settings`: fields of `ServeSettings`. Needs the extra `serve`.
     """
+    from graphwright.serve.catalog import Catalog
+
+    data = Path(str(folder).rpartition("=")[2]).parent / "data"
+    catalog = Catalog.open([folder, *others], encoder=HashEncoder())
+    with _running(catalog, key, ready, {"data": data, **settings}) as running:
+        yield running
+
+
+@contextmanager
+def serving_home(home: Path, **settings: Any) -> Iterator[Running]:
+    """Serve the indexes of a folder, in which others can be made; see `serving`."""
+    from graphwright.serve.catalog import Catalog
+
+    settings = {"data": home.parent / "data", **settings}
+    with _running(Catalog.open([], home=home), None, True, settings) as running:
+        yield running
+
+
+@contextmanager
+def _running(catalog: Catalog, key: str | None, ready: bool, settings: dict[str, Any]) -> Iterator[Running]:
     import httpx
     import uvicorn
 
     from graphwright.serve.app import create_app, server_config
-    from graphwright.serve.catalog import Catalog
     from graphwright.serve.settings import ServeSettings
 
-    data = Path(str(folder).rpartition("=")[2]).parent / "data"
-    catalog = Catalog.open([folder, *others], encoder=HashEncoder())
-    app = create_app(catalog, ServeSettings(**{"data": data, **settings}))
+    app = create_app(catalog, ServeSettings(**settings))
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(server_config(app, 2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

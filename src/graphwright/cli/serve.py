@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.options import AsJson, BaseUrl, expanded, served_folders
+from graphwright.cli.options import AsJson, BaseUrl, expanded, found_index, served_folders
 from graphwright.cli.terminal import console, note, plain_table, print_json, say
 from graphwright.errors import DataError, OptionError, counted
 
@@ -160,7 +160,7 @@ _Folders = Annotated[
     typer.Argument(
         metavar="[DIR]...",
         help="Index folders, or URLs of pushed indexes; NAME=DIR sets the name of an index (default: its folder's "
-        "name, or for the default index, that of this folder).",
+        "name, or for the default index, that of this folder). New ones are made in an empty folder, or below --data.",
     ),
 ]
 _SettingsFile = Annotated[Path | None, "TOML file with settings, see docs/deploy.md."]
@@ -189,14 +189,18 @@ def serve(
     except ImportError as error:
         raise DataError(_EXTRA.format(error.name)) from error
     from graphwright.serve.app import DrainingServer, server_config
-    from graphwright.serve.catalog import Catalog
+    from graphwright.serve.catalog import Catalog, is_home
     from graphwright.serve.logs import configure_logging
 
     options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
     chosen = server_settings(settings, llm, base_url, options)
     configure_logging(chosen.log_format)
     _raise_descriptor_limit()
-    catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
+    home = next((Path(folder) for folder in folders or () if is_home(Path(folder))), None)
+    places = [folder for folder in folders or () if Path(folder) != home]
+    if not folders:
+        home, places = chosen.data / "indexes", served_folders(None) if found_index() else []
+    catalog = Catalog.open(places, remote_encoders=chosen.encoders, data=chosen.data, home=home)
     app = create_app(catalog, chosen)
     listening = _listen(chosen.host, chosen.port)
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import RLock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,14 +20,15 @@ from graphwright import Graph, Index, start
 from graphwright.data import is_url
 from graphwright.engines import repeated
 from graphwright.errors import GraphwrightError, OptionError, StoreError
-from graphwright.extract import Extractor
+from graphwright.extract import EXTRACTORS, Extractor, extractor_of
+from graphwright.files import write_text
 from graphwright.graph import Kind
 from graphwright.methods.registry import make_method
 from graphwright.models import NamedEncoder, encoder_of
 from graphwright.models.registry import EMBEDDED
 from graphwright.remote import pull
 from graphwright.search import Snapshot
-from graphwright.store import IndexLayout, Store
+from graphwright.store import IndexLayout, Store, delete_folder, writer_lock
 
 _log = logging.getLogger("graphwright.serve")
 
@@ -51,6 +56,20 @@ class Replica:
             _log.warning("%s serves its last pulled state: %s", self.name, error)
 
 
+class Record(NamedTuple):
+    """How an index that was made on the server is served: what reads its documents ("llm": the model), what answers."""
+
+    name: str
+    extraction: str | None = None
+    model: str | None = None
+
+
+def is_home(folder: Path) -> bool:
+    """Return whether a folder is no index, and either empty, apart from hidden files, or one with indexes in it."""
+    store, parts = IndexLayout(folder).store, list(folder.glob("[!.]*"))
+    return folder.is_dir() and store not in parts and (not parts or any(folder.glob(f"[!.]*/{store.name}")))
+
+
 def _tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
     """Return a function that does the work, and logs an error, as `failure` with its message, once in a row."""
     logged = ""
@@ -69,6 +88,7 @@ def _tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
     return call
 
 
+_RECORD = "served.json"
 _INTERVAL = 1.0  # seconds between two checks for new snapshots
 
 
@@ -89,10 +109,15 @@ class Catalog(Mapping[str, Index]):
         indexes: Mapping[str, Index],
         encoders: Mapping[str, NamedEncoder | None] | None = None,
         replicas: Iterable[Replica] = (),
+        home: Path | None = None,
+        records: Mapping[str, Record] | None = None,
     ) -> None:
-        self._indexes = dict(indexes)
+        self._indexes = dict(indexes)  # replaced as a whole, so that others may iterate over it
         self._encoders = dict(encoders or {})
         self.replicas = {replica.name: replica for replica in replicas}
+        self.home, self.records = home, dict(records or {})
+        self._lock = RLock()
+        self._refreshers = dict[str, Callable[[], None]]()
 
     @classmethod
     def open(
@@ -102,14 +127,15 @@ class Catalog(Mapping[str, Index]):
         encoder: NamedEncoder | None = None,
         remote_encoders: Iterable[str] = (),
         data: Path | None = None,
+        home: Path | None = None,
     ) -> Catalog:
         """Open indexes, each given as DIR, URL, NAME=DIR or NAME=URL; by default the last part is the name.
 
         A URL of object storage is pulled into a folder below `data`, and later pushes are pulled too. `encoder`: for
         all indexes, by default the one that each was created with. `remote_encoders`: names of allowed encoders on
-        other servers. Raises OptionError for two indexes with the same name, StoreError for a folder that is no index,
-        or has an encoder on a server that is not allowed; GraphwrightError for a URL that was never pulled and cannot
-        be.
+        other servers. `home`: a folder whose indexes are opened too, and in which others are made. Raises OptionError
+        for two indexes with the same name, StoreError for a folder that is no index, or has an encoder on a server that
+        is not allowed; GraphwrightError for a URL that was never pulled and cannot be.
         """
         paths, replicas = dict[str, Path](), list[Replica]()
         for place in map(str, places):
@@ -124,11 +150,55 @@ class Catalog(Mapping[str, Index]):
                 replica.start()
                 replicas.append(replica)
             paths[name] = path
+        records = dict[str, Record]()
+        for store in sorted(home.glob("[!.]*/index.sqlite")) if home is not None else ():
+            record = Record(store.parent.name)
+            with suppress(OSError, ValueError, TypeError):
+                record = Record(**json.loads(store.with_name(_RECORD).read_text(encoding="utf-8")))
+            if paths.setdefault(record.name, store.parent) != store.parent:
+                _log.warning("%s is not served, because %s has its name", store.parent, paths[record.name])
+            elif store.with_name(_RECORD).exists():
+                records[record.name] = record
         encoders: dict[str, NamedEncoder] = {}
         allowed = frozenset(remote_encoders)
         chosen = {name: encoder or _encoder(path, encoders, allowed) for name, path in paths.items()}
         indexes = {name: Index.open(path, encoder=chosen[name], follow=False) for name, path in paths.items()}
-        return cls(indexes, chosen, replicas)
+        return cls(indexes, chosen, replicas, home, records)
+
+    def create(self, record: Record, encoder: NamedEncoder | str) -> None:
+        """Make an empty index in the home folder. Raises OptionError for an unusable name, or without such a folder."""
+        if self.home is None:
+            raise OptionError("This server makes no indexes: start it without any, or with an empty folder for them.")
+        with self._lock:
+            _check_name(record.name, self)
+            folder = self.home / secrets.token_hex(8)
+            self._encoders[record.name] = chosen = encoder_of(encoder)
+            Index.create(folder, encoder=chosen).close()
+            self._write(folder, record)
+            self._indexes = {**self._indexes, record.name: Index.open(folder, encoder=chosen, follow=False)}
+
+    def change(self, name: str, record: Record | None) -> None:
+        """Serve an index as a new record says; None deletes it. Raises OptionError for an unusable name."""
+        with self._lock, writer_lock(self[name].path):
+            index, others = self[name], {at: other for at, other in self.items() if at != name}
+            if record is not None:
+                _check_name(record.name, others)
+                self._write(index.path, record)
+                self._encoders[record.name] = self._encoders.get(name)
+            self._indexes = others if record is None else {**others, record.name: index}
+            if record is None or record.name != name:
+                self.records.pop(name, None)
+            if record is None:
+                index.close()
+                delete_folder(IndexLayout(index.path), keep_folder=False)
+
+    def record(self, name: str, extract: bool) -> Record:
+        """Return how an index is served. `extract`: whether a model reads the documents of one without a record."""
+        return self.records.get(name) or Record(name, "llm" if extract else None)
+
+    def _write(self, folder: Path, record: Record) -> None:
+        write_text(folder / _RECORD, json.dumps(record._asdict()))
+        self.records[record.name] = record
 
     def __getitem__(self, name: str) -> Index:
         return self._indexes[name]
@@ -140,26 +210,31 @@ class Catalog(Mapping[str, Index]):
         return len(self._indexes)
 
     def open_writer(self, name: str, extractor: Extractor | None = None) -> Index:
-        """Open an index a second time, to change it. `extractor`: by default the one that suits the index's encoder."""
+        """Open an index a second time, to change it. `extractor`: by default that of its record or its encoder."""
+        own = self.record(name, extract=False).extraction
+        extractor = extractor or (extractor_of(own) if own in EXTRACTORS else None)
         return Index.open(self[name].path, encoder=self._encoders.get(name), extractor=extractor)
 
     def warm_up(self) -> None:
         """Open every index and warm it up with a few questions."""
-        for name, index in self.items():
+
+        def warm(name: str, index: Index) -> None:
             begun = time.perf_counter()
-            try:
-                warm_up(index.snapshot, index.default_method)
-            except GraphwrightError as error:
-                _log.warning("%s cannot be searched: %s", name, error)
-            except Exception:
-                _log.exception("%s was not warmed up", name)
-            else:
-                _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
+            warm_up(index.snapshot, index.default_method)
+            _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
+
+        for name, index in self.items():
+            _tried(partial(warm, name, index), f"{name} cannot be searched")()
 
     def refresh(self, name: str) -> bool:
         """Open and warm up a newer snapshot of an index, if there is one, and return whether. Raises StoreError."""
-        index = self[name]
-        return index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
+        index = self._indexes.get(name)  # which may have been deleted meanwhile
+        return index is not None and index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
+
+    def _refresh_all(self) -> None:
+        for name in self:
+            failure = f"the new snapshot of {name} cannot be opened"
+            self._refreshers.setdefault(name, _tried(partial(self.refresh, name), failure))()
 
     @contextmanager
     def refreshing(self, poll: float = 10.0) -> Iterator[None]:
@@ -168,9 +243,7 @@ class Catalog(Mapping[str, Index]):
             for replica in self.replicas.values():  # a running pull is not awaited: the next server continues it
                 failure = f"{replica.name} cannot be pulled"
                 stack.enter_context(repeated(_tried(replica.follow, failure), poll, wait=False))
-            for name in self:
-                failure = f"the new snapshot of {name} cannot be opened"
-                stack.enter_context(repeated(_tried(partial(self.refresh, name), failure), _INTERVAL))
+            stack.enter_context(repeated(self._refresh_all, _INTERVAL))
             yield
 
     def without_paths(self, text: str) -> str:
@@ -200,9 +273,21 @@ def _named(place: str) -> tuple[str, str]:
     else:
         name = Path(source).resolve().name
     name = before if named else name
-    if name in ("", ".", "..") or set(name) & set("/\\:") or not name.isprintable():
+    if not _is_usable(name):
         raise OptionError(f"{place!r} gives no usable name; give NAME=DIR or NAME=URL, without / \\ and : in the name.")
     return name, source
+
+
+def _is_usable(name: str) -> bool:
+    return name not in ("", ".", "..") and not set(name) & set("/\\:") and name.isprintable()
+
+
+def _check_name(name: str, taken: Iterable[str]) -> None:
+    """Raise OptionError for a name that no new index can have; names that differ in their case alone are the same."""
+    is_taken = name.casefold() in (other.casefold() for other in taken)
+    if is_taken or not _is_usable(name) or name != name.strip():
+        fault = "taken" if is_taken else "not usable: leave out / \\ and :, and spaces around it"
+        raise OptionError(f"The name {name!r} is {fault}. Give another one.")
 
 
 def _encoder(path: Path, encoders: dict[str, NamedEncoder], allowed: frozenset[str]) -> NamedEncoder | None:

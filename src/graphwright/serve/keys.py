@@ -141,6 +141,13 @@ class Keys(Database):
         known = [key.id for key in keys]
         raise OptionError(f"there is no key {id!r}; 'graphwright keys list' shows the ids.{meant(id, known)}")
 
+    def rename_index(self, index: str, name: str | None) -> None:
+        """Change the name of an index in all keys; None: no key is for it any more."""
+        for key in self.all():
+            if key.indexes is not None and index in key.indexes:
+                names = [name if at == index else at for at in key.indexes if at != index or name is not None]
+                self.execute("UPDATE keys SET indexes = ? WHERE id = ?", json.dumps(names), key.id)
+
     def check(self, token: str) -> Key | None:
         """Return the key of a token; None if it is unknown, expired or revoked."""
         match = _TOKEN.fullmatch(token)

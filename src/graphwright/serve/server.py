@@ -42,6 +42,8 @@ class Library:
         """Return the library of open indexes."""
         folders, telemetry = {name: index.path for name, index in catalog.items()}, Telemetry(settings.data)
         models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call)
+        for name, record in catalog.records.items():
+            models.choose(name, record.model)
         workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
         return cls(catalog, settings, models, workers, Jobs(catalog, settings, models), telemetry)
 
@@ -59,7 +61,7 @@ class Library:
         """Return the facts about an index, in the form of IndexReply."""
         index = self.catalog[name]
         snapshot, model = index.snapshot, self.models.name(name)
-        passages = snapshot.graph.passages
+        passages, extraction = snapshot.graph.passages, self.catalog.record(name, self.settings.extract).extraction
         return {
             "name": name,
             "documents": index.documents,
@@ -71,7 +73,9 @@ class Library:
             "takes_documents": index.takes_documents and name not in self.catalog.replicas,
             "current": index.is_current,
             "llm": model,
-            "reader": model if self.settings.extract else None,
+            "reader": model if extraction == "llm" else None,
+            "extraction": extraction,
+            "own": name in self.catalog.records,
             "snapshot": int(snapshot.about.get("revision", 0)),
         }
 

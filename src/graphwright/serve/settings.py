@@ -73,15 +73,24 @@ class AnswerModels:
         """
         self._report = report or (lambda index, model, error: None)
         self._chosen: dict[str, LLMSettings] = {}
-        self._models: dict[LLMSettings, LLM] = {}
+        self._models: dict[LLMSettings, LLM] = {} if shared is None else {shared: shared.llm()}
+        self.named = {settings.model: settings for settings in self._models}  # those that an index can choose
         listed = {server.base_url: server for server in servers}
         for name, folder in (folders or {}).items():
             chosen = shared or _allowed(name, folder, listed)
             if chosen is not None:
                 self._chosen[name] = chosen
                 if chosen not in self._models:
-                    key = None if shared is not None else _key(listed[str(chosen.base_url)])
-                    self._models[chosen] = chosen.llm(key)
+                    self._models[chosen] = chosen.llm(_key(listed[str(chosen.base_url)]))
+                    self.named.setdefault(chosen.model, chosen)
+
+    def choose(self, index: str, model: str | None) -> None:
+        """Answer an index by a model from now on; offline for None, and for a model that is not configured."""
+        self._chosen.pop(index, None)
+        if model in self.named:
+            self._chosen[index] = self.named[str(model)]
+        elif model is not None:
+            _log.warning("index %r answers offline: the model %r is not configured", index, model)
 
     def llm(self, index: str) -> LLM | None:
         """Return the language model of an index; None if it answers offline."""

@@ -186,7 +186,15 @@ class Jobs:
         self._locks.close()
         shutil.rmtree(self._runners / self._runner, ignore_errors=True)
 
-    @cached_property
+    @contextmanager
+    def idle(self, name: str) -> Iterator[None]:
+        """Begin no job of an index during the block. Raises ConflictError if one runs or waits."""
+        with self._lock:
+            if name in self._threads:
+                raise ConflictError(f"{name} is being changed. Wait until its jobs have ended, or cancel them.")
+            yield
+
+    @property
     def _names(self) -> dict[str, str]:
         return {self._path(name): name for name in self._catalog}
 
@@ -206,7 +214,7 @@ class Jobs:
     def _wake(self, name: str) -> None:
         """Start the thread of an index unless it runs. It ends when no job waits."""
         with self._lock:
-            if name not in self._threads and not self._closing:
+            if name not in self._threads and name in self._catalog and not self._closing:
                 thread = threading.Thread(target=self._work, args=(name,), name=f"graphwright-job-{name}", daemon=True)
                 self._threads[name] = thread
                 thread.start()

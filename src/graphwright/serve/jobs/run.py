@@ -151,6 +151,8 @@ def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skip
     if run.job.kind == "add":
         documents = () if upload is None else upload.documents(skipped.append, run.check)
         return index.add(documents, report, usage=usage)
+    if run.job.kind == "reextract":
+        return index.reextract(progress=report, usage=usage)
     ids = list(task["ids"])
     try:
         return index.remove(ids, report, usage=usage)
@@ -272,12 +274,13 @@ class Attempts:
 
     def _reads_with_model(self, name: str) -> bool:
         """Return whether a language model extracts from the documents of an index."""
-        return self._settings.extract and self._models.llm(name) is not None and self._models.settings(name) is not None
+        reads = self._catalog.record(name, self._settings.extract).extraction == "llm"
+        return reads and self._models.llm(name) is not None
 
     def _extractor(self, name: str, run: JobRun) -> Extractor | None:
         """Return the extractor with the index's language model, None for the one without a language model."""
         llm, chosen = self._models.llm(name), self._models.settings(name)
-        if llm is None or chosen is None or not self._settings.extract or run.job.kind == "remove":
+        if llm is None or chosen is None or not self._reads_with_model(name) or run.job.kind == "remove":
             return None
         task, limits = run.job.task, ("max_job_tokens", "max_job_cost")
         tokens, cost = (_least(task.get(limit), getattr(self._settings, limit)) for limit in limits)

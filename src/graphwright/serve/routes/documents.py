@@ -151,7 +151,7 @@ async def estimated(call: CallOf) -> Any:
 
 
 def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any]:
-    llm = call.server.models.settings(call.ix) if call.server.settings.extract else None
+    llm = call.server.models.settings(call.ix) if call.server.facts(call.ix)["reader"] else None
     skipped: list[Skipped] = []
     excerpts = call.index.chunks_to_extract(upload.documents(skipped.append, cancel.check))
     expected = (

