@@ -13,6 +13,8 @@ import { DocumentsScreen } from "./screens/documents";
 import { GraphScreen } from "./screens/graph";
 import { HealthScreen } from "./screens/health";
 import { LoginScreen } from "./screens/login";
+import { NewIndexScreen } from "./screens/new";
+import { SettingsScreen } from "./screens/settings";
 import { chooseIndex, loadServer, server, type ServerState, signOut } from "./server";
 import { useStore } from "./store";
 import { applyTheme, type Theme, theme } from "./theme";
@@ -20,10 +22,12 @@ import { applyTheme, type Theme, theme } from "./theme";
 const SCREENS: { name: string; label: string; icon: IconName; also: string[] }[] = [
   { name: "ask", label: "Ask", icon: "ask", also: ["evidence", "trace", "passages"] },
   { name: "compare", label: "Compare", icon: "compare", also: [] },
-  { name: "documents", label: "Documents", icon: "documents", also: ["document"] },
+  { name: "documents", label: "Documents", icon: "documents", also: ["document", "new", "settings"] },
   { name: "graph", label: "Graph", icon: "graph", also: [] },
   { name: "health", label: "Health", icon: "health", also: [] },
 ];
+
+const OTHERS: Record<string, string> = { new: "New index", settings: "Settings" };
 
 export function App() {
   const state = useStore(server);
@@ -58,7 +62,9 @@ function skip(event: Event): void {
 /** Name the document after the screen; move the focus to its heading when the screen changes, not when it first loads. */
 function useTitle(route: Route, state: ServerState): void {
   const before = useRef("");
-  const label = SCREENS.find(({ name, also }) => name === route.screen || also.includes(route.screen))?.label;
+  const label =
+    OTHERS[route.screen] ??
+    SCREENS.find(({ name, also }) => name === route.screen || also.includes(route.screen))?.label;
   const here = state.phase === "locked" ? "locked" : `${route.screen}/${route.rest}`;
   useEffect(() => {
     document.title = `${state.phase === "locked" ? "Sign in" : (label ?? "Not found")} · graphwright`;
@@ -116,7 +122,7 @@ function IndexChoice({ route, state }: { route: Route; state: ServerState }) {
   if (!state.indexes.length) return null;
   const choose = (name: string): void => {
     chooseIndex(name);
-    const screen = route.screen === "document" ? "documents" : route.screen;
+    const screen = route.screen === "document" || route.screen === "new" ? "documents" : route.screen;
     go(href(screen, { index: name, q: screen === "graph" ? null : route.query.get("q") }));
   };
   return (
@@ -167,6 +173,9 @@ function Content({ route, state }: { route: Route; state: ServerState }): Compon
   if (state.phase !== "ready") return <Loading>Connecting to the server…</Loading>;
   const index = state.indexes.find(({ name }) => name === (route.query.get("index") ?? state.index));
   if (route.screen === "health") return <HealthScreen state={state} />;
+  if (state.choices && (route.screen === "new" || !state.indexes.length)) {
+    return <NewIndexScreen choices={state.choices} first={!state.indexes.length} />;
+  }
   if (!index) return <NoIndex route={route} state={state} />;
   switch (route.screen) {
     case "ask":
@@ -177,7 +186,9 @@ function Content({ route, state }: { route: Route; state: ServerState }): Compon
     case "compare":
       return <CompareScreen route={route} index={index} methods={state.methods} />;
     case "documents":
-      return <DocumentsScreen route={route} index={index} session={state.session} />;
+      return <DocumentsScreen {...{ route, index }} session={state.session} choices={state.choices} />;
+    case "settings":
+      return <SettingsScreen key={index.name} index={index} session={state.session} choices={state.choices} />;
     case "document":
       return <DocumentScreen route={route} index={index} />;
     case "graph":

@@ -16,7 +16,11 @@ export function useJobs(index: string, onEnd: () => void) {
     const control = new AbortController();
     setJobs([]);
     getJson<{ jobs: Job[] }>(withQuery("v1/jobs", { index }), control.signal).then(
-      (reply) => setJobs([...reply.jobs].sort(newestFirst)),
+      ({ jobs: listed }) =>
+        setJobs((before) => {
+          const known = new Set(before.map(({ id }) => id)); // those that began while the list was loaded
+          return [...before, ...listed.filter(({ id }) => !known.has(id))].sort(newestFirst);
+        }),
       () => undefined, // the list of documents says what is wrong with the server
     );
     return () => control.abort();

@@ -3,12 +3,14 @@
 import { getJson, Problem, postJson, remove, whenUnauthorized } from "./api";
 import { clearHistory } from "./history";
 import { createStore, keep, stored } from "./store";
-import type { IndexFacts, Method, Session } from "./types";
+import type { Choices, IndexFacts, Method, Session } from "./types";
 
 export interface ServerState {
   phase: "loading" | "ready" | "locked" | "failed";
   session: Session | null;
   indexes: IndexFacts[];
+  /** What a new index can be; null where this client can make none. */
+  choices: Choices | null;
   methods: Method[];
   index: string;
   problem: Problem | null;
@@ -18,10 +20,16 @@ export const server = createStore<ServerState>({
   phase: "loading",
   session: null,
   indexes: [],
+  choices: null,
   methods: [],
   index: "",
   problem: null,
 });
+
+interface Indexes {
+  indexes: IndexFacts[];
+  new: Choices | null;
+}
 
 whenUnauthorized(() => server.update((state) => ({ ...state, phase: "locked" })));
 
@@ -33,15 +41,15 @@ export async function loadServer(): Promise<void> {
       server.update((state) => ({ ...state, session, phase: "locked" }));
       return;
     }
-    const [{ indexes }, { methods }] = await Promise.all([
-      getJson<{ indexes: IndexFacts[] }>("v1/indexes"),
+    const [{ indexes, new: choices }, { methods }] = await Promise.all([
+      getJson<Indexes>("v1/indexes"),
       getJson<{ methods: Method[] }>("v1/methods"),
     ]);
     const wanted = [server.get().index, stored("index", "")].find((name) =>
       indexes.some((index) => index.name === name),
     );
     const index = wanted ?? indexes[0]?.name ?? "";
-    server.set({ phase: "ready", session, indexes, methods, index, problem: null });
+    server.set({ phase: "ready", session, indexes, choices, methods, index, problem: null });
   } catch (error) {
     if (error instanceof Problem && error.status === 401) return; // the state is "locked" already
     server.update((state) => ({ ...state, phase: "failed", problem: asProblem(error) }));
@@ -59,10 +67,13 @@ export function asProblem(error: unknown): Problem {
   return new Problem(0, "Something went wrong on this page", error instanceof Error ? error.message : String(error));
 }
 
-/** Load the figures of the indexes again, after documents have changed. */
+/** Load the figures of the indexes again, after they or their documents have changed. */
 export async function refreshIndexes(): Promise<void> {
-  const { indexes } = await getJson<{ indexes: IndexFacts[] }>("v1/indexes");
-  server.update((state) => ({ ...state, indexes }));
+  const { indexes, new: choices } = await getJson<Indexes>("v1/indexes");
+  server.update((state) => {
+    const kept = indexes.some(({ name }) => name === state.index);
+    return { ...state, indexes, choices, index: kept ? state.index : (indexes[0]?.name ?? "") };
+  });
 }
 
 export function chooseIndex(name: string): void {
@@ -87,4 +98,9 @@ export async function signOut(): Promise<void> {
 /** Whether this client may change documents. */
 export function mayWrite(session: Session | null): boolean {
   return !session?.closed || session.scope === "write" || session.scope === "admin";
+}
+
+/** Whether this client may change indexes as a whole. */
+export function mayManage(session: Session | null): boolean {
+  return !session?.closed || session.scope === "admin";
 }

@@ -92,7 +92,19 @@ export interface IndexFacts {
   llm: string | null;
   /** The language model that reads documents that are added. */
   reader: string | null;
+  /** What reads added documents; null: what suits the language of the index. */
+  extraction: Extraction;
+  /** Whether it was made on this server, and can be renamed and deleted. */
+  own: boolean;
   snapshot: number;
+}
+
+export type Extraction = "mentions" | "rules" | "llm" | null;
+
+/** What a new index can be. */
+export interface Choices {
+  languages: string[];
+  models: string[];
 }
 
 export interface Method {
@@ -211,7 +223,7 @@ export interface JobChanges {
 export interface Job {
   id: string;
   index: string;
-  kind: "add" | "remove" | "sync";
+  kind: "add" | "remove" | "sync" | "reextract";
   state: "queued" | "running" | "done" | "failed" | "cancelled";
   cancelling: boolean;
   created: string;

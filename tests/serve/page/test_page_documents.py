@@ -82,6 +82,26 @@ def test_pasted_text_is_added_and_removed(opener: Opener, own: Running) -> None:
     assert tab.locator("main img, main script").count() == 0
 
 
+def test_chosen_documents_are_removed_together(opener: Opener, own: Running) -> None:
+    screen = opener(own)
+    tab = screen.open("documents", index="cities")
+    total = own.client.get("/v1/indexes/cities").json()["documents"]
+    for title in ("Survey", "Vienna"):
+        box = tab.get_by_label(f"Choose {title}", exact=True)
+        box.focus()
+        tab.keyboard.press("Space")
+    tab.get_by_role("button", name="Remove 2 documents").press("Enter")
+    assert screen.violations() == []
+    tab.get_by_role("button", name="Keep").press("Enter")
+    tab.get_by_role("button", name="Remove 2 documents").press("Enter")
+    tab.keyboard.press("Enter")  # the question has the focus
+    tab.get_by_role("heading", name=f"{total - 2} documents").wait_for()
+    tab.get_by_label("Choose all shown").check()
+    tab.get_by_role("button", name=f"Remove {total - 2} documents").wait_for()
+    screen.tab.set_viewport_size({"width": 360, "height": 800})
+    assert screen.overflow() <= 0
+
+
 def test_model_cost_is_shown_before_reading(opener: Opener, library: Path, tmp_path: Path) -> None:
     shutil.copytree(library, tmp_path / "copy")
     with LLMServer([json.dumps({"entities": [], "relations": []})]) as model:

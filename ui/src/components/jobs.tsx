@@ -34,8 +34,18 @@ export function Jobs({ jobs, writable, onJob }: { jobs: Job[]; writable: boolean
   );
 }
 
-const KINDS = { add: "Adding documents", remove: "Removing documents", sync: "Reading a folder" } as const;
-const STARTS = { add: "Reading the files", remove: "Removing", sync: "Reading the folder" } as const;
+const KINDS = {
+  add: "Adding documents",
+  remove: "Removing documents",
+  sync: "Reading a folder",
+  reextract: "Reading the documents again",
+} as const;
+const STARTS = {
+  add: "Reading the files",
+  remove: "Removing",
+  sync: "Reading the folder",
+  reextract: "Reading the texts",
+} as const;
 const STATES = {
   queued: "waiting",
   running: "running",

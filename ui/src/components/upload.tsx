@@ -1,9 +1,10 @@
 /** Adding documents: files that are dropped or chosen, or a pasted text; where a language model reads, after its cost. */
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { indexPath, type Problem, postJson, upload } from "../api";
 import { asProblem } from "../server";
 import { count, digits, duration, money } from "../text";
+import { createStore } from "../store";
 import type { Estimate, IndexFacts, Job } from "../types";
 import { Icon } from "./icon";
 import { Failure } from "./states";
@@ -12,7 +13,12 @@ import { Failure } from "./states";
 interface Addition {
   what: string;
   send: <T>(path: string, onSent: (share: number) => void) => Promise<T>;
+  /** What is added one after another, so that the first can be asked about while the others are read. */
+  parts?: Addition[];
 }
+
+/** Files that were chosen with a new index: its screen of documents adds them. */
+export const chosenFiles = createStore<File[]>([]);
 
 interface Sending {
   what: string;
@@ -43,8 +49,11 @@ export function Upload({ index, onJob }: { index: IndexFacts; onJob: (job: Job) 
     }
   };
   const add = async (addition: Addition): Promise<void> => {
-    const reply = await send<{ job: Job }>(addition, documents);
-    if (reply) onJob(reply.job);
+    for (const part of addition.parts ?? [addition]) {
+      const reply = await send<{ job: Job }>(part, documents);
+      if (!reply) return;
+      onJob(reply.job);
+    }
   };
   const begin = async (addition: Addition): Promise<void> => {
     if (sending) return;
@@ -53,6 +62,11 @@ export function Upload({ index, onJob }: { index: IndexFacts; onJob: (job: Job) 
     if (estimate?.chunks) setOffer({ addition, estimate });
     else if (estimate) await add(addition);
   };
+  useEffect(() => {
+    const files = chosenFiles.get();
+    chosenFiles.set([]);
+    if (files.length) void begin(ofFiles(files));
+  }, []);
   return (
     <>
       <Drop busy={sending !== null} onFiles={(files) => void begin(ofFiles(files))} />
@@ -64,8 +78,14 @@ export function Upload({ index, onJob }: { index: IndexFacts; onJob: (job: Job) 
   );
 }
 
+const MAX_PARTS = 20;
+const MIN_FILES = 4; // of a part
+
 function ofFiles(files: File[]): Addition {
+  const size = Math.max(MIN_FILES, Math.ceil(files.length / MAX_PARTS));
+  const starts = Array.from({ length: Math.ceil(files.length / size) }, (_, at) => at * size);
   return {
+    ...(starts.length > 1 && { parts: starts.map((start) => ofFiles(files.slice(start, start + size))) }),
     what: files.length === 1 ? (files[0]?.name ?? "") : count(files.length, "file"),
     send: (path, onSent) => {
       const form = new FormData();
@@ -80,7 +100,7 @@ function ofText(title: string, text: string): Addition {
   return { what: title || "The text", send: (path) => postJson(path, { documents: [document] }) };
 }
 
-function Drop({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]) => void }) {
+export function Drop({ busy, onFiles }: { busy: boolean; onFiles: (files: File[]) => void }) {
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const take = (files: FileList | null | undefined): void => {

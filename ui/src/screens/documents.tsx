@@ -9,9 +9,9 @@ import { Empty, Failure, Loading } from "../components/states";
 import { Upload } from "../components/upload";
 import { isOpen, useJobs } from "../jobs";
 import { go, href, hrefWith, numberOf, type Route } from "../router";
-import { asProblem, mayWrite } from "../server";
+import { asProblem, mayManage, mayWrite } from "../server";
 import { count, digits } from "../text";
-import type { DocumentRow, IndexFacts, Job, Session } from "../types";
+import type { Choices, DocumentRow, IndexFacts, Job, Session } from "../types";
 
 const PAGE = 50;
 
@@ -19,9 +19,10 @@ interface Props {
   route: Route;
   index: IndexFacts;
   session: Session | null;
+  choices: Choices | null;
 }
 
-export function DocumentsScreen({ route, index, session }: Props) {
+export function DocumentsScreen({ route, index, session, choices }: Props) {
   const query = route.query.get("find") ?? "";
   const offset = numberOf(route.query, "offset") ?? 0;
   const list = useLoaded<{ documents: DocumentRow[]; total: number }>(
@@ -32,8 +33,25 @@ export function DocumentsScreen({ route, index, session }: Props) {
   const writable = mayWrite(session) && index.takes_documents;
   return (
     <div class="column wide documents">
-      <h1 tabIndex={-1}>Documents</h1>
+      <div class="section-head">
+        <h1 tabIndex={-1}>Documents</h1>
+        <nav class="page-links" aria-label="Indexes">
+          {choices && (
+            <a class="button quiet" href={href("new")}>
+              <Icon name="plus" />
+              New index
+            </a>
+          )}
+          {mayManage(session) && (
+            <a class="button quiet" href={href("settings", { index: index.name })}>
+              <Icon name="settings" />
+              Settings
+            </a>
+          )}
+        </nav>
+      </div>
       {writable ? <Upload index={index} onJob={put} /> : <ReadOnly index={index} />}
+      <Searchable index={index} reading={jobs.filter((job) => isOpen(job) && job.kind === "add").length} />
       <Jobs jobs={jobs} writable={writable} onJob={put} />
       <section aria-labelledby="list-title">
         <div class="section-head">
@@ -55,6 +73,27 @@ export function DocumentsScreen({ route, index, session }: Props) {
           />
         )}
       </section>
+    </div>
+  );
+}
+
+/** What can be asked about, also while more is read. */
+function Searchable({ index, reading }: { index: IndexFacts; reading: number }) {
+  const { documents, name } = index;
+  if (!documents && !reading) return null;
+  return (
+    <div class="searchable">
+      <p role="status">
+        {documents
+          ? `${count(documents, "document")} can be asked about now`
+          : "The first documents are being read; they can be asked about in a moment"}
+        {documents && reading ? `; ${count(reading, "more upload")} ${reading === 1 ? "is" : "are"} being read.` : "."}
+      </p>
+      {documents > 0 && (
+        <a class="button primary" href={href("ask", { index: name })}>
+          Ask about these
+        </a>
+      )}
     </div>
   );
 }
@@ -107,6 +146,10 @@ interface TableProps {
 }
 
 function Table({ route, index, documents, total, offset, query, writable, busy, onJob }: TableProps) {
+  const [chosen, setChosen] = useState<string[]>([]);
+  const here = documents.map(({ id }) => id).filter((id) => chosen.includes(id));
+  const choose = (id: string): void =>
+    setChosen(chosen.includes(id) ? chosen.filter((other) => other !== id) : [...chosen, id]);
   if (!documents.length && busy && !query) return null;
   if (!documents.length) {
     return query ? (
@@ -119,9 +162,23 @@ function Table({ route, index, documents, total, offset, query, writable, busy, 
   }
   return (
     <>
+      {writable && documents.length > 1 && (
+        <Chosen
+          {...{ index, onJob }}
+          ids={here}
+          all={here.length === documents.length}
+          onAll={() => setChosen(here.length === documents.length ? [] : documents.map(({ id }) => id))}
+          onEnd={() => setChosen([])}
+        />
+      )}
       <ul class="document-list">
         {documents.map((row) => (
-          <Row key={row.id} {...{ index, row, writable, onJob }} />
+          <Row
+            key={row.id}
+            {...{ index, row, writable, onJob }}
+            chosen={here.includes(row.id)}
+            onChoose={documents.length > 1 ? () => choose(row.id) : null}
+          />
         ))}
       </ul>
       {total > PAGE && (
@@ -145,14 +202,71 @@ function Table({ route, index, documents, total, offset, query, writable, busy, 
   );
 }
 
+interface ChosenProps {
+  index: string;
+  ids: string[];
+  /** Whether all that the list shows are chosen. */
+  all: boolean;
+  onAll: () => void;
+  onEnd: () => void;
+  onJob: (job: Job) => void;
+}
+
+/** The removal of several documents, after a question. The server publishes these changes together. */
+function Chosen({ index, ids, all, onAll, onEnd, onJob }: ChosenProps) {
+  const [asking, setAsking] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const drop = async (): Promise<void> => {
+    setAsking(false);
+    setProblem(null);
+    document.getElementById("list-title")?.focus();
+    onEnd();
+    try {
+      for (const id of ids) {
+        const reply = await remove<{ job: Job }>(indexPath(index, "documents", id));
+        if (reply) onJob(reply.job);
+      }
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <div class="chosen">
+      <label class="tick">
+        <input type="checkbox" checked={all} onChange={onAll} />
+        Choose all shown
+      </label>
+      {ids.length > 0 && !asking && (
+        <button type="button" class="button" onClick={() => setAsking(true)}>
+          Remove {count(ids.length, "document")}
+        </button>
+      )}
+      {ids.length > 0 && asking && (
+        <span class="confirm" role="group" aria-label={`Remove ${count(ids.length, "document")}?`}>
+          <button type="button" class="button danger" onClick={() => void drop()} ref={(button) => button?.focus()}>
+            Remove {count(ids.length, "document")}
+          </button>
+          <button type="button" class="button quiet" onClick={() => setAsking(false)}>
+            Keep
+          </button>
+        </span>
+      )}
+      {problem && <Failure problem={problem} />}
+    </div>
+  );
+}
+
 interface RowProps {
   index: string;
   row: DocumentRow;
   writable: boolean;
+  chosen: boolean;
+  /** Null where there is nothing to choose among. */
+  onChoose: (() => void) | null;
   onJob: (job: Job) => void;
 }
 
-function Row({ index, row, writable, onJob }: RowProps) {
+function Row({ index, row, writable, chosen, onChoose, onJob }: RowProps) {
   const [asking, setAsking] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const bin = useRef<HTMLButtonElement>(null);
@@ -173,6 +287,9 @@ function Row({ index, row, writable, onJob }: RowProps) {
   };
   return (
     <li class="document-row">
+      {writable && onChoose && (
+        <input type="checkbox" checked={chosen} onChange={onChoose} aria-label={`Choose ${title}`} />
+      )}
       <div class="document-name">
         <a href={href("document", { index }, row.id)}>
           <bdi>{title}</bdi>

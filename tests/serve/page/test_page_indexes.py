@@ -1,0 +1,86 @@
+"""Indexes in the page: the first one of a server without any, with its files; settings, a copy, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.serve.conftest import Running
+from tests.serve.page.conftest import Opener, Screen
+from tests.shared.served import serving_home
+
+from graphwright.models.settings import LLMSettings
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Running]:
+    """A server without an index."""
+    with serving_home(tmp_path / "home", llm=LLMSettings("small", "http://127.0.0.1:9/v1")) as running:
+        yield running
+
+
+def checked(screen: Screen) -> None:
+    """Check that a screen is accessible and fits, wide, narrow and dark."""
+    for width, colours in ((1280, "light"), (360, "light"), (360, "dark")):
+        screen.tab.set_viewport_size({"width": width, "height": 800})
+        screen.tab.emulate_media(color_scheme=colours)
+        assert screen.overflow() <= 0 and screen.violations() == [], (width, colours)
+    screen.tab.set_viewport_size({"width": 1280, "height": 800})
+    screen.tab.emulate_media(color_scheme="light")
+
+
+def test_first_index_is_made_by_keyboard_and_answers(opener: Opener, home: Running) -> None:
+    screen = opener(home)
+    tab = screen.open()
+    tab.get_by_role("heading", name="Ask about your documents").wait_for()
+    checked(screen)
+    tab.get_by_label("Name", exact=True).focus()
+    tab.keyboard.type("Flüsse: alle")
+    tab.keyboard.press("Enter")
+    tab.get_by_role("alert").wait_for()  # the name is refused with the reason, and stays
+    assert ":" in tab.get_by_role("alert").inner_text()
+    tab.get_by_label("Name", exact=True).fill("Flüsse")
+    tab.get_by_label("Without a language model").check()
+    files = [
+        {"name": f"{name}.txt", "mimeType": "text/plain", "buffer": f"{name} lies on the {river}.".encode()}
+        for name, river in zip(("Steyr", "Krems", "Leoben", "Hall", "Gmunden"), ("Enns", "Danube") * 3, strict=False)
+    ]
+    tab.get_by_label("Choose files").set_input_files(files)
+    tab.get_by_text("5 files chosen").wait_for()
+    tab.get_by_role("button", name="Make the index and read the files").press("Enter")
+    tab.get_by_text("5 documents can be asked about now.").wait_for()
+    assert tab.locator(".jobs li").count() == 2  # the first files are searchable before the last
+    checked(screen)
+    tab.get_by_role("link", name="Ask about these").press("Enter")
+    tab.get_by_role("heading").first.wait_for()
+    assert home.client.get("/v1/indexes/Flüsse").json()["llm"] is None
+
+
+def test_index_is_renamed_copied_and_deleted_by_its_typed_name(opener: Opener, home: Running) -> None:
+    assert home.client.post("/v1/indexes", json={"name": "drafts"}).status_code == 201
+    assert home.client.post("/v1/indexes", json={"name": "kept"}).status_code == 201
+    screen = opener(home)
+    tab = screen.open("documents", index="drafts")
+    tab.get_by_role("link", name="Settings").click()
+    tab.get_by_role("heading", name="Settings of drafts").wait_for()
+    checked(screen)
+    tab.get_by_label("Name", exact=True).fill("minutes")
+    tab.get_by_label("Names by their spelling").check()
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_role("heading", name="Settings of minutes").wait_for()
+    assert home.client.get("/v1/indexes/minutes").json()["extraction"] == "rules"
+    tab.get_by_role("button", name="Read the documents again").click()
+    tab.locator(".job.done", has_text="Reading the documents again").wait_for()
+    with tab.expect_download() as download:
+        tab.get_by_role("link", name="Download the index folder").click()
+    assert download.value.suggested_filename == "minutes.zip"
+    delete = tab.get_by_role("button", name="Delete this index")
+    tab.get_by_label("Name of the index").fill("minute")
+    assert delete.is_disabled()
+    tab.get_by_label("Name of the index").fill("minutes")
+    delete.click()
+    tab.get_by_role("heading", name="Documents", level=1).wait_for()
+    assert [index["name"] for index in home.client.get("/v1/indexes").json()["indexes"]] == ["kept"]

@@ -1,0 +1,185 @@
+/** The settings of an index: its name, what reads its documents and answers, a copy of it, and its end. */
+
+import { useState } from "preact/hooks";
+import { addressOf, indexPath, type Problem, postJson, remove, withQuery } from "../api";
+import { Reading } from "../components/choices";
+import { Icon } from "../components/icon";
+import { Jobs } from "../components/jobs";
+import { Empty, Failure } from "../components/states";
+import { isOpen, useJobs } from "../jobs";
+import { go, href } from "../router";
+import { asProblem, chooseIndex, mayManage, refreshIndexes } from "../server";
+import { count } from "../text";
+import type { Choices, IndexFacts, Job, Session } from "../types";
+
+interface Props {
+  index: IndexFacts;
+  session: Session | null;
+  choices: Choices | null;
+}
+
+export function SettingsScreen({ index, session, choices }: Props) {
+  const { jobs, put } = useJobs(index.name, () => undefined);
+  if (!mayManage(session)) {
+    return (
+      <Empty icon="key" title="Settings are for an admin" whole>
+        <p>Your key may not change this index. Ask the person who runs the server for one with the scope admin.</p>
+      </Empty>
+    );
+  }
+  return (
+    <div class="column settings">
+      <a class="back" href={href("documents", { index: index.name })}>
+        <Icon name="back" />
+        Documents
+      </a>
+      <h1 tabIndex={-1}>
+        Settings of <bdi>{index.name}</bdi>
+      </h1>
+      {index.own ? (
+        <Values index={index} choices={choices ?? { languages: [], models: index.llm ? [index.llm] : [] }} />
+      ) : (
+        <p class="note">
+          This index was given to the server when it was started. Its name and its model are changed there.
+        </p>
+      )}
+      <Again index={index} busy={jobs.some(isOpen)} onJob={put} />
+      <Jobs jobs={jobs.filter(({ kind }) => kind === "reextract")} writable onJob={put} />
+      <section aria-labelledby="export-title">
+        <h2 id="export-title">A copy</h2>
+        <p class="soft">The folder can be served or asked elsewhere; the texts are what was read from the documents.</p>
+        <p class="actions">
+          <Copy index={index.name} what="index" label="Download the index folder" />
+          <Copy index={index.name} what="documents" label="Download the texts" />
+        </p>
+      </section>
+      {index.own && <Delete index={index} />}
+    </div>
+  );
+}
+
+function Copy({ index, what, label }: { index: string; what: string; label: string }) {
+  return (
+    <a class="button" href={addressOf(withQuery(indexPath(index, "export"), { what }))} download={`${index}.zip`}>
+      {label}
+    </a>
+  );
+}
+
+function Values({ index, choices }: { index: IndexFacts; choices: Choices }) {
+  const [name, setName] = useState(index.name);
+  const [reading, setReading] = useState({ extraction: index.extraction, model: index.llm });
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [saved, setSaved] = useState(false);
+  const save = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setProblem(null);
+    try {
+      const values = { ...reading, ...(name.trim() !== index.name && { name: name.trim() }) };
+      const changed = await postJson<IndexFacts>(indexPath(index.name), values, undefined, "PATCH");
+      await refreshIndexes();
+      setSaved(true);
+      if (changed.name !== index.name) {
+        chooseIndex(changed.name);
+        go(href("settings", { index: changed.name }), true);
+      }
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <form class="new-index" onSubmit={(event) => void save(event)} onInput={() => setSaved(false)}>
+      <label>
+        Name
+        <input
+          type="text"
+          dir="auto"
+          required
+          maxLength={100}
+          autocomplete="off"
+          value={name}
+          onInput={(event) => setName(event.currentTarget.value)}
+        />
+      </label>
+      <Reading {...{ choices, ...reading }} onChange={(extraction, model) => setReading({ extraction, model })} />
+      {problem && <Failure problem={problem} />}
+      <button type="submit" class="button primary">
+        Save
+      </button>
+      <p role="status">
+        {saved && "Saved. Documents that were read before stay as they are until they are read again."}
+      </p>
+    </form>
+  );
+}
+
+function Again({ index, busy, onJob }: { index: IndexFacts; busy: boolean; onJob: (job: Job) => void }) {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const begin = async (): Promise<void> => {
+    setProblem(null);
+    try {
+      onJob((await postJson<{ job: Job }>(indexPath(index.name, "reextract"), {})).job);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <section aria-labelledby="again-title">
+      <h2 id="again-title">Read again</h2>
+      <p class="soft">
+        {index.reader
+          ? `${index.reader} reads the passages that something else has read; this may cost money.`
+          : "Passages that something else has read are read again. The files are not needed."}
+      </p>
+      <button type="button" class="button" disabled={busy} onClick={() => void begin()}>
+        Read the documents again
+      </button>
+      {problem && <Failure problem={problem} />}
+    </section>
+  );
+}
+
+/** The end of an index: its name is typed, so that it is not deleted by mistake. */
+function Delete({ index }: { index: IndexFacts }) {
+  const [typed, setTyped] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const drop = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (typed.trim() !== index.name) return;
+    try {
+      await remove(indexPath(index.name));
+      await refreshIndexes();
+      go(href("documents"));
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+  };
+  return (
+    <section aria-labelledby="delete-title">
+      <h2 id="delete-title">Delete</h2>
+      <p class="soft">
+        The index and its {count(index.documents, "document")} are deleted, and cannot be brought back. Type{" "}
+        <bdi>
+          <strong>{index.name}</strong>
+        </bdi>{" "}
+        to confirm.
+      </p>
+      <form class="new-index" onSubmit={(event) => void drop(event)}>
+        <label>
+          Name of the index
+          <input
+            type="text"
+            dir="auto"
+            autocomplete="off"
+            value={typed}
+            onInput={(event) => setTyped(event.currentTarget.value)}
+          />
+        </label>
+        {problem && <Failure problem={problem} />}
+        <button type="submit" class="button danger" disabled={typed.trim() !== index.name}>
+          Delete this index
+        </button>
+      </form>
+    </section>
+  );
+}
