@@ -79,6 +79,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "build.document_sources:Source graph.columns:Listed graph.evidence:Ints graph.graph:Columns "
             "models.protocols:Cancel models.protocols:OnText models.protocols:Schema"
         ),
+        "the page sorts documents by their dates": "search.versions:versions_of search.versions:years_of",
         "the page shows neighbours and paths": (
             "kernels.csr:Csr kernels.csr:undirected kernels.paths:paths_between operators.search.nearest:nodes_near "
             "search.name_index:name_index_of"
@@ -111,7 +112,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "cli": {
         "it starts the server": (
-            "serve.app:create_app serve.catalog:Catalog serve.app:DrainingServer "
+            "serve.app:create_app serve.catalog:Catalog serve.catalog:is_home serve.app:DrainingServer "
             "serve.app:server_config "
             "serve.mcp.server:create_mcp serve.authentication:create_command serve.keys:Key "
             "serve.keys:Keys serve.server:Library serve.settings:ServeSettings "

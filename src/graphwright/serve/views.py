@@ -19,19 +19,27 @@ from graphwright.operators.search.nearest import nodes_near
 from graphwright.search import Snapshot
 from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import SnapshotCache
+from graphwright.search.versions import versions_of, years_of
 from graphwright.serve.problems import NotFoundError
 
 _listed: SnapshotCache[list[Listed]] = SnapshotCache()
 
 
-def documents(index: Index, query: str, offset: int, limit: int) -> dict[str, Any]:
-    """Return the documents whose id or title contains a text, by id, and the number of all matches.
+def documents(index: Index, query: str, offset: int, limit: int, sort: str = "name") -> dict[str, Any]:
+    """Return the documents whose id or title contains a text, by "name" (id), "date" or "size", and their number.
 
     Each is {id, title, characters, chunks}. Passages of an imported graph's nodes belong to no document.
     """
     found = listed(index)
     if part := query.strip().casefold():
         found = [item for item in found if part in f"{item.id}\n{item.title}".casefold()]
+    if sort == "size":
+        found = sorted(found, key=lambda item: -item.characters)
+    if sort == "date":  # of the metadata, else that which the text states
+        when = {id: version.first for id, version in versions_of(index.graph.columns).dated.items()}
+        given = {id: years_of(fields.get("date", ""))[0] for id, fields in index.metadata_by_document().items()}
+        when |= {id: first for id, first in given.items() if not np.isnan(first)}
+        found = sorted(found, key=lambda item: -when.get(item.id, 0))
     return {"documents": [item._asdict() for item in found[offset : offset + limit]], "total": len(found)}
 
 

@@ -54,6 +54,25 @@ def test_documents_are_listed_and_searched(server: Running) -> None:
     assert [document["id"] for document in page["documents"]] == ["graz", "pfeiffer"] and page["total"] == 4
 
 
+def test_documents_are_sorted_by_date_and_size(empty: Running) -> None:
+    texts = {
+        "b": ("Short.", "3 May 2024"),
+        "a": ("A longer text about rivers.", "2023-11"),
+        "c": ("Without a date.", ""),
+    }
+    documents = [
+        {"id": id, "text": text, "metadata": {"date": date} if date else {}} for id, (text, date) in texts.items()
+    ]
+    ended(empty, post(empty, *documents))
+    assert [ids(empty, sort=sort) for sort in ("name", "date", "size")] == [
+        ["a", "b", "c"],
+        ["b", "a", "c"],
+        ["a", "c", "b"],
+    ]
+    assert ids(empty, sort="date", offset=1, limit=1) == ["a"]
+    assert empty.client.get(DOCUMENTS, params={"sort": "colour"}).status_code == 422
+
+
 def test_document_has_passages_with_entities(server: Running) -> None:
     document = server.client.get(f"{DOCUMENTS}/{quote('a/b#c.md', safe='')}").json()
     assert (document["id"], document["title"]) == ("a/b#c.md", "Linz")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from tests.llm_server import LLMServer
 from tests.serve.conftest import Running, serving, wait_until
 from tests.shared.served import serving_home
 
@@ -68,6 +71,19 @@ def test_index_with_unusable_name_is_refused(home: Running) -> None:
     assert names(home) == []
 
 
+def test_index_with_unusual_name_is_changed_exported_and_deleted(home: Running) -> None:
+    for name in ("מסמכים", "100 % <b>", "a#b?c&d"):
+        made(home, name)
+        address = f"{INDEXES}/{quote(name, safe='')}"
+        document = {"id": "../../up/a.txt", "text": TEXT}
+        assert changed(home, home.client.post(f"{address}/documents", json={"documents": [document]}))
+        packed = home.client.get(f"{address}/export", params={"what": "documents"})
+        assert zipfile.ZipFile(io.BytesIO(packed.content)).namelist() == ["up/a.txt.txt"]
+        assert home.client.patch(address, json={"name": f"{name} 2"}).json()["name"] == f"{name} 2"
+        assert home.client.delete(f"{INDEXES}/{quote(name + ' 2', safe='')}").status_code == 204
+    assert names(home) == []
+
+
 def test_index_with_taken_name_or_unknown_model_is_refused(home: Running) -> None:
     made(home, "Notes")
     for values in ({"name": "NOTES"}, {"name": "a", "model": "large"}, {"name": "a", "extraction": "llm"}):
@@ -123,6 +139,19 @@ def test_documents_are_extracted_again_by_another_extractor(home: Running) -> No
     folder = home.app.state.server.catalog["again"].path
     with Index.open(folder) as index:
         assert index.chunks_to_extract([{"id": "d0", "text": TEXT}]) == []
+
+
+def test_language_model_that_is_chosen_later_reads_the_documents_again(tmp_path: Path) -> None:
+    model = LLMServer([json.dumps({"entities": [], "relations": []})])
+    with model, serving_home(tmp_path / "home", llm=LLMSettings("reader", model.url)) as home:
+        made(home, "notes")
+        add(home, "notes", TEXT)
+        assert not model.requests
+        chosen = {"model": "reader", "extraction": "llm"}
+        assert home.client.patch(f"{INDEXES}/notes", json=chosen).json()["reader"] == "reader"
+        job = changed(home, home.client.post(f"{INDEXES}/notes/reextract"))
+        assert job["state"] == "done" and job["changes"]["extracted"] == 1 and model.requests
+        assert add(home, "notes", TEXT, "Krems lies on the Danube.")["changes"]["extracted"] == 1
 
 
 def test_export_is_an_index_and_the_texts(home: Running, tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,8 +24,6 @@ from graphwright.serve.schemas import documents as replies
 from graphwright.serve.schemas.answers import TextReply
 from graphwright.serve.schemas.documents import DocumentsBody, SyncBody
 from graphwright.serve.server import Call, CallOf, Server
-from graphwright.serve.views import document_text
-from graphwright.serve.views import text as text_of
 
 router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
 _READ, _WRITE = [require("read")], [require("write")]
@@ -79,9 +76,10 @@ async def documents(
     q: Annotated[str, Query(max_length=1_000, description="Text that the id or the title contains.")] = "",
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    sort: Literal["name", "date", "size"] = "name",
 ) -> Any:
-    """List the documents by id."""
-    return await call.run(lambda _: views.documents(call.index, q, offset, limit))
+    """List the documents by id, or the latest or the longest first."""
+    return await call.run(lambda _: views.documents(call.index, q, offset, limit, sort))
 
 
 @router.get("/{document}", response_model=replies.DocumentReply, dependencies=_READ)
@@ -109,7 +107,7 @@ async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = No
             jobs.uploads.delete(id)
             raise
 
-    return _queued(await call.server.workers.run(queue), call.ix)
+    return {"job": (await call.server.workers.run(queue)).to_dict(call.ix)}
 
 
 @router.delete("/{document}", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
@@ -122,7 +120,7 @@ async def remove(document: DocumentPath, call: CallOf) -> Any:
         views.check_removable(call.index, id)
         return call.server.jobs.submit(call.ix, "remove", {"ids": [id]})
 
-    return _queued(await call.run(queue), call.ix)
+    return {"job": (await call.run(queue)).to_dict(call.ix)}
 
 
 @router.post("/sync", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
@@ -136,7 +134,7 @@ async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_c
             f"in [folders.{call.ix}].{meant(body.folder, folders)}"
         )
     task = {"folder": str(folders[body.folder].resolve()), **_budget(call, max_tokens, max_cost)}
-    return _queued(await call.run(lambda _: call.server.jobs.submit(call.ix, "sync", task)), call.ix)
+    return {"job": (await call.run(lambda _: call.server.jobs.submit(call.ix, "sync", task))).to_dict(call.ix)}
 
 
 @router.post("/estimate", response_model=replies.EstimateReply, openapi_extra=_BODY, dependencies=_WRITE)
@@ -177,10 +175,6 @@ def _budget(call: Call, max_tokens: int | None, max_cost: float | None) -> dict[
     return {name: value for name, value in limits.items() if value is not None}
 
 
-def _queued(job: Job, index: str) -> dict[str, Any]:
-    return {"job": job.to_dict(index)}
-
-
 async def _received(call: Call, id: str) -> Upload:
     """Store the documents of a request's body for the job `id`."""
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -211,8 +205,7 @@ async def _receive_files(request: Request, server: Server, id: str) -> Upload:
         files = [Sent(part.filename or "", part.file) for _, part in form.multi_items() if isinstance(part, UploadFile)]
         if not files:
             raise _invalid([{"loc": ("body", "files"), "msg": "no file was sent"}])
-        store = partial(server.jobs.uploads.store_files, id, files, limits)
-        return await server.workers.run(lambda _: store())
+        return await server.workers.run(lambda _: server.jobs.uploads.store_files(id, files, limits))
     finally:
         await form.close()
 
@@ -276,4 +269,4 @@ async def text(
 ) -> Any:
     """Return characters of a document, counted as in citations; by default all."""
     id = document_id(document)
-    return await call.run(lambda _: {"document": id, **document_text(text_of(call.index, id), start or 0, end)})
+    return {"document": id} | await call.run(lambda _: views.document_text(views.text(call.index, id), start or 0, end))
