@@ -82,6 +82,15 @@ def test_pasted_text_is_added_and_removed(opener: Opener, own: Running) -> None:
     assert tab.locator("main img, main script").count() == 0
 
 
+def test_documents_are_sorted(opener: Opener, own: Running) -> None:
+    screen = opener(own)
+    tab = screen.open("documents", index="cities")
+    tab.get_by_role("link", name="Longest").press("Enter")
+    tab.wait_for_function("() => document.querySelector('.document-list a')?.innerText === 'Annals'")
+    screen.tab.set_viewport_size({"width": 360, "height": 800})
+    assert "sort=size" in tab.url and screen.overflow() <= 0 and screen.violations() == []
+
+
 def test_chosen_documents_are_removed_together(opener: Opener, own: Running) -> None:
     screen = opener(own)
     tab = screen.open("documents", index="cities")

@@ -14,6 +14,11 @@ import { count, digits } from "../text";
 import type { Choices, DocumentRow, IndexFacts, Job, Session } from "../types";
 
 const PAGE = 50;
+const ORDERS = [
+  ["name", "By name"],
+  ["date", "Latest"],
+  ["size", "Longest"],
+] as const;
 
 interface Props {
   route: Route;
@@ -24,10 +29,11 @@ interface Props {
 
 export function DocumentsScreen({ route, index, session, choices }: Props) {
   const query = route.query.get("find") ?? "";
+  const sort = route.query.get("sort") ?? "name";
   const offset = numberOf(route.query, "offset") ?? 0;
   const list = useLoaded<{ documents: DocumentRow[]; total: number }>(
-    (signal) => getJson(withQuery(indexPath(index.name, "documents"), { q: query, offset, limit: PAGE }), signal),
-    [index.name, query, offset],
+    (signal) => getJson(withQuery(indexPath(index.name, "documents"), { q: query, offset, limit: PAGE, sort }), signal),
+    [index.name, query, offset, sort],
   );
   const { jobs, put } = useJobs(index.name, list.reload);
   const writable = mayWrite(session) && index.takes_documents;
@@ -59,7 +65,20 @@ export function DocumentsScreen({ route, index, session, choices }: Props) {
             {list.data ? count(list.data.total, "document") : "Documents"}
             {query && " found"}
           </h2>
-          <Search key={query} query={query} onSearch={(find) => go(hrefWith(route, { find, offset: null }), true)} />
+          <div class="list-tools">
+            <nav class="orders" aria-label="Order of the documents">
+              {ORDERS.map(([value, label]) => (
+                <a
+                  key={value}
+                  href={hrefWith(route, { sort: value === "name" ? null : value, offset: null })}
+                  aria-current={value === sort ? "true" : undefined}
+                >
+                  {label}
+                </a>
+              ))}
+            </nav>
+            <Search key={query} query={query} onSearch={(find) => go(hrefWith(route, { find, offset: null }), true)} />
+          </div>
         </div>
         {list.problem && <Failure problem={list.problem} onRetry={list.reload} />}
         {!list.data && list.loading && <Loading />}

@@ -48,10 +48,14 @@ export function SettingsScreen({ index, session, choices }: Props) {
       <section aria-labelledby="export-title">
         <h2 id="export-title">A copy</h2>
         <p class="soft">The folder can be served or asked elsewhere; the texts are what was read from the documents.</p>
-        <p class="actions">
-          <Copy index={index.name} what="index" label="Download the index folder" />
-          <Copy index={index.name} what="documents" label="Download the texts" />
-        </p>
+        {jobs.some(isOpen) ? (
+          <p role="status">The index is being changed. It can be downloaded afterwards.</p>
+        ) : (
+          <p class="actions">
+            <Copy index={index.name} what="index" label="Download the index folder" />
+            <Copy index={index.name} what="documents" label="Download the texts" />
+          </p>
+        )}
       </section>
       {index.own && <Delete index={index} />}
     </div>
