@@ -97,6 +97,16 @@ def test_no_beside_which_nothing_is_recorded_needs_a_sure_query(chance: float, v
     assert (None if asked is None else asked.result.value) is value
 
 
+@pytest.mark.parametrize(("chance", "other", "value"), [(0.75, "Kiln", 0), (0.6, "Kiln", None), (0.75, "Wels", None)])
+def test_count_of_none_needs_a_sure_query_where_all_values_are_recorded(
+    chance: float, other: str, value: int | None
+) -> None:
+    works = Graph.from_triples([("Mill", "output", "40"), ("Kiln", "output", "12"), ("Kiln", "site", "Wels")])
+    query = f'count(("Mill" union "{other}") where output > 100)'
+    asked = (ParseQuery(Fixed(((query, chance),))) >> ExecuteQuery())(start("?", works)).query
+    assert (None if asked is None else asked.result.value) == value
+
+
 def test_no_about_a_row_that_has_another_value_is_supported_by_the_row() -> None:
     facts = Facts.of_rows([{"sitter": "Nell", "pet": "goat"}, {"sitter": "Tom", "pet": "hen"}], "visits")
     result = result_of(parse_notation('exists(visits where sitter = "Nell" and pet = "hen")'), facts)
@@ -114,6 +124,13 @@ def test_no_is_supported_by_what_is_recorded_instead(query: str, walk: str) -> N
     state = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery() >> QueryEvidence())(start("?", LAKES))
     assert state.evidence.texts(LAKES) == [walk]
     assert [citation.path for citation in state.query.result.citations] == [("Lake 3", "lies in", "Tyrol")]
+
+
+def test_no_about_one_of_those_with_a_value_is_supported_by_its_own_value_first() -> None:
+    bridges = Graph.from_triples([("Arn", "built by", "Ida"), ("Belm", "built by", "Otto"), ("Cor", "built by", "Ida")])
+    query = 'exists((Arn.[built by].~[built by] except Arn) intersect "Belm")'
+    result = (ParseQuery(Fixed(((query, 0.8),))) >> ExecuteQuery())(start("?", bridges)).query.result
+    assert result.value is False and result.citations[0].path == ("Belm", "built by", "Otto")
 
 
 def test_no_of_two_values_compared_is_supported_by_both() -> None:

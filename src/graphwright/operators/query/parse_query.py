@@ -12,10 +12,11 @@ from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.items import Item, tree_item
 from graphwright.graph.walks import walk_text
 from graphwright.operators.operator import Confident, Operator
+from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parser import QueryParser, ScoredQuery, apportioned
-from graphwright.operators.query.query import Difference, Exists, Query
+from graphwright.operators.query.query import Compare, Count, Difference, Exists, Query, Where
 from graphwright.operators.query.result import CERTAIN, LIKELY, SUPPORTED, SURE, AskedQuery, result_of
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.run import Run
@@ -88,10 +89,22 @@ class ExecuteQuery(Operator):
         for note in result.notes:
             run.note(note)
         is_nothing = result.is_empty or not (result.support or isinstance(asked.query, Difference))
-        if is_nothing and asked.probability < (SURE if isinstance(asked.query, Exists) else self.certain):
+        is_denied = isinstance(asked.query, Exists) or _is_none_of_recorded(asked.query, state.graph)
+        if is_nothing and asked.probability < (SURE if is_denied else self.certain):
             run.note(f"nothing is found for {asked.words}")
             return state.with_(query=None)
         return state.with_(query=replace(asked, result=result))
+
+
+def _is_none_of_recorded(query: Query, graph: Graph) -> bool:
+    """Return whether a query counts things by values that all of them have."""
+    execution, things = Execution(Facts.of(graph)), query.things if isinstance(query, Count) else None
+    compared = False
+    while isinstance(things, Where) and isinstance(things.condition, Compare) and things.condition.path:
+        if len(execution.things(Where(things.things, q.Has(things.condition.path, negated=True)))):
+            return False
+        compared, things = True, things.things
+    return compared and things is not None and len(execution.things(things)) > 0
 
 
 @dataclass(frozen=True)

@@ -209,11 +209,13 @@ _OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
 def _compared(query: q.Exists) -> tuple[q.Things, ...]:
     """Return the sets that are compared with one another; of what is named or meets another condition, with a value.
 
+    First comes what a named thing has where the other set is of those with something else.
     Where it is asked whether there is none, the values of all that could be among them.
     """
     things, starts = query.things, q.Named | q.Follow | q.Where
     if isinstance(things, q.Both):
-        return things.first, things.second
+        first, second = things.first, things.second
+        return (*_instead(first, second), *_instead(second, first), first, second)
     if query.negated and isinstance(things, q.Except):
         return (things.second,)
     if not isinstance(things, q.Where) or not (query.negated or isinstance(things.things, starts)):
@@ -222,6 +224,15 @@ def _compared(query: q.Exists) -> tuple[q.Things, ...]:
         return ()
     value, having = things.condition.value, q.Where(things.things, q.Has(things.condition.path))
     return (having,) if isinstance(value, str) else (having, value)
+
+
+def _instead(named: q.Things, other: q.Things) -> tuple[q.Things, ...]:
+    """Return what a named thing has by the relation that the things of a set have; nothing without one."""
+    while isinstance(other, q.Except):
+        other = other.first
+    if not isinstance(named, q.Named) or not isinstance(other, q.Follow) or not other.step.inverse:
+        return ()
+    return (q.Follow(named, other.step._replace(inverse=False)),)
 
 
 def _joined(parts: Parts) -> Ints:
