@@ -16,7 +16,8 @@ import random
 from pathlib import Path
 
 import numpy as np
-from build_encoder import ROOT
+import onnx
+from build_encoder import HIDDEN, ROOT, Array
 from build_reading import calibrate, joint, outputs
 
 from graphwright.models.embedded.cross_encoder import Match, joint_input, tokens_of
@@ -25,6 +26,29 @@ from graphwright.models.embedded.encoder import QUERIES
 TARGET = ROOT / "src/graphwright/models/weights" / QUERIES
 PAIRS = 200
 _HEAD = ("parts", "asked", "held", "w1", "b1", "w2", "b2", "past", "mean", "deviation")
+
+
+def packaged(folder: Path = TARGET) -> dict[str, Array]:
+    """Return the float32 weights of a network that was made small, under the names that the training saves.
+
+    What int8 rounded away is lost: the cosine of latents is 0.99 or more.
+    """
+    graph = onnx.load(str(folder / "join.onnx")).graph
+    small = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    with np.load(folder / "head.npz") as file:
+        found = {name: file[name].astype(np.float32) for name in _HEAD}
+    for name in (name.removesuffix(".scale") for name in small if name.endswith(".scale")):
+        weight = (small[f"{name}.weight"] * small[f"{name}.scale"] * small[f"{name}.smooth"][:, None]).T
+        bias = small[f"{name}.bias"]
+        parts = [f"{name}.{part}" for part in ("query", "key", "value")] if name.endswith("self") else [name]
+        for part, rows, own in zip(parts, np.split(weight, len(parts)), np.split(bias, len(parts)), strict=True):
+            found |= {f"{part}.weight": rows, f"{part}.bias": own}
+    for name in (name.removesuffix(".weight") for name in small if "LayerNorm.weight" in name):
+        gamma = small[f"{name}.weight"] / np.float32(np.sqrt(HIDDEN))
+        found |= {f"{name}.weight": gamma, f"{name}.bias": small[f"{name}.bias"]}
+    for name in ("spans", "kind"):
+        found |= {f"{name}.weight": small[f"{name}.weight"].T, f"{name}.bias": small[f"{name}.bias"]}
+    return found
 
 
 def main() -> None:

@@ -19,13 +19,14 @@ from __future__ import annotations
 import argparse
 import pickle
 from collections.abc import Sequence
+from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
-from parser_data import Example, Group, examples, worlds, written
+from parser_data import Example, Group, examples, worlds, written, written_names
 from parser_heads import CLASSES, fit_heads
 from parser_likeness import fit_likeness
 from parser_worlds import domains
@@ -42,14 +43,27 @@ from graphwright.operators.query.parser import Results
 
 MADE = 0.25  # weight of a question over a made world for the probability
 ROUNDS = 60
-PROCESSES = 2  # that read questions by the network
+PROCESSES = 2
 SEEDS = 3
 FIRST = 25  # random candidates of a question, beside the right ones, that the first round sees
 HARD = 25  # candidates that the first round holds for the best, which the second round sees
-_MORE = ("spelling ", "meaning ", "learned ", "covered ", "gap ", "support ", "pair ", "asked ", "ends of ", "read")
+_MORE = (
+    "spelling ",
+    "meaning ",
+    "learned ",
+    "covered ",
+    "gap ",
+    "support ",
+    "pair ",
+    "asked ",
+    "ends of ",
+    "given ",
+    "read",
+)
 _GOOD = ("words explained", "least explained", "certainty", "kind", "kind gap", "form", "form gap", "sentence",
          "sentence gap", "strength", "share of mentions", "shape", "trees", "trees gap")  # fmt: skip
-_BAD = ("names in excess", "names missing", "names off", "unused mentions", "unused capitals", "unused literals")
+_BAD = ("names in excess", "names missing", "names off", "unused mentions", "unused capitals", "unused literals",
+        "types not given")  # fmt: skip
 _EITHER = ("read share of next",)
 
 
@@ -79,17 +93,26 @@ Examples = dict[str, list[Example]]
 
 def collect(encoder: MiniLM, learned: LearnedLikeness, heads: Heads) -> Examples:
     """Return the examples of the made worlds of each domain and of two thirds of the written graphs."""
-    found: Examples = {"written": []}
-    for part in (0, 1):
-        for _, facts, asked in written(part):
-            found["written"] += filter(None, examples(facts, asked, encoder, learned, heads))
-    for domain in domains():
-        made = worlds(domain.name)
-        found[domain.name] = [
-            e for facts, some in made for e in examples(facts, some, encoder, learned, heads) if e is not None
-        ]
-        print(domain.name, len(found[domain.name]), flush=True)
+    jobs = [("written", part, name) for part in (0, 1) for name in written_names(part)]
+    jobs += [(domain.name, 0, "") for domain in domains()]
+    found: Examples = {}
+    with Pool(PROCESSES) as pool:
+        for source, own in pool.imap(partial(_of_source, encoder=encoder, learned=learned, heads=heads), jobs):
+            found.setdefault(source, []).extend(own)
+            print(source, len(found[source]), flush=True)
     return found
+
+
+def _of_source(
+    job: tuple[str, int, str], encoder: MiniLM, learned: LearnedLikeness, heads: Heads
+) -> tuple[str, list[Example]]:
+    """Return the examples of a written graph or of the made worlds of a domain."""
+    source, part, name = job
+    if source == "written":
+        made = [(facts, asked) for _, facts, asked in written(part, [name])]
+    else:
+        made = list(worlds(source))
+    return source, [e for facts, some in made for e in examples(facts, some, encoder, learned, heads) if e is not None]
 
 
 class Trees(NamedTuple):

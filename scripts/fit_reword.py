@@ -23,9 +23,17 @@ import numpy as np
 from reader_data import read_rows
 from scipy.optimize import minimize
 
-from graphwright.operators.search.reword import LIKELY, WORD
+from graphwright.operators.search.reword import WORD
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.search.unknown_words import INITIALS, SPELLING, Context, Meaning, phrases_with, probability
+from graphwright.search.unknown_words import (
+    INITIALS,
+    LIKELY,
+    SPELLING,
+    Context,
+    Meaning,
+    phrases_with,
+    probability,
+)
 from graphwright.text.words import STOP_WORDS, words
 
 SETS = ("squad_train_subset", "nq_open_oracle", "medquad", "pubmedqa", "fairytaleqa", "squadshifts")

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -60,6 +61,7 @@ from graphwright.operators.query.query import (
     Where,
 )  # fmt: skip
 from graphwright.search.facts import Facts
+from graphwright.search.facts import form_of as form_of_name
 from graphwright.text.names import normal_form
 
 KGQA = {
@@ -68,6 +70,7 @@ KGQA = {
     "pql-2h": ("pql-2h", "questions.jsonl", ""),
 }
 """Folder, file of training questions and of those that are measured ("": others of the same file) of each set."""
+FOLDER = Path(__file__).parent / "parser"
 WORLDS = 18
 QUESTIONS = 10
 _COMPARISONS = {"=": EQUAL, ">": ABOVE, ">=": ABOVE, "<": BELOW, "<=": BELOW, "!=": NEGATED, "contains": EQUAL}
@@ -99,15 +102,37 @@ class Group(NamedTuple):
     keys: Sequence[Hashable] = ()  # equal for those that give the same
 
 
-def written(part: int, folder: str = "graphs") -> Iterator[tuple[str, Facts, list[Asked]]]:
-    """Yield the written graphs of a folder with their questions, of one third (0, 1 or 2)."""
-    return (graph for graph in asked_of(folder) if crc32(graph[0].encode()) % 3 == part)
+def written_names(part: int) -> list[str]:
+    """Return the names of the written graphs of one third (0, 1 or 2)."""
+    names = sorted(file.stem for file in (FOLDER / "graphs").glob("*.txt"))
+    return [name for name in names if crc32(name.encode()) % 3 == part]
 
 
-def asked_of(folder: str) -> Iterator[tuple[str, Facts, list[Asked]]]:
-    """Yield the graphs of a folder of `parser` with their questions."""
-    for name, facts, asked in read_graphs(Path(__file__).parent / "parser" / folder):
-        yield name, facts, [Asked(text, parse_notation(query) if query else None) for text, query in asked]
+def written(part: int, names: Sequence[str] | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the written graphs of one third, or those of some names, with their questions."""
+    return asked_of("graphs", written_names(part) if names is None else names)
+
+
+def asked_of(folder: str, names: Sequence[str] | None = None) -> Iterator[tuple[str, Facts, list[Asked]]]:
+    """Yield the graphs of a folder of `parser`, or those of some names, with their questions."""
+    for name, facts, asked in read_graphs(FOLDER / folder, names):
+        execution = Execution(facts)
+        yield (
+            name,
+            facts,
+            [Asked(text, _of_others(parse_notation(query), execution) if query else None) for text, query in asked],
+        )
+
+
+def _of_others(query: Query, execution: Execution) -> Query:
+    """Return a query that leaves something out without the thing that this starts from, as candidates do."""
+    if isinstance(query, Count):
+        return replace(query, things=_of_others(query.things, execution))  # type: ignore[arg-type]
+    if isinstance(query, Except) and not isinstance(query.second, Named):
+        for name in dict.fromkeys(_names(query.second)):
+            if np.isin(execution.facts.find(form_of_name(name)), execution.things(query)).any():
+                query = Except(query, Named(name))
+    return query
 
 
 def facts_of(file: Path) -> Facts:
@@ -147,7 +172,7 @@ def form_of(query: Query) -> int:
     if isinstance(query, Follow):
         return form_of(query.things)
     if isinstance(query, Except):
-        return THINGS if isinstance(query.second, Named) else NEGATED
+        return form_of(query.first) if isinstance(query.second, Named) else NEGATED
     if isinstance(query, (Both, Either)):
         return max(form_of(query.first), form_of(query.second))
     if isinstance(query, Where):

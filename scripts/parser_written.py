@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from graphwright.errors import OptionError
@@ -25,9 +25,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from tables import answer_texts
 
 
-def read_graphs(folder: Path) -> Iterator[tuple[str, Facts, list[tuple[str, str | None]]]]:
-    """Yield the name of each file, the facts of its graph, and its questions, each with its query or None."""
-    for path in sorted(folder.glob("*.txt")):
+def read_graphs(
+    folder: Path, names: Sequence[str] | None = None
+) -> Iterator[tuple[str, Facts, list[tuple[str, str | None]]]]:
+    """Yield files of some names, or all: the name, the facts of its graph, its questions with their queries or None."""
+    for path in sorted(folder.glob("*.txt")) if names is None else [folder / f"{name}.txt" for name in names]:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         asked: list[tuple[str, str | None]] = []
         triples: list[tuple[str, str, str]] = []

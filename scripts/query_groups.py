@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import itertools
 import json
 import pickle
 import random
 from collections.abc import Iterator, Sequence
+from functools import partial
+from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from parser_data import (
     steps_of,
     worlds,
     written,
+    written_names,
 )  # fmt: skip
 from parser_worlds import domains
 
@@ -38,16 +40,15 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Encoder, Floats, Usage
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.parser import FEATURES, Reading, result_keys
+from graphwright.operators.query.graphs.parser import FEATURES, Reading, likeliest, result_keys
 from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, pair_of, read_scorer
 from graphwright.operators.query.query import Named, Query
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import relation_phrase
 
 UNANSWERED = 0.5  # share of questions that are also asked of their graph without one of their relations
-WRITTEN = {"written": "graphs", "more": "more_graphs"}
-SOURCES = (*WRITTEN, "worlds", "simple", "kgqa")
-KEPT = 48  # candidates of a question
+SOURCES = ("written", "worlds", "simple", "kgqa")
+PROCESSES = 2
 
 
 def groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: ParserScorer) -> Iterator[Group]:
@@ -61,7 +62,7 @@ def groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: Parse
         right = right_of(execution, candidates, gold)
         features = reading.features(candidates)
         scores = scorer(features)
-        order = np.argsort(-scores, kind="stable")[:KEPT]
+        order = likeliest(candidates, scores)
         missing = np.setdiff1d(np.flatnonzero(right), order)
         order = np.concatenate((order, missing[np.argsort(-scores[missing])][:2])).astype(int)
         pairs = [pair_of(reading.words, candidates[row], facts) for row in order.tolist()]
@@ -145,35 +146,47 @@ def main() -> None:
     parser.add_argument("--measured", type=int, default=150, help="questions of each set that are only measured")
     parser.add_argument("--sources", nargs="+", choices=SOURCES, default=SOURCES[:-1])
     options = parser.parse_args()
-    encoder, scorer = KnownVectors(), read_scorer(options.weights, FEATURES)
+    scorer = read_scorer(options.weights, FEATURES)
+    jobs: list[tuple[str, ...]] = []
+    if "written" in options.sources:
+        jobs += [("written", str(part), name) for part in (0, 1, 2) for name in written_names(part)]
+    if "worlds" in options.sources:
+        jobs += [(first, domain.name) for domain in domains() for first in ("worlds", "others")]
+    jobs += [("kgqa", name) for name in KGQA if "kgqa" in options.sources]
     found: dict[str, list[Group]] = {}
-    data = options.data / "kgqa"
-    for source, part in itertools.product([source for source in WRITTEN if source in options.sources], (0, 1, 2)):
-        for name, facts, asked in written(part, WRITTEN[source]):
-            found[f"written {part} {name}"] = list(groups(facts, asked, encoder, scorer))
-            found[f"written {part} {name} lacking"] = list(lacking_groups(facts, asked, encoder, scorer))
-        print(source, part, len(found), flush=True)
-    for domain in domains() if "worlds" in options.sources else ():
-        for first, seed, count in (
-            ("worlds", 300_000, options.worlds), ("others", 600_000, options.worlds // 3),
-        ):  # fmt: skip
-            made = list(worlds(domain.name, seed, count))
-            found[f"{first} {domain.name}"] = [g for facts, some in made for g in groups(facts, some, encoder, scorer)]
-            found[f"{first} {domain.name} lacking"] = [
-                g for facts, some in made for g in lacking_groups(facts, some, encoder, scorer)
-            ]
-            deep = ((facts, list(filter(_is_deep, some))) for facts, some in worlds(domain.name, seed + 500, 3 * count))
-            found[f"{first} {domain.name} deep"] = [
-                g for facts, some in deep for g in groups(facts, some, encoder, scorer)
-            ]
-        print(domain.name, len(found[f"worlds {domain.name}"]), flush=True)
+    with Pool(PROCESSES) as pool:
+        for own in pool.imap_unordered(partial(_done, scorer=scorer, options=options), jobs):
+            found |= own
+            print(*own, flush=True)
+    found = {name: found[name] for name in sorted(found)}
     if "simple" in options.sources:
-        found["simple"] = list(simple_groups(data / "simplequestions_fb" / "questions.jsonl.gz", options.simple))
-    for name, (folder, _, _) in KGQA.items() if "kgqa" in options.sources else ():
-        facts = facts_of(data / folder / "kb.tsv")
-        found[name] = list(groups(facts, read_kgqa(data, name, options.measured, True), encoder, scorer))
-        print(name, len(found[name]), flush=True)
+        questions = options.data / "kgqa" / "simplequestions_fb" / "questions.jsonl.gz"
+        found["simple"] = list(simple_groups(questions, options.simple))
     write(found, options.into)
+
+
+def _done(job: tuple[str, ...], scorer: ParserScorer, options: argparse.Namespace) -> dict[str, list[Group]]:
+    """Return the groups of a source: a written graph, the made worlds of a domain, or a set that is only measured."""
+    source, *rest = job
+    encoder = KnownVectors()
+    if source == "kgqa":
+        data = options.data / "kgqa"
+        asked = read_kgqa(data, rest[0], options.measured, True)
+        return {rest[0]: list(groups(facts_of(data / KGQA[rest[0]][0] / "kb.tsv"), asked, encoder, scorer))}
+    name = " ".join(job)
+    if source == "written":
+        made = [(facts, asked) for _, facts, asked in written(int(rest[0]), names=rest[1:])]
+        deep = []
+    else:
+        seed, count = (300_000, options.worlds) if source == "worlds" else (600_000, options.worlds // 3)
+        made = list(worlds(rest[0], seed, count))
+        deep = [(facts, list(filter(_is_deep, some))) for facts, some in worlds(rest[0], seed + 500, 3 * count)]
+    found = {
+        name: [g for facts, some in made for g in groups(facts, some, encoder, scorer)],
+        f"{name} lacking": [g for facts, some in made for g in lacking_groups(facts, some, encoder, scorer)],
+        f"{name} deep": [g for facts, some in deep for g in groups(facts, some, encoder, scorer)],
+    }
+    return {own: some for own, some in found.items() if some}
 
 
 def _is_deep(asked: Asked) -> bool:

@@ -27,6 +27,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from build_encoder import fetch
+from build_query_ranker import packaged
 from parser_data import Group
 from safetensors.numpy import load_file
 from torch import nn
@@ -153,13 +154,23 @@ def endless(items: list[Any], draw: random.Random) -> Iterator[Any]:
         yield from items
 
 
+def begin(net: Joint, place: Path) -> None:
+    """Give a network the state in a file, or of one that was made small, in a folder."""
+    if place.is_dir():
+        net.take(packaged(place))
+    else:
+        net.load_state_dict(torch.load(place))
+
+
 def main() -> None:
     """Train and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("groups", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--leave-out", nargs="*", default=LEFT_OUT, help="sources, by how their names begin")
-    parser.add_argument("--start", type=Path, help="state to go on from (torch)")
+    parser.add_argument(
+        "--begin-with", type=Path, help="state to go on from (torch), or folder of a network made small"
+    )
     parser.add_argument("--steps", type=int, default=4500)
     parser.add_argument("--rate", type=float, default=1.0, help="of learning, times that of a first run")
     parser.add_argument(
@@ -191,8 +202,8 @@ def main() -> None:
     numbers = torch.cat([batch(g.pairs[:8], states, rarity)["numbers"] for g in sample])
     net.mean.copy_(numbers.mean(0))
     net.deviation.copy_(numbers.std(0) + 1e-3)
-    if options.start:
-        net.load_state_dict(torch.load(options.start))
+    if options.begin_with:
+        begin(net, options.begin_with)
     layers = [p for name, p in net.named_parameters() if name.startswith("layers")]
     others = [p for name, p in net.named_parameters() if not name.startswith("layers")]
     optimiser = torch.optim.AdamW([{"params": layers}, {"params": others}], weight_decay=0.01)

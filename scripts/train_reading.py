@@ -107,6 +107,21 @@ class Joint(nn.Module):  # type: ignore[misc, unused-ignore]
         score = self.second(torch.tanh(self.first(latent)))[:, 0] + matched @ self.past
         return score, self.spans(x[:, asked.shape[1] :]), self.kind(x[:, 0])
 
+    def take(self, saved: dict[str, np.ndarray[Any, Any]]) -> None:
+        """Take the weights that `saved` gives."""
+        names = {saved_name: name for name, saved_name in (*Layer.PARTS, *Layer.NORMS)}
+        state = {name: saved[name] for name in ("parts", "asked", "held", "mean", "deviation", "past")}
+        for name, value in saved.items():
+            if name.startswith("encoder.layer."):
+                number, rest = name.removeprefix("encoder.layer.").split(".", 1)
+                part, kind = rest.rsplit(".", 1)
+                state[f"layers.{number}.{names[part]}.{kind}"] = value
+            elif name.startswith(("spans", "kind")):
+                state[name] = value
+        state |= {"first.weight": saved["w1"].T, "first.bias": saved["b1"]}
+        state |= {"second.weight": saved["w2"][None], "second.bias": saved["b2"].reshape(1)}
+        self.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
+
     def saved(self, layer: int, rarity: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
         """Return the weights under the names that scripts/build_reading.py reads."""
         state = {name: value.detach().numpy() for name, value in self.state_dict().items()}

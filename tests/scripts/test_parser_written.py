@@ -10,7 +10,7 @@ from graphwright.graph.graph import Graph
 from graphwright.search.facts import Facts
 
 _PARSER = Path(__file__).parents[2] / "scripts" / "parser"
-_FOLDERS = pytest.mark.parametrize("folder", ["graphs", "more_graphs"])
+_FOLDERS = pytest.mark.parametrize("folder", ["graphs", "open_graphs"])
 
 
 @_FOLDERS

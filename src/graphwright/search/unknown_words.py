@@ -37,6 +37,14 @@ INITIALS = ("constant", "letters", "count", "share", "context", "capitals", "cha
 these initials; context as for a near word; whether every word has a capital; logarithm of the number of words searched
 over 20 to the power of the letters."""
 
+SPELLING_WEIGHTS = (
+    -0.896, -1.214, -8.653, -0.023, 16.968, -3.548, 2.433, 1.374, -2.381, 4.342, 8.05, -0.387, -3.514
+)  # fmt: skip
+INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
+"""Weights of the features of meanings, by scripts/fit_reword.py."""
+LIKELY = 0.7
+"""Least probability of a meaning that replaces a word: a wrong one costs more than none."""
+
 _MAX_WORDS = 50_000  # of an index; of a larger one only those with the same first letter are compared
 _NEAR = 4  # words that are compared by their features
 _MIN_SIMILARITY = 0.6

@@ -23,19 +23,20 @@ from graphwright.operators.search.search import nearest
 from graphwright.operators.state import Anchor, State
 from graphwright.prompts.templates import data_line
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.search.unknown_words import ACRONYM, Context, Meaning, as_written, probability
+from graphwright.search.unknown_words import (
+    ACRONYM,
+    INITIALS_WEIGHTS,
+    LIKELY,
+    SPELLING_WEIGHTS,
+    Context,
+    Meaning,
+    as_written,
+    probability,
+)
 from graphwright.search.vector_index import VectorIndex, cosines
 from graphwright.text.scripts import UNSPACED
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import IDENTIFIER, PIECE, identifiers, terms, words
-
-SPELLING_WEIGHTS = (
-    -0.896, -1.214, -8.653, -0.023, 16.968, -3.548, 2.433, 1.374, -2.381, 4.342, 8.05, -0.387, -3.514
-)  # fmt: skip
-INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
-"""Weights of the features of meanings, by scripts/fit_reword.py."""
-LIKELY = 0.7
-"""Least probability of a meaning that replaces a word: a wrong one costs more than none."""
 
 WORD = re.compile(r"[^\W\d_]{2,}")
 _TEXTS = 2_000  # passages that are searched for a phrase

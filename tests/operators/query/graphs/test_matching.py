@@ -1,5 +1,6 @@
 """Mentions and literals of questions."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,3 +74,15 @@ def test_mentions_of_a_word_that_many_names_have_are_none():
     facts = Facts(Graph.from_triples(lines).columns)
     assert [m.name for m in mentions_of(Words.of("when did the heath line open"), facts)] == ["Heath Line"]
     assert mentions_of(Words.of("which line is the oldest"), facts) == []
+
+
+@pytest.mark.parametrize("question", ["how long do otters live", "how long does an oter live"])
+def test_mentions_of_a_part_spelled_otherwise_are_found_by_likeness(question):
+    facts = Facts.of(Graph.from_triples([("European otter", "lifespan", "14"), ("Red kite", "lifespan", "25")]))
+    (mention,) = mentions_of(Words.of(question), facts)
+    assert mention.name == "European otter" and 0 < mention.certainty < 0.5
+
+
+def test_without_mentions_names_each_as_told():
+    words = Words.of("Did Mira Solberg design The Iron Harbour?")
+    assert words.without(mentions_of(words, FACTS), {1: "x", 4: "y"}) == "Did x design y?"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from graphwright import Graph
@@ -9,13 +10,19 @@ from graphwright.build.imports.assembly import with_statements
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
-from graphwright.operators.query.execution import execute
-from graphwright.operators.query.graphs.generation import COUNT, EXISTS, LARGEST
-from graphwright.operators.query.graphs.parser import FEATURES, GraphQueryParser, Reading
+from graphwright.operators.query.execution import Execution, execute
+from graphwright.operators.query.graphs.generation import COUNT, EXISTS, LARGEST, THINGS
+from graphwright.operators.query.graphs.parser import (
+    FEATURES,
+    READ_CANDIDATES,
+    GraphQueryParser,
+    Reading,
+    likeliest,
+)
 from graphwright.operators.query.graphs.scorer import WEIGHTS, read_scorer
 from graphwright.operators.query.notation import notation as notation_of
 from graphwright.operators.query.parse_notation import parse_notation
-from graphwright.operators.query.query import Follow
+from graphwright.operators.query.query import Count, Exists, Follow
 from graphwright.search.facts import Facts
 
 PARSER = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), MiniLMAmounts())
@@ -34,6 +41,11 @@ BRIDGES = [
     ("Mira Solberg", "place of birth", "Bergen"),
     ("Jens Aker", "place of birth", "Oslo"),
 ]
+
+
+def reading_of(question, facts):
+    scorer = read_scorer(WEIGHTS, FEATURES)
+    return Reading.of(question, facts, MiniLM(), scorer.likeness, scorer.heads)
 
 
 @pytest.fixture(scope="module")
@@ -152,10 +164,7 @@ def test_parse_an_empty_question_gives_none(facts):
 
 
 def test_candidates_have_each_form_that_the_facts_bear(facts):
-    scorer = read_scorer(WEIGHTS, FEATURES)
-    reading = Reading.of(
-        "Is the Halvik Bridge or Norsund Bridge longer?", facts, MiniLM(), scorer.likeness, scorer.heads
-    )
+    reading = reading_of("Is the Halvik Bridge or Norsund Bridge longer?", facts)
     candidates = reading.candidates()
     assert {COUNT, EXISTS, LARGEST} <= {candidate.form for candidate in candidates}
     assert reading.features(candidates).shape == (len(candidates), len(FEATURES))
@@ -171,17 +180,70 @@ def test_candidates_have_each_form_that_the_facts_bear(facts):
     ],
 )  # fmt: skip
 def test_candidates_over_things_without_types_have_what_is_asked(facts, question, text):
-    scorer = read_scorer(WEIGHTS, FEATURES)
-    reading = Reading.of(question, facts, MiniLM(), scorer.likeness, scorer.heads)
-    queries = [candidate.query for candidate in reading.candidates()]
+    queries = [candidate.query for candidate in reading_of(question, facts).candidates()]
     assert {parse_notation(text)} & set(queries)
 
 
 def test_candidates_do_not_have_what_has_a_relation_and_lacks_it(facts):
-    scorer = read_scorer(WEIGHTS, FEATURES)
-    reading = Reading.of("Which bridges have no designer?", facts, MiniLM(), scorer.likeness, scorer.heads)
+    reading = reading_of("Which bridges have no designer?", facts)
     queries = {candidate.query for candidate in reading.candidates()}
     assert parse_notation("everything where has [designed by] and has no [designed by]") not in queries
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which towns in the North do not border Arne?", '"North".~[part of] except "Arne".borders except "Arne"'),
+        ("Who was treasurer in the second board?", '(Treasurer.~office intersect "second board".~board).holder'),
+        ("Who had an office but was not from Arne?", 'everything.holder except "Arne".~home'),
+    ],
+)
+def test_candidates_over_event_nodes_and_sets_have_what_is_asked(question, text):
+    towns = [("Arne", "North"), ("Brek", "North"), ("Cald", "North"), ("Dorn", "South")]
+    triples = [(town, "part of", region) for town, region in towns] + [("Arne", "borders", "Brek")]
+    triples += [("Brek", "borders", "Arne"), ("Arne", "borders", "Dorn")]
+    terms = [("term 1", "Treasurer", "first board", "Ida"), ("term 2", "Treasurer", "second board", "Otto")]
+    for term, office, board, holder in terms:
+        triples += [(term, "office", office), (term, "board", board), (term, "holder", holder)]
+    triples += [("Ida", "home", "Arne"), ("Otto", "home", "Brek")]
+    facts = Facts.of(Graph.from_triples(triples))
+    execution, wanted = Execution(facts), execute(parse_notation(text), facts).tolist()
+    made = [candidate.query for candidate in reading_of(question, facts).candidates()]
+    assert wanted in [execution.result(query).tolist() for query in made if not isinstance(query, (Count, Exists))]
+
+
+def test_types_that_are_names_too_are_candidates():
+    moons = [("Moon", "Earth", "3474"), ("Titan", "Saturn", "5150")]
+    triples = [(name, "is a", "moon") for name, _, _ in moons] + [("Ceres", "is a", "asteroid")]
+    triples += [(name, "orbits", planet) for name, planet, _ in moons] + [(n, "diameter", size) for n, _, size in moons]
+    reading = reading_of("What is the biggest moon?", Facts.of(Graph.from_triples(triples)))
+    assert parse_notation("largest(moon by diameter)") in {candidate.query for candidate in reading.candidates()}
+
+
+def test_misspelt_word_of_a_relation_is_read_as_that_word(facts):
+    for asked, read in (("desigend", "designed"), ("painted", "painted")):
+        question = reading_of(f"Who was Norsund Bridge {asked} by?", facts).words.question
+        assert question == f"Who was Norsund Bridge {read} by?"
+
+
+def test_given_types_are_those_that_the_question_asks_for():
+    triples = [("Dawn", "is a", "painting"), ("Dawn", "held by", "City Museum"), ("Mask", "is a", "sculpture")]
+    triples += [("Mask", "held by", "City Museum"), ("Noon", "is a", "painting"), ("Noon", "held by", "Old House")]
+    reading = reading_of("Which paintings does Old House have?", Facts.of(Graph.from_triples(triples)))
+    candidates = reading.candidates()
+    table = reading.features(candidates)
+    at = [candidate.query for candidate in candidates].index(parse_notation('"Old House".~[held by]'))
+    given, not_given = (table[at, FEATURES.index(name)] for name in ("given types", "types not given"))
+    assert (given, not_given) == (1, 0)
+
+
+def test_likeliest_has_the_best_of_each_kind(facts):
+    reading = reading_of("Is the Halvik Bridge or Norsund Bridge longer?", facts)
+    candidates = reading.candidates()
+    scores = np.array([100.0 - at if candidate.form == THINGS else 0.0 for at, candidate in enumerate(candidates)])
+    chosen = likeliest(candidates, scores)
+    assert len(chosen) == READ_CANDIDATES and (np.diff(scores[chosen]) <= 0).all()
+    assert {EXISTS, LARGEST} <= {candidates[row].form for row in chosen.tolist()}
 
 
 def test_parse_over_more_relations_than_are_compared_uses_those_with_most_facts(monkeypatch):

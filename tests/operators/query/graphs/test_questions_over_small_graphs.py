@@ -191,7 +191,6 @@ def ask(name: str, question: str) -> Answer:
         ("drugs", "Which drugs treat fever?", ["aspirin", "ibuprofen"]),
         ("town", "Where does the Ring Road end?", ["Harbour"]),
         ("kitchen", "Which dishes are moderate?", ["Lasagne", "Tiramisu"]),
-        ("packages", "What are the licenses of the dependencies of inkscape?", ["LGPL"]),
     ],
 )
 def test_plain_question_is_answered_with_citations(graph: str, question: str, short: list[str]) -> None:
@@ -233,6 +232,7 @@ def test_question_of_what_is_not_recorded_is_not_answered(graph: str, question: 
     [
         ("rivers", "Which rivers do not flow into the Danube?", {"Mur", "Drava"}),
         ("kitchen", "How many dishes are hard?", {"1"}),
+        ("packages", "What are the licenses of the dependencies of inkscape?", {"LGPL"}),
     ],
 )
 def test_question_whose_query_is_held_unlikely_is_answered_right_or_not_at_all(

@@ -10,7 +10,7 @@ from graphwright import Graph
 from graphwright.errors import DataError
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
-from graphwright.operators.query.graphs.generation import THINGS, Candidate
+from graphwright.operators.query.graphs.generation import EXISTS, THINGS, Candidate
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.matching import Words, mentions_of
 from graphwright.operators.query.graphs.parser import FEATURES, result_keys
@@ -27,6 +27,7 @@ from graphwright.operators.query.graphs.scorer import (
 )
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.parser import Results
+from graphwright.operators.query.words import words
 from graphwright.search.facts import Facts
 
 
@@ -131,6 +132,16 @@ def test_pair_of_has_it_for_names_and_an_example_of_what_is_given():
         "Where was the designer of it born?",
         "the place of birth of the designed by of it (Bergen)",
     )
+
+
+def test_pair_of_two_names_has_a_letter_for_each_and_the_type_of_the_example():
+    question = Words.of("Did Mira Solberg design Norsund Bridge?")
+    query = parse_notation('exists("Norsund Bridge".[designed by] intersect "Mira Solberg")')
+    mentions = tuple(mentions_of(question, FACTS))
+    pair = pair_of(question, Candidate(query, EXISTS, (), (), mentions, FACTS.find("norsund bridge"), 1, 0.0), FACTS)
+    assert pair[0] == "Did x design y?"
+    masked = parse_notation('exists("y".[designed by] intersect "x")')
+    assert pair[1] == f"{words(masked)} (Norsund Bridge, bridge)"
 
 
 def test_pair_of_keeps_names_of_types():

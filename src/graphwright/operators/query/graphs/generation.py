@@ -142,7 +142,7 @@ def shape_of(candidate: Candidate) -> tuple[int, int, int, int, int]:
     return min(len(candidate.keys), 4), int(turns), keys[0] & 1, keys[-1] & 1, min(len(candidate.mentions), 2)
 
 
-_SETS, _TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 8, 3, 5
+_SETS, _TYPES, _WHOLE_TYPES, _PAIRS, _ORDERS, _LACKING = 12, 3, 2, 8, 3, 5
 _FEW = 8  # different values of a relation, at most, that a condition may name though the question does not
 _WHOLE, _VALUED, _ONWARD, _COUNTED, _LOOKED_AT = 5, 9, 24, 12, 60
 _VALUES_NEEDED = 0.5  # share of a relation's objects that are numbers or dates
@@ -153,12 +153,16 @@ _COMPARISONS: tuple[tuple[q.Comparison, int], ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """The candidates of a question: `strength: float32[v]`: how much it asks for each name."""
+    """The candidates of a question: `strength: float32[v]`: how much it asks for each name outside of mentions.
+
+    `whole_strength: float32[v]`: the same of all its words, for a type that is also a thing's name.
+    """
 
     facts: Facts
     steps: StepIndex
     vocabulary: Vocabulary
     strength: Floats
+    whole_strength: Floats
     literals: Sequence[Literal]
 
     def candidates(self, paths: Sequence[PathCandidate]) -> list[Candidate]:
@@ -168,7 +172,8 @@ class Forms:
         pairs, types, whole = list(self.pairs(short)), list(self.types()), list(self.whole())
         both = [*pairs, *self.of_both_types(short[:_PAIRS], types)]
         sets = [*types, *short[:_SETS], *both[:_SETS]]
-        made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short), *self.without(sets, short)]
+        made = [*whole, *both, *self.truths(short, pairs), *self.comparisons(short)]
+        made += self.without([*sets, *(c for c in whole if c.form == THINGS)], short)
         derived: list[Candidate] = []
         for candidate in [self.everything, *sets]:
             own = [*self.extremes(candidate), *self.conditions(candidate)]
@@ -179,7 +184,7 @@ class Forms:
         made += self.unlike()
         conditions = [c for c in derived if c.literals][:_COUNTED]
         made += [replace(c, query=q.Count(c.things), form=COUNT) for c in [*whole, *sets, *conditions]]
-        return [*single, *types, *made, *derived, *self.onward(derived)]
+        return [*single, *types, *made, *derived, *self.onward(derived), *self.onward(pairs[:_SETS])]
 
     @property
     def everything(self) -> Candidate:
@@ -241,7 +246,10 @@ class Forms:
     def types(self) -> Iterator[Candidate]:
         """Yield the types that the question asks for most."""
         first = len(self.vocabulary.relations)
-        for row in (first + np.argsort(-self.strength[first:], kind="stable")[:_TYPES]).tolist():
+        own, all_words = (
+            np.argsort(-strength[first:], kind="stable") for strength in (self.strength, self.whole_strength)
+        )
+        for row in dict.fromkeys((first + np.append(own[:_TYPES], all_words[:_WHOLE_TYPES])).tolist()):
             name = self.vocabulary.types[row - first]
             things = self.facts.of_type(name)
             sample = things[:: -(-len(things) // 60)] if len(things) else things
@@ -356,11 +364,19 @@ class Forms:
         for a in sets:
             for b in others:
                 if not a.overlaps(b) and a.size > 1 and np.isin(b.ends, a.ends).any():
-                    yield a.joined(b, q.Except(a.things, b.things), NEGATED, np.setdiff1d(a.ends, b.ends))
+                    yield self._other_than(a, b)
         for b in others:
             if len(b.keys) == 1 and b.keys[0] & 1:
                 whole = q.Where(q.Everything(), q.Has((q.Step(self.steps.relations[b.keys[0] >> 1]),)))
                 yield replace(b, query=q.Except(whole, b.things), form=NEGATED)
+
+    def _other_than(self, a: Candidate, b: Candidate) -> Candidate:
+        """Return what is in a set and not in another; a thing that the other starts from does not ask for itself."""
+        query, ends = q.Except(a.things, b.things), np.setdiff1d(a.ends, b.ends)
+        for mention in b.mentions:
+            if np.isin(mention.things, ends).any():
+                query, ends = q.Except(query, q.Named(mention.name)), np.setdiff1d(ends, mention.things)
+        return a.joined(b, query, NEGATED, ends)
 
     def conditions(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield the things of a set whose value compares so with literals of the question, or is one of a few."""

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.protocols import Encoder, Floats
-from graphwright.operators.query.graphs.matching import Words
+from graphwright.operators.query.graphs.matching import Mention, Words
 from graphwright.operators.query.graphs.steps import MAX_NAMES
+from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import relation_phrase
-from graphwright.text.words import STOP_WORDS
+from graphwright.search.unknown_words import LIKELY, SPELLING_WEIGHTS, Context, as_written, probability
+from graphwright.text.words import STOP_WORDS, terms
 
 _BUCKETS = 2048  # of n-grams of characters
 _SPELLED = 8.0  # weight of likeness in spelling beside what is learned
@@ -65,7 +67,7 @@ class Vocabulary:
     """The relations and types of facts as names in words, r relations first.
 
     `phrases`: each in words; `vectors: float32[v, d]`; `words`: their distinct words, `spelling` their vectors;
-    `parts`: for each name the rows of its words.
+    `parts`: for each name the rows of its words; `index`: finds names by their words, as passages are found.
     """
 
     relations: tuple[str, ...]
@@ -75,6 +77,7 @@ class Vocabulary:
     words: tuple[str, ...]
     spelling: Floats
     parts: tuple[NDArray[np.int64], ...]
+    index: WordIndex
 
     @classmethod
     def of(cls, facts: Facts, encoder: Encoder) -> Vocabulary:
@@ -87,7 +90,30 @@ class Vocabulary:
         rows = {word: row for row, word in enumerate(words)}
         parts = tuple(np.array([rows[word] for word in own], np.int64) for own in split)
         vectors = encoder.encode(phrases)
-        return cls(relations, types, phrases, vectors, words, spelling_vectors(words), parts)
+        index = WordIndex.of(phrases, np.arange(len(phrases)))
+        return cls(relations, types, phrases, vectors, words, spelling_vectors(words), parts, index)
+
+    def respelt(self, words: Words, kept: Sequence[Mention]) -> Words:
+        """Return a question with the words of names for words that are probably misspelt; those of `kept` stay."""
+        known = frozenset[int]().union(*(mention.words for mention in kept))
+        context, text, at_end = Context(self.index, words.question), words.question, 0
+        for at, (first, last) in enumerate(words.spans):
+            if at not in known and (meaning := self._meaning(words.texts[at], context)):
+                first, last = first + at_end, last + at_end
+                text, at_end = text[:first] + meaning + text[last:], at_end + len(meaning) - (last - first)
+        return words if text == words.question else Words.of(text)
+
+    def _meaning(self, word: str, context: Context) -> str:
+        """Return the word of a name that a word is probably misspelt for, "" for none."""
+        forms = terms(word) if word.isalpha() else []
+        if len(forms) != 1 or len(self.index.postings(forms[0])[0]):
+            return ""
+        near = context.near_words(forms[0])
+        chances = probability(near, SPELLING_WEIGHTS)
+        if chances.max(initial=0.0) < LIKELY:
+            return ""
+        meaning = near[int(chances.argmax())].text
+        return as_written(meaning, self.phrases[int(self.index.postings(meaning)[0][0])], not word[0].islower())
 
 
 def _content(phrase: str) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from types import MappingProxyType
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from graphwright.text.numbers import amount_of
 from graphwright.text.values import Value, value_of
 from graphwright.text.words import STOP_WORDS, word_spans
 
+_NONE: Mapping[int, str] = MappingProxyType({})
 _NAME_WORDS = 10  # maximum words of a name
 _MENTIONS = 6  # maximum mentions of a question
 _SIMILARITY = 0.84  # minimum likeness of a name that is spelled differently
@@ -83,11 +85,11 @@ class Words:
         """Return the text from one word to another."""
         return self.question[self.spans[first][0] : self.spans[last][1]]
 
-    def without(self, mentions: Sequence[Mention]) -> str:
-        """Return the question with "it" in place of each mention."""
+    def without(self, mentions: Sequence[Mention], names: Mapping[int, str] = _NONE) -> str:
+        """Return the question with "it" in place of each mention, or the name of its first word."""
         start, parts = 0, []
         for mention in sorted(mentions, key=lambda m: m.first):
-            parts += [self.question[start : self.spans[mention.first][0]], "it"]
+            parts += [self.question[start : self.spans[mention.first][0]], names.get(mention.first, "it")]
             start = self.spans[mention.last][1]
         return "".join([*parts, self.question[start:]])
 
@@ -160,7 +162,8 @@ def _misspelt(words: Words, facts: Facts, taken: set[int]) -> Iterator[Mention]:
 def _in_part(words: Words, facts: Facts, taken: set[int]) -> list[Mention]:
     """Return the things whose names have a run of words without another mention, the longest runs first.
 
-    The certainty is the share of the name's letters that the run has.
+    A word may be spelled differently, as in the plural. The certainty is the share of the name's letters that the run
+    has, by likeness.
     """
     pieces = [name_words(text) for text in words.texts]
     places = [at for at, own in enumerate(pieces) for _ in own]
@@ -168,11 +171,12 @@ def _in_part(words: Words, facts: Facts, taken: set[int]) -> list[Mention]:
     for like in facts.near(words.question, _NEAR):
         if like.thing < 0 or any(at >= len(places) for at in like.words):
             continue
-        parts = set(name_words(like.name))
-        own = {at for at in (places[at] for at in like.words) if set(pieces[at]) <= parts and at not in taken}
-        for first, last in _runs(sorted(own)):
+        parts = name_words(like.name)
+        alike = {at: _likeness(pieces[at], parts) for at in (places[at] for at in like.words) if at not in taken}
+        for first, last in _runs(sorted(at for at, own in alike.items() if own >= _SIMILARITY)):
             if not STOP_WORDS.issuperset(words.folded[first : last + 1]):
-                share = sum(map(len, words.folded[first : last + 1])) / max(len(like.name.replace(" ", "")), 1)
+                letters = sum(len(words.folded[at]) * alike[at] for at in range(first, last + 1))
+                share = letters / max(len(like.name.replace(" ", "")), 1)
                 found.append(Mention(first, last, like.name, np.array([like.thing]), min(0.99, share)))
     kept: list[Mention] = []
     for mention in sorted(found, key=lambda m: (m.first - m.last, -m.certainty)):
@@ -181,6 +185,14 @@ def _in_part(words: Words, facts: Facts, taken: set[int]) -> list[Mention]:
             kept.append(mention)
     common = Counter(mention.words for mention in found)
     return [mention for mention in kept if common[mention.words] <= _SHARED]
+
+
+def _likeness(pieces: Sequence[str], parts: Sequence[str]) -> float:
+    """Return how like the words of a name are to each of some words: the least of the likeness to the nearest."""
+    from rapidfuzz import fuzz, process
+
+    near = (process.extractOne(piece, parts, scorer=fuzz.ratio) for piece in pieces)
+    return min((best[1] / 100 for best in near if best), default=0.0)
 
 
 def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:

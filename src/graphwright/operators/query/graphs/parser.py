@@ -12,6 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Checked
+from graphwright.graph.evidence import Ints, Scores
 from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Floats
 from graphwright.operators.query.amounts import agreement, asks_now, time_of
 from graphwright.operators.query.checks import parts
@@ -39,7 +40,7 @@ from graphwright.operators.query.graphs.scorer import (
     read_scorer,
     with_read,
 )
-from graphwright.operators.query.graphs.steps import end_vectors, step_index_of
+from graphwright.operators.query.graphs.steps import end_vectors, rarest_types, step_index_of
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
 from graphwright.operators.query.query import NOW, Query, dated
 from graphwright.search.facts import Facts
@@ -49,6 +50,7 @@ from graphwright.text.values import value_of
 _ATOMS = 6
 READ_CANDIDATES = 32
 """How many candidates, at most, the network reads."""
+_OF_KINDS = 12  # of these, at most, the best of each kind
 KINDS = ("thing", "date", "number")
 FEATURES = (
     *NAMES,
@@ -59,6 +61,7 @@ FEATURES = (
     "kind gap", "form", "form gap", *FORMS,
     "asked steps", "asked steps gap", "asked turns", "asked first", "asked last", "asked named", "shape",
     "ends of question", "ends of words", "ends of first",
+    "given types", "types not given", "given spelling", "given spelling gap", "given meaning", "given meaning gap",
 )  # fmt: skip
 
 
@@ -117,7 +120,7 @@ class GraphQueryParser(Checked):
         features = reading.features(candidates)
         agreed = agreement(question, [candidate.query for candidate in candidates], self.amounts)
         scores = scorer(features) + agreed
-        chosen = np.argsort(-scores, kind="stable")[:READ_CANDIDATES]
+        chosen = likeliest(candidates, scores)
         candidates = [candidates[row] for row in chosen.tolist()]
         read = read_candidates(self.network, reading.words, candidates, facts)
         features = with_read(features[chosen], scores[chosen], read)
@@ -126,6 +129,22 @@ class GraphQueryParser(Checked):
         first = scorer.probability(features, results) * reading.english
         found = zip(results.best, results.scores.tolist(), (results.shares / results.shares[0]).tolist(), strict=True)
         return apportioned([ScoredQuery(candidates[row].query, score, first * share) for row, score, share in found])
+
+
+def likeliest(candidates: Sequence[Candidate], scores: Scores) -> Ints:
+    """Return the candidates that the network reads, by descending score: the best, and the best of each kind.
+
+    A kind is a form with so many mentions, types and sets: the first trees compare candidates of one kind better than
+    kinds.
+    """
+    order = np.argsort(-scores, kind="stable").tolist()
+    kinds: dict[Hashable, int] = {}
+    for row in order:
+        own = candidates[row]
+        kinds.setdefault((own.form, len(own.mentions), own.types, own.parts), row)
+    of_kinds = list(kinds.values())[:_OF_KINDS]
+    rest = [row for row in order if row not in set(of_kinds)][: READ_CANDIDATES - len(of_kinds)]
+    return np.array(sorted([*of_kinds, *rest], key=order.index), np.int64)
 
 
 def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
@@ -163,10 +182,11 @@ class Reading:
     @classmethod
     def of(cls, question: str, facts: Facts, encoder: Encoder, learned: LearnedLikeness, heads: Heads) -> Reading:
         """Read a question."""
-        words = Words.of(question)
-        vocabulary = vocabulary_of(facts, encoder)
-        likeness = Likeness.of(words, vocabulary, encoder, learned)
-        mentions, literals = mentions_of(words, facts), literals_of(words)
+        words, vocabulary = Words.of(question), vocabulary_of(facts, encoder)
+        words = vocabulary.respelt(words, mentions := mentions_of(words, facts))
+        if words.question != question:
+            mentions = mentions_of(words, facts)
+        likeness, literals = Likeness.of(words, vocabulary, encoder, learned), literals_of(words)
         return cls(facts, encoder, words, mentions, literals, vocabulary, likeness, heads)
 
     @cached_property
@@ -199,8 +219,8 @@ class Reading:
         steps = step_index_of(self.facts)
         each = [strengths(self.likeness, self.vocabulary, self.free([mention])) for mention in self.mentions]
         paths = paths_of(self.mentions, steps, each, length)
-        strength = strengths(self.likeness, self.vocabulary, self.free(self.mentions))
-        made = Forms(self.facts, steps, self.vocabulary, strength, self.literals).candidates(paths)
+        inner, whole = (strengths(self.likeness, self.vocabulary, self.free(own)) for own in (self.mentions, ()))
+        made = Forms(self.facts, steps, self.vocabulary, inner, whole, self.literals).candidates(paths)
         return [candidate for candidate in made if not self._says(candidate)]
 
     def _says(self, candidate: Candidate) -> bool:
@@ -240,9 +260,12 @@ class Reading:
         words = self.likeness.vectors[(free * self.content) > 0]
         led = {key: _of_ends(own, vector, words) for key, own in ends.items()}
         own = [
-            [*shared, *self._own(candidate), *self._form(candidate, asked), *led.get(candidate.last, (0.0, 0.0, 0.0))]
+            [
+                *shared, *self._own(candidate), *self._form(candidate, asked),
+                *led.get(candidate.last, (0.0, 0.0, 0.0)), *self._given(candidate),
+            ]
             for candidate in candidates
-        ]
+        ]  # fmt: skip
         return np.concatenate((by_names, np.array(own, np.float32)), axis=1)
 
     def _of_mentions(self, mentions: Sequence[Mention], literals: Sequence[Literal]) -> list[float]:
@@ -272,6 +295,26 @@ class Reading:
             len(candidate.literals), unused, candidate.types, candidate.parts,
         ]  # fmt: skip
 
+    @cached_property
+    def _asked_types(self) -> tuple[list[Mention], Floats]:
+        """The mentions that name types; how like each type is to the nearest content word, by spelling and meaning."""
+        first, content = len(self.vocabulary.relations), self.content > 0
+        both = np.stack([own[content, first:] for own in (self.likeness.spelling, self.likeness.meaning)])
+        return [m for m in self.mentions if m.name in self.facts.types], both.max(axis=1, initial=0.0)
+
+    def _given(self, candidate: Candidate) -> list[float]:
+        """Return how what a candidate gives is of the types that the question asks for."""
+        mentions, likeness = self._asked_types
+        used = frozenset[int]().union(*(mention.words for mention in candidate.mentions))
+        unused = [own for own in mentions if not own.words & used]
+        given = sum(_are_among(candidate.ends, self.facts.of_type(own.name)) for own in unused)
+        row = int(rarest_types(self.facts)[candidate.ends[0]]) if len(candidate.ends) else -1
+        if not 0 <= row < likeness.shape[1]:
+            return [given, len(unused) - given, 0.0, 0.0, 0.0, 0.0]
+        gaps = likeness[:, row] - likeness.max(axis=1)
+        (spelling, meaning), (spelling_gap, meaning_gap) = likeness[:, row].tolist(), gaps.tolist()
+        return [given, len(unused) - given, spelling, spelling_gap, meaning, meaning_gap]
+
     def kinds_of(self, candidate: Candidate) -> Floats:
         """Return the shares of what a candidate gives that are things, dates and numbers."""
         if candidate.form in (COUNT, SUM, MEAN, DIFFERENCE):
@@ -291,6 +334,12 @@ class Reading:
             float(asked.steps[steps]), float(asked.steps[steps] - asked.steps.max()), *shape,
             sum(shape) + float(asked.steps[steps]),
         ]  # fmt: skip
+
+
+def _are_among(things: Ints, others: Ints) -> bool:
+    """Return whether all things are among others, which ascend."""
+    places = np.minimum(np.searchsorted(others, things), len(others) - 1)
+    return not len(things) or (len(others) > 0 and bool((others[places] == things).all()))
 
 
 def _of_ends(ends: Floats, question: Floats, words: Floats) -> tuple[float, float, float]:

@@ -19,7 +19,7 @@ from graphwright.operators.query.checks import parts
 from graphwright.operators.query.graphs.generation import FORMS, Candidate
 from graphwright.operators.query.graphs.likeness import LearnedLikeness
 from graphwright.operators.query.graphs.matching import Words
-from graphwright.operators.query.graphs.steps import step_index_of
+from graphwright.operators.query.graphs.steps import step_index_of, types_in_words
 from graphwright.operators.query.logistic import logistic, logistic_of
 from graphwright.operators.query.parser import Results
 from graphwright.operators.query.query import Named, Query, changed
@@ -162,6 +162,7 @@ def english_probability(vector: Floats, file: Path = ENGLISH) -> float:
     return logistic_of(file, vector)
 
 
+_VARIABLES = "xyzuvw"
 _SHOWN = 2  # names of what a candidate gives
 _LETTERS = 40  # of each
 _TEXTS = 0.5  # share of a relation's objects that are neither numbers nor dates, below which it is shown with one
@@ -182,17 +183,25 @@ def read_pairs(network: CrossEncoder, pairs: Sequence[tuple[str, str]]) -> Float
 
 
 def pair_of(question: Words, candidate: Candidate, facts: Facts) -> tuple[str, str]:
-    """Return a question and a candidate in words, "it" in place of each name that the candidate uses.
+    """Return a question and a candidate in words, "it" in place of the name that it uses, "x", "y" in place of several.
 
     The name of a type stays, and so does a number or a date. An example or two of what the candidate gives follow it,
-    and one of the numbers or dates that it compares.
+    with a type, and one of the numbers or dates that it compares.
     """
     named = [mention for mention in candidate.mentions if mention.name not in facts.types]
-    hidden = {Named(mention.name) for mention in named}
-    text = words(changed(candidate.query, lambda part: Named("it") if part in hidden else part))
+    places = dict.fromkeys(mention.first for mention in sorted(named, key=lambda m: m.first))
+    letters = {first: "it" if len(places) == 1 else _VARIABLES[at % len(_VARIABLES)] for at, first in enumerate(places)}
+    hidden = {mention.name: letters[mention.first] for mention in named}
+
+    def masked(part: Query) -> Query:
+        return Named(hidden[part.name]) if isinstance(part, Named) and part.name in hidden else part
+
+    text = words(changed(candidate.query, masked))
     shown = [name[:_LETTERS] for name in facts.texts(candidate.ends[:_SHOWN].tolist())]
+    if shown and (types := types_in_words(candidate.ends[:_SHOWN], facts)):
+        shown[-1] += f", {types[0]}"
     shown += islice(_compared(candidate.query, facts), 1)
-    return question.without(named), f"{text} ({'; '.join(shown)})" if shown else text
+    return question.without(named, letters), f"{text} ({'; '.join(shown)})" if shown else text
 
 
 def _compared(query: Query, facts: Facts) -> Iterator[str]:

@@ -119,7 +119,28 @@ def end_vectors(keys: Iterable[int], facts: Facts, encoder: Encoder) -> dict[int
 
 
 def _names(key: int, facts: Facts) -> list[str]:
-    """Return a sample of the names at the ends of a step."""
+    """Return the types of a sample of the ends of a step, and the names of those without one."""
     relation = facts.relation(step_index_of(facts).relations[key >> 1])
     ends = np.unique(relation.subjects if key & 1 else relation.objects)
-    return list(facts.texts(ends[:: max(1, len(ends) // _SAMPLED_ENDS)][:_SAMPLED_ENDS].tolist()))
+    sample = ends[:: max(1, len(ends) // _SAMPLED_ENDS)][:_SAMPLED_ENDS]
+    types = rarest_types(facts)[sample].tolist()
+    names = facts.texts(sample.tolist())
+    return [facts.types[row].casefold() if row >= 0 else name for row, name in zip(types, names, strict=True)]
+
+
+def types_in_words(things: Ints, facts: Facts) -> list[str]:
+    """Return the rarest type of each of some things in words, each once."""
+    rows = {int(own) for own in rarest_types(facts)[things] if own >= 0}
+    return [facts.types[row].casefold() for row in sorted(rows)]
+
+
+def rarest_types(facts: Facts) -> Ints:
+    """Return for each thing the row of its rarest type, -1 for none; computed once for a snapshot."""
+    return facts.kept("types of things", lambda: _rarest_types(facts))
+
+
+def _rarest_types(facts: Facts) -> Ints:
+    of_things = np.full(len(facts), -1, np.int64)
+    for row in sorted(range(min(len(facts.types), MAX_NAMES)), key=lambda row: -len(facts.of_type(facts.types[row]))):
+        of_things[facts.of_type(facts.types[row])] = row
+    return of_things
