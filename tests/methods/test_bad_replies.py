@@ -41,7 +41,7 @@ def test_methods_with_invalid_replies_return_passages_and_notes(name: str, kind:
     assert any("did not fit the schema" in note for step in state.trace for note in step.notes)
     if name not in ALONE:
         assert state.passages is not None and len(state.passages)
-    if kind == "plain text":
+    if kind == "plain text" and name != "graph":  # which is answered by its query
         assert answer.found and not answer.verified and "not verified" in state.trace[-1].notes[-1]
         assert answer.text.endswith("I think that it is Erstein [unsupported].")
     elif name in ALONE:

@@ -138,11 +138,11 @@ def _line(is_terminal: bool) -> str | None:
     if not is_terminal:
         return None if sys.stdin is None else sys.stdin.readline() or None
     if not sys.stdout.isatty():
-        print(_PROMPT, end="", file=sys.stderr, flush=True)
+        note(_PROMPT, end="")
     try:
         return input(_PROMPT if sys.stdout.isatty() else "")
     except EOFError:
-        print(file=sys.stderr)
+        note("")
         return None
 
 

@@ -80,10 +80,10 @@ def say(text: str, *, end: str = "\n") -> None:
     _print(clean(text), end)
 
 
-def note(text: str) -> None:
+def note(text: str, *, end: str = "\n") -> None:
     """Print a message to stderr; ignore errors, such as a full disk."""
     with suppress(OSError):
-        print(clean(text), file=sys.stderr)
+        print(clean(text), end=end, file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:

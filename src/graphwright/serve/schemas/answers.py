@@ -205,7 +205,7 @@ class IndexesReply(Reply):
     """The indexes that this client may see; `new` is null if it can make none."""
 
     indexes: list[IndexReply]
-    new: Annotated[dict[str, list[str]] | None, Field(description="Languages and models of an index to make.")]
+    new: Annotated[dict[str, list[str]] | None, Field(description="Languages and models of an index to make.")] = None
 
 
 class MethodReply(Reply):
