@@ -103,6 +103,12 @@ class Context:
             )
         return found
 
+    def spelt(self, word: str) -> tuple[str, float]:
+        """Return the term that a word is most probably misspelt for, and the probability; "" and 0 if none is near."""
+        near = self.near_words(word)
+        chances = probability(near, SPELLING_WEIGHTS)
+        return (near[int(chances.argmax())].text, float(chances.max())) if near else ("", 0.0)
+
     def phrases(self, letters: str, texts: Sequence[str], rows: Sequence[int]) -> list[Meaning]:
         """Return the phrases of texts with these initials, each as its first occurrence is written.
 

@@ -89,11 +89,14 @@ class ExecuteQuery(Operator):
         for note in result.notes:
             run.note(note)
         is_nothing = result.is_empty or not (result.support or isinstance(asked.query, Difference))
-        is_denied = isinstance(asked.query, Exists) or _is_none_of_recorded(asked.query, state.graph)
-        if is_nothing and asked.probability < (SURE if is_denied else self.certain):
+        if is_nothing and asked.probability < self._least(asked.query, state.graph):
             run.note(f"nothing is found for {asked.words}")
             return state.with_(query=None)
         return state.with_(query=replace(asked, result=result))
+
+    def _least(self, query: Query, graph: Graph) -> float:
+        """Return the least probability of a query that finds nothing."""
+        return SURE if isinstance(query, Exists) or _is_none_of_recorded(query, graph) else self.certain
 
 
 def _is_none_of_recorded(query: Query, graph: Graph) -> bool:

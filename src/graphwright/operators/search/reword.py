@@ -27,7 +27,6 @@ from graphwright.search.unknown_words import (
     ACRONYM,
     INITIALS_WEIGHTS,
     LIKELY,
-    SPELLING_WEIGHTS,
     Context,
     Meaning,
     as_written,
@@ -100,16 +99,14 @@ class Reword(Operator):
         form = identifiers(word)[:1] or words(word)
         if len(form) != 1 or len(self.words.postings(form[0])[0]) or UNSPACED.search(word):
             return ""
-        near = context.near_words(form[0])
-        chances = probability(near, SPELLING_WEIGHTS)
-        spelt = float(chances.max(initial=0.0))
+        near, spelt = context.spelt(form[0])
         phrases = self._phrases(word, context, state) if word.isalpha() and len(word) in ACRONYM else []
         long = probability(phrases, INITIALS_WEIGHTS)
         if max(spelt, long.max(initial=0.0)) < LIKELY:
             return ""
         if long.max(initial=0.0) >= spelt:
             return phrases[int(long.argmax())].text
-        return self._written(near[int(chances.argmax())].text, state, not word[0].islower())
+        return self._written(near, state, not word[0].islower())
 
     def _phrases(self, word: str, context: Context, state: State) -> list[Meaning]:
         rows = top(context.share, min(_TEXTS, len(context.share))).tolist()

@@ -16,7 +16,7 @@ from graphwright.operators.query.graphs.steps import MAX_NAMES
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import relation_phrase
-from graphwright.search.unknown_words import LIKELY, SPELLING_WEIGHTS, Context, as_written, probability
+from graphwright.search.unknown_words import LIKELY, Context, as_written
 from graphwright.text.words import STOP_WORDS, terms
 
 _BUCKETS = 2048  # of n-grams of characters
@@ -108,11 +108,9 @@ class Vocabulary:
         forms = terms(word) if word.isalpha() else []
         if len(forms) != 1 or len(self.index.postings(forms[0])[0]):
             return ""
-        near = context.near_words(forms[0])
-        chances = probability(near, SPELLING_WEIGHTS)
-        if chances.max(initial=0.0) < LIKELY:
+        meaning, chance = context.spelt(forms[0])
+        if chance < LIKELY:
             return ""
-        meaning = near[int(chances.argmax())].text
         return as_written(meaning, self.phrases[int(self.index.postings(meaning)[0][0])], not word[0].islower())
 
 

@@ -142,9 +142,10 @@ def likeliest(candidates: Sequence[Candidate], scores: Scores) -> Ints:
     for row in order:
         own = candidates[row]
         kinds.setdefault((own.form, len(own.mentions), own.types, own.parts), row)
-    of_kinds = list(kinds.values())[:_OF_KINDS]
-    rest = [row for row in order if row not in set(of_kinds)][: READ_CANDIDATES - len(of_kinds)]
-    return np.array(sorted([*of_kinds, *rest], key=order.index), np.int64)
+    chosen = set(list(kinds.values())[:_OF_KINDS])
+    rest = (row for row in order if row not in chosen)
+    chosen |= set(itertools.islice(rest, READ_CANDIDATES - len(chosen)))
+    return np.array([row for row in order if row in chosen], np.int64)
 
 
 def result_keys(facts: Facts, queries: Sequence[Query], execution: Execution | None = None) -> list[Hashable]:
