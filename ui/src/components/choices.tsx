@@ -33,6 +33,31 @@ export function Choice<T extends string | null>({ legend, options, value, onChoo
   );
 }
 
+interface NameProps {
+  name: string;
+  placeholder?: string;
+  onName: (name: string) => void;
+}
+
+/** The name of an index. */
+export function NameField({ name, placeholder, onName }: NameProps) {
+  return (
+    <label>
+      Name
+      <input
+        type="text"
+        dir="auto"
+        required
+        maxLength={100}
+        autocomplete="off"
+        value={name}
+        placeholder={placeholder}
+        onInput={(event) => onName(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
 interface ReadingProps {
   choices: Choices;
   extraction: Extraction;

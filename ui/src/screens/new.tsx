@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { type Problem, postJson } from "../api";
-import { Choice, Reading } from "../components/choices";
+import { Choice, NameField, Reading } from "../components/choices";
 import { Failure } from "../components/states";
 import { chosenFiles, Drop } from "../components/upload";
 import { go, href } from "../router";
@@ -50,19 +50,7 @@ export function NewIndexScreen({ choices, first }: { choices: Choices; first: bo
         the first of them are read.
       </p>
       <form class="new-index" onSubmit={(event) => void make(event)}>
-        <label>
-          Name
-          <input
-            type="text"
-            dir="auto"
-            required
-            maxLength={100}
-            autocomplete="off"
-            value={name}
-            placeholder="Minutes of the board"
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </label>
+        <NameField name={name} placeholder="Minutes of the board" onName={setName} />
         <Choice legend="Language of the documents" options={languages} value={language} onChoose={setLanguage} />
         <Reading {...{ choices, ...reading }} onChange={(extraction, model) => setReading({ extraction, model })} />
         <Drop busy={busy} onFiles={(more) => setFiles([...files, ...more])} />

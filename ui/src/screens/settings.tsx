@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { addressOf, indexPath, type Problem, postJson, remove, withQuery } from "../api";
-import { Reading } from "../components/choices";
+import { NameField, Reading } from "../components/choices";
 import { Icon } from "../components/icon";
 import { Jobs } from "../components/jobs";
 import { Empty, Failure } from "../components/states";
@@ -93,18 +93,7 @@ function Values({ index, choices }: { index: IndexFacts; choices: Choices }) {
   };
   return (
     <form class="new-index" onSubmit={(event) => void save(event)} onInput={() => setSaved(false)}>
-      <label>
-        Name
-        <input
-          type="text"
-          dir="auto"
-          required
-          maxLength={100}
-          autocomplete="off"
-          value={name}
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-      </label>
+      <NameField name={name} onName={setName} />
       <Reading {...{ choices, ...reading }} onChange={(extraction, model) => setReading({ extraction, model })} />
       {problem && <Failure problem={problem} />}
       <button type="submit" class="button primary">
