@@ -19,6 +19,7 @@ from graphwright.graph.records import STATEMENT, RecordColumns
 from graphwright.search.relation_facts import relation_phrase
 from graphwright.search.snapshot import Snapshot, per_snapshot
 from graphwright.search.versions import years_of
+from graphwright.text.dates import DAY, day_at
 from graphwright.text.values import DATE, typed_values
 
 # Names of Wikidata, schema.org, OWL-Time, PROV and Dublin Core, by relation_phrase.
@@ -109,6 +110,11 @@ class StatementTimes:
     def of_record(self, record: int) -> Ints:
         """Return the statement, or row, that a record is; none if it has no time."""
         return np.flatnonzero(self.records == record)
+
+    def beside(self, statements: Ints) -> dict[str, str]:
+        """Return the day "before" statements begin, and the day "after" they end; without one that has no date."""
+        times = {"before": self.first[statements].min() - DAY / 2, "after": self.last[statements].max() + DAY / 2}
+        return {word: day_at(years) for word, years in times.items() if np.isfinite(years)}
 
     def since(self, statements: Ints) -> float:
         """Return the latest beginning of statements, -inf where they have no dates."""

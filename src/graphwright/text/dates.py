@@ -199,6 +199,17 @@ def _start(year: int, month: int, day: int) -> float:
     return year + months // 12 + (months % 12) / 12 + ((day - 1) % 31) * DAY
 
 
+def day_at(years: float) -> str:
+    """Return the day of a time in years, in ISO 8601: the inverse of how days are counted here.
+
+    >>> day_at(2019.9999)
+    '2019-12-31'
+    """
+    year, months = int(years), years % 1 * 12
+    month = int(months) + 1
+    return f"{year:04d}-{month:02d}-{min(int(months % 1 * 31) + 1, monthrange(year, month)[1]):02d}"
+
+
 def _moment(day: Period, match: re.Match[str]) -> Period:
     """Return the minute or second of a day; midnight to the second is how programs write a day without a time."""
     hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ _LEAST = np.log(0.02)  # log-probability of a relation, at least
 
 ASKS_NOW = Path(__file__).parents[2] / "models" / "weights" / "query-parser" / "asks_now.npy"
 NOW_LIKELY = 0.7  # least probability of a question about now
-_SURE = np.log(0.8)  # log-probability of a comparison with a date, from which on it is one
+_SURE, _LIKELY = np.log((0.8, 0.5))  # log-probability of a comparison with a date, or an event, from which on it is one
 
 
 def asks_now(vector: Floats) -> bool:
@@ -31,14 +31,42 @@ def asks_now(vector: Floats) -> bool:
     return logistic_of(ASKS_NOW, vector) >= NOW_LIKELY
 
 
-def time_of(question: str, date: str, reader: AmountReader) -> tuple[str, str]:
-    """Return the time that a question states by a date, and the question without it and a stop word before it."""
+def time_of(question: str, date: str, reader: AmountReader, least: float = _SURE) -> tuple[str, str]:
+    """Return the time that a question states by a date, and the question without it and up to two stop words before."""
     start, size = question.rfind(date), len(date)
     wanted = reader.relations(question, [(start, start + size)])[0]
-    word = OPEN.get(RELATIONS[int(wanted.argmax())], "") if wanted.max() > _SURE else ""
-    before, _, last = question[:start].rstrip().rpartition(" ")
-    kept = before if last.casefold() in STOP_WORDS else question[:start]
+    word = OPEN.get(RELATIONS[int(wanted.argmax())], "") if wanted.max() > least else ""
+    kept = question[:start]
+    for _ in range(2):
+        before, _, last = kept.rstrip().rpartition(" ")
+        kept = before if last.casefold() in STOP_WORDS else kept
     return f"{word} {date}".strip(), kept + question[start + size :]
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date."""
+    value = value_of(text)
+    return value is not None and value.kind == "date"
+
+
+class Event(NamedTuple):
+    """What a question names that has a time: how it does, a date, and the days before and after where they are known.
+
+    `beside`: days by "before" and "after" if it is one of the statements that the question is about, else empty.
+    """
+
+    text: str
+    date: str
+    beside: Mapping[str, str] = {}
+
+
+def times_by_events(question: str, events: Iterable[Event], reader: AmountReader) -> Iterator[tuple[str, str]]:
+    """Yield the times before, until, since or after events of a question, each with the question without it."""
+    for text, date, beside in events:
+        at, rest = time_of(question.replace(text, date), date, reader, _LIKELY)
+        word = at.removesuffix(date).strip()
+        if word and (not beside or word in beside):
+            yield beside.get(word, at), rest
 
 
 class Mention(NamedTuple):

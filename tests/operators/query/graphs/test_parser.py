@@ -84,6 +84,7 @@ SHIFTS = [
     ("Pier 3", "keeper", "Dag Vik", {"from": "1911", "to": "1915"}),
     ("Vik Light", "stands on", "Vik", {}),
     ("Bo Lie", "born", "1880", {}),
+    ("Great Storm", "date", "1910-05-02", {}),
 ]
 
 
@@ -103,6 +104,9 @@ def shifts() -> Facts:
         ("Who was the keeper of the Vik Light before 1905?", '"Vik Light".keeper@"before 1905"'),
         ("How many keepers did the Vik Light have after 1910?", 'count("Vik Light".keeper@"after 1910")'),
         ("Who was the keeper of Pier 3 in May 1912?", '"Pier 3".keeper@"May 1912"'),
+        ("Who was the keeper of the Vik Light before the Great Storm?", '"Vik Light".keeper@"before 1910-05-02"'),
+        ("Who was the keeper of the Vik Light before Cato Moe?", '"Vik Light".keeper@1923-12-31'),
+        ("Who was keeper of the Vik Light after Anna Rud?", '"Vik Light".keeper@1907-11-01'),
         ("Was Anna Rud the keeper of the Vik Light in 1910?", 'exists("Vik Light".keeper@1910 intersect "Anna Rud")'),
     ],
 )

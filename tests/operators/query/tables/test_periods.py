@@ -1,5 +1,7 @@
 """Questions over tables whose rows hold for a time: files through an index."""
 
+from pathlib import Path
+
 import openpyxl
 import pytest
 
@@ -12,6 +14,11 @@ FILES = {
     "wachen.md": "# Wachen\n\n| Wache | Leitung | ab | bis |\n|---|---|---|---|\n"
     "| Nordtor | Ines Kolb | 01.04.2015 | 30.09.2019 |\n| Nordtor | Jan Wirth | 01.10.2019 | heute |\n"
     "| Hafen | Rosa Lenz | 01.02.2014 | 31.12.2020 |\n| Hafen | Uwe Brandt | 01.01.2021 | heute |\n",
+}
+EVENTS = {
+    "wardens.csv": "hut,warden,from,until\nAlm,Ines Kolb,2015-04-01,2019-09-30\nAlm,Jan Wirth,2019-10-01,2022-03-31\n"
+    "Alm,Uwe Brandt,2022-04-01,\nTor,Rosa Lenz,2014-02-01,2020-12-31\nTor,Mia Falk,2021-01-01,\n",
+    "events.csv": "event,date,cost\nGreat Flood,2018-07-02,12000\nNew Roof,2021-05-15,30000\n",
 }
 SHEET = [
     ("Line", "Fare", "Effective"), ("Blue", "2.10", "2019-03-01"), ("Blue", "2.40", "2021-03-01"),
@@ -63,3 +70,22 @@ def test_ask_as_of_a_date_over_periods_answers_from_the_row_that_held(periods: I
 def test_query_with_a_date_over_periods_takes_the_fields_of_rows_that_hold(periods: Index) -> None:
     assert periods.query("hosting.[Monthly price]@2022-03").names == ("14 EUR", "31 EUR")
     assert periods.query("count(hosting where has [Valid from]@2023)").value == 3
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who was warden of Alm before the Great Flood?", "Ines Kolb"),
+        ("Who was warden of Tor after the new roof?", "Mia Falk"),
+        ("Who was warden of Alm before Jan Wirth?", "Ines Kolb"),
+        ("Who was warden of Alm after Jan Wirth?", "Uwe Brandt"),
+    ],
+)
+def test_ask_before_or_after_an_event_over_periods_takes_its_date(tmp_path: Path, question: str, answer: str) -> None:
+    for name, text in EVENTS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    index = Index.create(tmp_path / "index")
+    index.add([tmp_path / name for name in EVENTS])
+    found = index.ask(question).answer
+    assert found is not None
+    assert found.short == (answer,)

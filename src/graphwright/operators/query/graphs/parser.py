@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Floats
-from graphwright.operators.query.amounts import agreement, asks_now, time_of
+from graphwright.operators.query.amounts import Event, agreement, asks_now, is_date, time_of, times_by_events
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.features import NAMES, content_weights, explained, start_of, strengths
@@ -44,7 +44,7 @@ from graphwright.operators.query.graphs.steps import end_vectors, rarest_types, 
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
 from graphwright.operators.query.query import NOW, Query, dated
 from graphwright.search.facts import Facts
-from graphwright.search.statement_times import dated_relations
+from graphwright.search.statement_times import dated_relations, statement_times_of
 from graphwright.text.values import value_of
 
 _ATOMS = 6
@@ -102,7 +102,9 @@ class GraphQueryParser(Checked):
             if not dates and asks_now(self.encoder.encode([masked])[0]):
                 found = [own._replace(query=dated(own.query, NOW, relations)) for own in found]
             held = list[ScoredQuery]()
-            for at, rest in (time_of(question, date, self.amounts) for date in dates):
+            times = [time_of(question, date, self.amounts) for date in dates]
+            times += times_by_events(question, _events(words, mentions, facts, relations), self.amounts)
+            for at, rest in times:
                 of_rest = ((own, dated(own.query, at, relations)) for own in self._parsed(rest, facts))
                 held += [own._replace(query=then) for own, then in of_rest if then != own.query]
             result = Execution(facts).result
@@ -129,6 +131,20 @@ class GraphQueryParser(Checked):
         first = scorer.probability(features, results) * reading.english
         found = zip(results.best, results.scores.tolist(), (results.shares / results.shares[0]).tolist(), strict=True)
         return apportioned([ScoredQuery(candidates[row].query, score, first * share) for row, score, share in found])
+
+
+def _events(words: Words, mentions: Sequence[Mention], facts: Facts, relations: Collection[str]) -> Iterator[Event]:
+    """Yield what a question names that has one date, or that one statement of dated relations is about."""
+    times, steps, stated = statement_times_of(facts.columns), step_index_of(facts), list(map(facts.relation, relations))
+    for mention in mentions:
+        text, things = words.text(mention.first, mention.last), mention.things
+        edges = np.concatenate([own.fact(own.matching(things, inverse)) for own in stated for inverse in (False, True)])
+        found = (ends for key, ends, _ in steps.expand(things) if not key & 1 and not len(edges))
+        dates = {date for ends in found for date in facts.texts(ends) if is_date(date)}
+        statements = times.statement[np.isin(times.edge, edges)]
+        beside = times.beside(statements) if len(statements) == 1 else {}
+        if len(dates) == 1 or beside:
+            yield Event(text, next(iter([*dates, *beside.values()])), beside)
 
 
 def likeliest(candidates: Sequence[Candidate], scores: Scores) -> Ints:

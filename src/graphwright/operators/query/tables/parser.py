@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import AmountReader, Encoder, Floats
-from graphwright.operators.query.amounts import agreement, asks_now, time_of
+from graphwright.operators.query.amounts import Event, agreement, asks_now, is_date, time_of, times_by_events
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
-from graphwright.operators.query.query import NOW, Has, OfType, Step, Where
+from graphwright.operators.query.query import NOW, Compare, Comparison, Has, OfType, Step, Where
 from graphwright.operators.query.tables.candidates import Candidate, Enumeration
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.features import Features, QuestionFeatures, result_key
@@ -93,11 +94,30 @@ class TableQueryParser:
             return whole
         dates = [amount.text for amount in amounts_of(question, question_words(question)) if amount.is_date]
         times = [time_of(question, date, self.amounts) for date in dates]
-        if not dates and asks_now(self.encoder.encode([question])[0]):
+        times += times_by_events(question, self._events(question, facts), self.amounts)
+        if not times and asks_now(self.encoder.encode([question])[0]):
             times = [(NOW, question)]
         found = [query for at, rest in times for query in self._parsed(rest, facts, at)]
         told = {part for own in found for part in parts(own.query) if isinstance(part, OfType)}
         return apportioned([*found, *(own for own in whole if told.isdisjoint(parts(own.query)))])[: self.limit]
+
+    def _events(self, question: str, facts: Facts) -> Iterator[Event]:
+        """Yield how a question names one row that has one date, or that holds for a time."""
+        index, execution, times = table_index_of(facts), Execution(facts), statement_times_of(facts.columns)
+        tokens = [own.span() for own in re.finditer(r"\S+", question)]
+        for number, links in index.links(question, self.scorer.frequency, self.tables).items():
+            table = index.tables[number]
+            for link in links.cells:
+                comparison: Comparison = "=" if link.kind == "cell" else "contains"
+                condition = Compare(table.columns[link.column].path, comparison, link.text)
+                rows = execution.things(Where(OfType(table.type), condition))
+                if len(rows) == 1:
+                    row, is_dated = int(rows[0]), table.type in times.tables
+                    beside = times.beside(times.of_record(row - facts.first_record)) if is_dated else {}
+                    dates = [] if is_dated else list(filter(is_date, facts.row(row).values()))
+                    if beside or len(dates) == 1:
+                        start, end = (tokens[links.words[at].token] for at in (link.start, link.end - 1))
+                        yield Event(question[start[0] : end[1]], next(iter([*beside.values(), *dates])), beside)
 
     def _parsed(self, question: str, facts: Facts, at: str = "") -> list[ScoredQuery]:
         vector = self.encoder.encode([question])[0]
