@@ -6,6 +6,7 @@ import random
 import time
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,3 +99,12 @@ def test_relation_of_hundred_thousand_triples_is_found_fast() -> None:
     for thing in range(200):
         facts.relation("a").matching(np.array([thing]))
     assert first < 0.2 and (time.perf_counter() - begin) / 200 < 0.001
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("C", ["C", "c"]), ("c++", ["C++"]), ("C#", ["C#"]), ("A+", ["A+"]), ("a", ["A"])]
+)
+def test_find_a_sign_at_the_end_of_a_name_makes_another(name: str, found: list[str]) -> None:
+    names = ["C", "C++", "C#", "c", "A+", "A"]
+    facts = Facts.of(Graph.from_triples([(str(at), "has", name) for at, name in enumerate(names)]))
+    assert facts.texts(facts.find(name)) == found

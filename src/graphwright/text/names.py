@@ -14,7 +14,7 @@ from graphwright.text.words import BOILERPLATE, FILE_TITLES, NOT_NAMES
 ARTICLES = frozenset({"the", "a", "an"})
 """Leading words that are ignored when names are compared."""
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_]+(?:[+#]+(?![\w+#]))?")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?:\s?[^\W\d_]\.)+")
 _HAS_ALIASES = re.compile(r"[(,.]|\b[JS]r\b")  # only a name with one of these has a shorter form
@@ -23,7 +23,7 @@ _INITIAL_OR_SUFFIX = re.compile(r"[^\W\d_]\.|[JS]r\.?")
 _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
 _OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u1dc0-\u1fff\u2c00-\ud7ff\uf900-\U0010ffff]")
 _ACRONYMS = frozenset({"IT", "US", "WHO"})  # that are also stop words
-_SEPARATORS = re.compile(r"[\W_]+")
+_SEPARATORS = re.compile(r"((?<=[^\W_])[+#]+(?![\w+#]))|[\W_]+?")  # signs that end a word are part of it: C++, C#
 PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})
 """Small words inside English names."""
 
@@ -31,10 +31,11 @@ PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})
 def name_words(text: str) -> list[str]:
     """Return the words of `text` as names are compared: accents and case folded, punctuation removed.
 
-    Marks stay in scripts where they carry the vowels. Initials with full stops are one word; a possessive `'s` is none.
+    Marks stay in scripts where they carry the vowels, and "+" and "#" at the end of a word ("C++"). Initials with full
+    stops are one word; a possessive `'s` is none.
 
-    >>> name_words("Dvořák's U.S. début, 1892-93")
-    ['dvorak', 'us', 'debut', '1892', '93']
+    >>> name_words("Dvořák's U.S. début, 1892-93"), name_words("C++, C# and +1")
+    (['dvorak', 'us', 'debut', '1892', '93'], ['c++', 'c#', 'and', '1'])
     """
     if "." in text:
         text = _INITIALS.sub(lambda match: "".join(match[0].replace(".", "").split()), text)
@@ -49,7 +50,7 @@ def _fold(text: str) -> str:
     """Fold case and compatibility forms, and replace all but letters, marks and digits by spaces."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     if not _OTHER_SCRIPTS.search(decomposed):
-        return _SEPARATORS.sub(" ", _ACCENTS.sub("", decomposed))
+        return _SEPARATORS.sub(lambda match: match[1] or " ", _ACCENTS.sub("", decomposed))
     decomposed = fold_letters(decomposed)
     folded: list[str] = []
     # Whether marks of the last base letter's script are mere accents; a mark without a base letter is dropped too.

@@ -85,7 +85,7 @@ IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80
 PIECE = re.compile(r"[^/\\:=@]+")
 """A word with the signs in it and before it: "--no-verify", "a/conf.toml"; and its pieces: "a", "conf.toml"."""
 
-_QUESTION_WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*(?:[.'’&-]\w+(?:[{MARKS}]+\w*)*)*\.?")
+_QUESTION_WORD = re.compile(rf"\w+(?:[{MARKS}]+\w*)*(?:[.'’&-]\w+(?:[{MARKS}]+\w*)*)*(?:\.|[+#]+(?!\w))?")
 _INDEXED = re.compile(r"[^\W_]+(?:[.,](?=\d)\d+)*")  # a number keeps its separators: "1,000", "3.5"
 _INDEXED_WITH_MARKS = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*(?:[.,](?=\d)\d+)*")
 _ACCENTS = re.compile("[\u0300-\u036f]+")

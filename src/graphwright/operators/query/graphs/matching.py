@@ -123,7 +123,7 @@ def _longest(words: Words, facts: Facts, first: int) -> Iterator[Mention]:
     """Yield what a run of words from `first` names, the longest run first."""
     for last in range(min(first + _NAME_WORDS, len(words)) - 1, first - 1, -1):
         text = words.text(first, last)
-        if first == last and (words.folded[first] in STOP_WORDS or len(text) < 2):
+        if first == last and (words.folded[first] in STOP_WORDS or (len(text) < 2 and not text.isupper())):
             continue
         things = _named(text, facts)
         if len(things):
