@@ -29,6 +29,7 @@ import torch.distributed as dist
 from build_encoder import fetch
 from build_query_ranker import packaged
 from parser_data import Group
+from relation_names import RelationNames
 from safetensors.numpy import load_file
 from torch import nn
 from train_reading import Joint
@@ -211,14 +212,15 @@ def main() -> None:
     every = {name: endless(own, draw) for name, own in sources.items()}
     names = list(sources)
     weights = [len(own) ** 0.75 * (options.deep if name.endswith("deep") else 1) for name, own in sources.items()]
-    begun, losses = time.time(), []
+    relations, begun, losses = RelationNames(), time.time(), list[float]()
     print({name: len(own) for name, own in sources.items()}, flush=True)
     for step in range(options.steps):
         share = min(1, (step + 1) / 100) * max(0.02, 1 - step / options.steps) * options.rate
         for group, rate in zip(optimiser.param_groups, (RATE, HEAD_RATE), strict=True):
             group["lr"] = rate * share
         optimiser.zero_grad()
-        asked = [next(every[n]) for n in draw.choices(names, weights, k=PER_STEP // processes)]
+        drawn = draw.choices(names, weights, k=PER_STEP // processes)
+        asked = [relations.drawn(name, next(every[name]), draw) for name in drawn]
         loss = loss_of(net, asked, states, rarity, draw)
         loss.backward()
         average_gradients(net, processes)
