@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from parser_data import (
@@ -42,7 +43,7 @@ from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.parser import FEATURES, Reading, likeliest, result_keys
 from graphwright.operators.query.graphs.scorer import WEIGHTS, ParserScorer, pair_of, read_scorer
-from graphwright.operators.query.query import Named, Query
+from graphwright.operators.query.query import Named, OfType, Query
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import relation_phrase
 
@@ -86,6 +87,24 @@ def lacking_groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, score
             )
     for name, unanswered in lacking.items():
         yield from groups(without(facts, name), unanswered, encoder, scorer)
+
+
+def untyped_groups(facts: Facts, asked: Sequence[Asked], encoder: Encoder, scorer: ParserScorer) -> Iterator[Group]:
+    """Yield groups of questions over their graph without types, those that name none and keep their answers."""
+    types, reduced = facts.type_relations, facts
+    for name in types:
+        reduced = without(reduced, name)
+    kept = [own for own in asked if own.gold is None or is_untyped(own.gold, facts, reduced)]
+    yield from groups(reduced, kept if types else [], encoder, scorer)
+
+
+def is_untyped(gold: Any, facts: Facts, reduced: Facts) -> bool:
+    """Return whether a query names no type, and gives the same of facts without types."""
+    if any(isinstance(part, OfType) for part in parts(gold)):
+        return False
+    results = [(own, Execution(own).result(gold)) for own in (facts, reduced)]
+    texts = [sorted(own.texts(found)) if isinstance(found, np.ndarray) else found for own, found in results]
+    return texts[0] == texts[1] and {step.relation for step in steps_of(gold)}.isdisjoint(facts.type_relations)
 
 
 def without(facts: Facts, removed: str) -> Facts:
@@ -184,6 +203,9 @@ def _done(job: tuple[str, ...], scorer: ParserScorer, options: argparse.Namespac
     found = {
         name: [g for facts, some in made for g in groups(facts, some, encoder, scorer)],
         f"{name} lacking": [g for facts, some in made for g in lacking_groups(facts, some, encoder, scorer)],
+        f"{name} untyped": [
+            g for facts, some in made if source == "written" for g in untyped_groups(facts, some, encoder, scorer)
+        ],
         f"{name} deep": [g for facts, some in deep for g in groups(facts, some, encoder, scorer)],
     }
     return {own: some for own, some in found.items() if some}

@@ -28,7 +28,7 @@ class RelationNames:
                 self.of_graphs.setdefault(graph, {})[relation_phrase(name)] = list(map(relation_phrase, others))
 
     def drawn(self, source: str, group: Group, draw: random.Random) -> Group:
-        """Return a group of a source ("written 0 bees") with other names of relations in its candidates, or as it is."""
+        """Return a group of a source ("written 0 bees"), or one with other names of relations in its candidates."""
         names = self.of_graphs.get("".join(source.split()[2:3]), {})
         if not names or draw.random() > SHARE:
             return group

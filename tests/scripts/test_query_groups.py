@@ -1,9 +1,11 @@
 """Questions over graphs for training: those that a graph without a relation does not answer."""
 
-from query_groups import KnownVectors, without
+import pytest
+from query_groups import KnownVectors, is_untyped, without
 
 from graphwright.graph.graph import Graph
 from graphwright.models.embedded.encoder import MiniLM
+from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
 
 
@@ -24,3 +26,12 @@ def test_known_vectors_of_a_text_twice_are_those_of_the_encoder() -> None:
     assert encoder.encode(["river", "river"]).shape == (2, encoder.dimension)
     assert abs(encoder.encode(["river"]) - MiniLM().encode(["river"])).max() < 1e-3
     assert encoder.encode([]).shape == (0, encoder.dimension)
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [('"Mur".~[lies on]', True), ("cities", False), ('"Graz".[instance of]', False), ('"city".~[instance of]', False)],
+)
+def test_is_untyped_without_types_keeps_what_names_none(query: str, kept: bool) -> None:
+    facts = Facts.of(Graph.from_triples([("Graz", "lies on", "Mur"), ("Graz", "instance of", "city")]))
+    assert is_untyped(parse_notation(query.replace("cities", "[city]")), facts, without(facts, "instance of")) is kept
