@@ -90,7 +90,13 @@ def test_computed_answer_has_its_query_and_statements(index: Index) -> None:
 def test_confidence_above_the_probability_gives_no_answer(index: Index) -> None:
     answer = index.ask("What is the license of gimp?", index.method("graph", confidence=1.0)).answer
     assert not answer.found and answer.short == () and answer.citations == ()
-    assert answer.text == "The graph does not say. The nearest that it records is: gimp license GPL"
+    reading = "The graph may say: GPL (the license of gimp). This reading has a probability of"
+    assert answer.text.startswith(reading)
+
+
+def test_question_that_the_graph_does_not_answer_names_the_nearest_statement(index: Index) -> None:
+    answer = index.ask("Which colour has the splash screen?").answer
+    assert not answer.found and answer.text.startswith("The graph does not say.")
 
 
 def test_confidence_outside_0_to_1_is_an_error(index: Index) -> None:

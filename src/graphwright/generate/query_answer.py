@@ -16,14 +16,18 @@ from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder
 from graphwright.operators.operator import IS_OPERATOR, Composite, Confident, Operator
 from graphwright.operators.query.graphs.scorer import english_probability
-from graphwright.operators.query.result import LIKELY, SURE, QueryResult
+from graphwright.operators.query.parse_query import parsed
+from graphwright.operators.query.parser import QueryParser
+from graphwright.operators.query.result import LIKELY, SURE, QueryResult, result_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
+from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import shown_name
 
 NOT_RECORDED = "The graph does not say."
 NOT_ENGLISH = "Without a language model, questions over graphs are understood in English only."
 _LISTED = 50  # names in the text
+_POSSIBLE = 0.3  # least probability of a query whose result is named as possible
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +58,8 @@ class QueryAnswer(Composite, Confident):
 class NotRecorded(Operator):
     """Answer that the graph does not say what is asked; the text names the best item of the evidence.
 
-    With `encoder`, the embedded one, it says so too where a question is in another language than the parser reads.
+    With `parser` it names instead what the most probable query finds, if its probability is at least 0.3. With
+    `encoder`, the embedded one, it says so where a question is in another language than the parser reads.
 
     >>> from graphwright import Evidence, start
     >>> graph = Graph.from_triples([("gimp", "license", "GPL")])
@@ -64,13 +69,27 @@ class NotRecorded(Operator):
 
     gives = ("answer",)
     encoder: Encoder | None = None
+    parser: QueryParser | None = None
 
     def apply(self, state: State, run: Run) -> State:
-        nearest = state.items.top(1).texts(state.graph)
-        parts = [NOT_RECORDED, f"The nearest that it records is: {nearest[0]}"] if nearest else [NOT_RECORDED]
+        nearest, possible = state.items.top(1).texts(state.graph), self._possible(state, run)
+        parts = [possible or NOT_RECORDED]
+        if nearest and not possible:
+            parts.append(f"The nearest that it records is: {nearest[0]}")
         if self.encoder and english_probability(self.encoder.encode([state.question.text])[0]) < LIKELY:
             parts.insert(1, NOT_ENGLISH)
         return answered(state, run, Answer(" ".join(parts), found=False))
+
+    def _possible(self, state: State, run: Run) -> str:
+        """Return what the most probable query finds, if it is probable enough."""
+        for query, _, probability in parsed(self.parser, state, run)[:1] if self.parser else []:
+            result = result_of(query, Facts.of(state.graph))
+            if probability >= _POSSIBLE and not result.is_empty:
+                names = ", ".join(_short(state.graph, result)[:_LISTED])
+                return (
+                    f"The graph may say: {names} ({result.words}). This reading has a probability of {probability:.2f}."
+                )
+        return ""
 
 
 def computed_answer(state: State) -> Answer:

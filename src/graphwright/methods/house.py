@@ -238,7 +238,7 @@ def graph(
     asked = executed(llm, parser, RECORDED)
     search = If(IsComputed(), QueryEvidence(_SHOWN), LikelyQueries(parser) | _near(ix))
     ranked = ToPassages(top_k if llm is None else _SHOWN)
-    ending = computed_first(written(llm, PathContext(), NotRecorded(MiniLM())), RECORDED)
+    ending = computed_first(written(llm, PathContext(), NotRecorded(MiniLM(), parser)), RECORDED)
     return Method(asked >> search >> ranked, *ending, passages=_SHOWN)
 
 

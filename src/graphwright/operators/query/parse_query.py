@@ -49,7 +49,7 @@ class ParseQuery(Confident):
 
     def apply(self, state: State, run: Run) -> State:
         """Set the query, or leave the state unchanged."""
-        queries = _parsed(self.parser, state, run)
+        queries = parsed(self.parser, state, run)
         if not queries:
             run.note("the question asks nothing that can be computed")
             return state
@@ -62,7 +62,7 @@ class ParseQuery(Confident):
         return state.with_(query=AskedQuery(best.query, best.probability))
 
 
-def _parsed(parser: QueryParser, state: State, run: Run) -> list[ScoredQuery]:
+def parsed(parser: QueryParser, state: State, run: Run) -> list[ScoredQuery]:
     """Return the queries that the question of a state may ask; parsed once in a run."""
     key = "queries", id(parser), state.graph.place, state.question.text
     return run.once(key, lambda: parser.parse(state.question.text, Facts.of(state.graph)))
@@ -152,7 +152,7 @@ class LikelyQueries(Operator):
     def apply(self, state: State, run: Run) -> State:
         """Set the evidence."""
         scores: dict[Item, float] = {}
-        for query, _, probability in _parsed(self.parser, state, run)[: self.queries]:
+        for query, _, probability in parsed(self.parser, state, run)[: self.queries]:
             for item in _supporting(state.graph, query, SUPPORTED):
                 scores.setdefault(item, probability)
         return state.with_(evidence=Evidence.of_items(scores, list(scores.values()), render=walk_text))
