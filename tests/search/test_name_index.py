@@ -52,6 +52,22 @@ def test_near_returns_most_similar_form_with_same_prefix(forms: list[str], sough
     assert len(nodes) > 0 or best < 0.6
 
 
+@pytest.mark.parametrize(
+    ("sought", "expected"),
+    [
+        ("bergn opera", "bergen opera"),
+        ("bergenopera", "bergen opera"),
+        ("berlin opera", ""),  # another name, not a misspelt one
+        ("opera no 3", ""),
+        ("opeera no 2", "opera no 2"),
+    ],
+)
+def test_near_with_a_word_that_is_unlike_its_counterpart_finds_nothing(sought: str, expected: str) -> None:
+    forms = ["bergen opera", "bergamo choir", "opera no 2"]
+    nodes, _ = lexicon([(form, at) for at, form in enumerate(forms)]).near(sought, 0.8)
+    assert [forms[node] for node in nodes.tolist()] == ([expected] if expected else [])
+
+
 def test_graph_without_lexicon_builds_one_once() -> None:
     graph = Graph.from_triples([("Lilu (mythology)", "is", "Lilu (film)"), ("McRae, Arkansas", "r", "Graz")])
     made = name_index_of(graph.columns)

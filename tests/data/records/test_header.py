@@ -22,6 +22,8 @@ from graphwright.data.records.header import are_pairs, column_names, header_dept
         (["Plant|Output||Since", "|Plan|Actual|", "Graz|1|2|1998", "Linz|3|4|2001"], 2),
         (["River|Length", "|km", "Mur|464", "Enns|254"], 2),  # units
         (["id|mass|taken", "|mg|", "S1|12|2024-05-01", "S2|9|2024-05-02"], 2),  # units of numbers only
+        (["Peak|Height|Huts|Climbed", "|m||", "Ortler|3905|4|1804", "Dom|4545|2|1858"], 2),  # of some values
+        (["Peak|Height|Huts", "|none|", "Ortler|3905|4", "Dom|none|2"], 1),  # a value that recurs
         (["River|Length", "Mur|unknown", "Enns|254", "Drau|749"], 1),
         (["part|price", "KX-1|3", "KX-2|4"], 1),
     ],
@@ -86,3 +88,12 @@ def test_header_depth_row_that_divides_a_declared_merged_name_is_header() -> Non
     texts = [CellRow(2, ["Ida", "Graz", "Ring"]), CellRow(3, ["Bo", "Linz", "Gasse"])]
     assert header_depth([*rows, *values], lambda row: True, 1) == 2
     assert header_depth([*rows, *texts], lambda row: True, 1) == 1
+
+
+def test_header_depth_row_that_divides_a_declared_name_beside_blanks_is_header() -> None:
+    head = CellRow(0, ["Hive", "Honey", "", "Keeper"])
+    values = [CellRow(2, ["H1", "12 kg", "9 kg", "Ida"]), CellRow(3, ["H2", "7 kg", "11 kg", "Bo"])]
+    split, full = CellRow(1, ["", "May", "June", ""]), CellRow(1, ["H0", "none", "none", "Ada"])
+    assert header_depth([head, split, *values], lambda row: True, 1) == 2
+    assert column_names([head, split]) == ("Hive", "Honey / May", "Honey / June", "Keeper")
+    assert header_depth([head, full, *values], lambda row: True, 1) == 1

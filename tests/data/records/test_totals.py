@@ -72,3 +72,16 @@ def test_totals_emphasised_row_needs_only_two_rows_above() -> None:
 def test_totals_row_with_a_formula_is_one() -> None:
     first, second = grid("A|10", "All|")
     assert totals([first, second._replace(is_sum=True)]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [("Total||4 bees", [4]), ("4 in all||", [4]), ("Total||5 bees", []), ("Dora|Linz|4 bees", []), ("Dora||", [])],
+)
+def test_totals_last_row_that_counts_the_rows_is_one(last: str, expected: list[int]) -> None:
+    rows = grid("Ada|Graz|queen", "Ben|Linz|drone", "Cem|Wels|worker", "Ida|Enns|worker", last)
+    assert totals(rows) == expected
+
+
+def test_totals_last_row_of_a_column_of_numbers_counts_nothing() -> None:
+    assert totals(grid("7|Ada|x", "9|Ben|x", "5|Cem|x", "3|Ida|")) == []

@@ -125,12 +125,13 @@ def are_pairs(rows: Sequence[CellRow]) -> bool:
 def header_depth(rows: Sequence[CellRow], assume: Assumption, declared: int | None = None) -> int:
     """Return the number of rows at the top that name the columns; `assume` decides where the values do not.
 
-    `declared`: how many the file says; a row below that divides a merged name belongs to them.
+    `declared`: how many the file says; a row below that divides a merged name, or one beside names that are blank as
+    where a format has no merged cells, belongs to them.
     """
     if declared is not None:
         depth = min(declared, len(rows))
-        is_split = 0 < depth < len(rows) - 1 and rows[depth - 1].left and header_evidence(rows[depth:]) > 0
-        return depth + bool(is_split)
+        is_split = 0 < depth < len(rows) - 1 and (rows[depth - 1].left or _divides(rows[depth - 1], rows[depth]))
+        return depth + bool(is_split and header_evidence(rows[depth:]) > 0)
     score = header_evidence(rows)
     if score < 0 or (score == 0 and not assume(rows[0])):
         return 0
@@ -144,7 +145,8 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
     """Return whether row `depth` belongs to the header above it.
 
     It does if a name spans both, if it divides a merged name, if it has names where the row above has none, or if it
-    has units: texts above values, or above numbers, and nothing above the rest.
+    has units: texts above values, or above numbers, and nothing above the rest; or above some of the values, where
+    the first column has none and no row below repeats them.
     """
     above, row, body = rows[depth - 1], rows[depth], rows[depth + 1 :]
     filled = row.filled()
@@ -157,8 +159,17 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
     values = _columns_of(body, len(row.cells), has_digit)
     numbers = _columns_of(body, len(row.cells), lambda text: is_number(text) and period_of(text) is None)
     names = any(not above.cell(column) for column in filled) and any(column in values for column in filled)
-    units = filled in (values, numbers) and not any(has_digit(row.cells[column]) for column in filled)
-    return names or units
+    some = row.filled()[0] > above.filled()[0] and {*filled} <= {*values}
+    some = some and not any(row.cells[column] == below.cell(column) for below in body for column in filled)
+    units = filled in (values, numbers) or some
+    return names or (units and not any(has_digit(row.cells[column]) for column in filled))
+
+
+def _divides(above: CellRow, row: CellRow) -> bool:
+    """Return whether a row has texts just where those above are blank, and to the left of these, and blanks besides."""
+    blank = {column for column in range(1, len(row.cells)) if not above.cell(column)}
+    filled = {*row.filled()}
+    return bool(blank) and blank <= filled <= blank | {column - 1 for column in blank}
 
 
 def _columns_of(rows: Sequence[CellRow], width: int, is_kind: Callable[[str], bool]) -> list[int]:

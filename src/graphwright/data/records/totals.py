@@ -70,7 +70,8 @@ class Totals:
     the last total), and this is no accident: two columns agree, the row is emphasised, or a cell is blank where the
     rows above have one; for the last row, three rows above are enough. So is one of means, medians or extremes where
     values as fine as those of the columns would hardly agree by chance; rows of different ones at the end of the table
-    support each other. `columns`: texts of each column, which decide about decimal signs.
+    support each other. So is the last row if each number in it is how many rows stand above, as in "Total: 16 boats",
+    below texts, and another cell is blank. `columns`: texts of each column, which decide about decimal signs.
     """
 
     def __init__(self, columns: Mapping[int, Sequence[str]]) -> None:
@@ -81,6 +82,7 @@ class Totals:
         self.others: set[int] = set()  # columns with texts that are no numbers
         self.is_bold = False  # whether a row that is no total is emphasised
         self.is_after = False  # whether the last row was a total
+        self.rows = 0  # that are no totals
 
     def read(self, row: CellRow, rest: Sequence[CellRow] | None) -> bool:
         """Return whether a row is a total, and add one that is none to the sums; `rest`: those that follow, if few."""
@@ -89,12 +91,13 @@ class Totals:
         is_marked = bool(self.filled and self.filled - columns) or (row.bold and not self.is_bold)
         may_sum_up = is_marked or self.is_after or rest is not None
         is_total = row.is_sum or self._agree(numbers, is_marked, rest == [])
+        is_total = is_total or (rest == [] and is_marked and self._counts(row))
         if is_total or (may_sum_up and self._sums_up(row, is_marked, rest)):
             self.is_after = True
             return True
         for column_sum in self.sums.values() if self.is_after else ():
             column_sum.base, column_sum.base_rows = column_sum.total, column_sum.rows
-        self.is_after = False
+        self.is_after, self.rows = False, self.rows + 1
         for column, (number, _) in numbers.items():
             self.sums.setdefault(column, _Sum()).add(number)
         self.others |= columns - numbers.keys()
@@ -107,6 +110,12 @@ class Totals:
         columns = {column for column, text in enumerate(row.cells) if text} - self.others
         read = {column: _number(row.cells[column], self.decimal.get(column, ".")) for column in columns}
         return {column: number for column, number in read.items() if number is not None}
+
+    def _counts(self, row: CellRow) -> bool:
+        """Return whether a row has numbers only where those above have none, and each is how many rows these are."""
+        amounts = [(column, amount) for column, text in enumerate(row.cells) if (amount := amount_of(text))]
+        found = {amount.number if column not in self.sums else None for column, amount in amounts}
+        return self.rows > 2 and found == {self.rows}
 
     def _sums_up(self, row: CellRow, is_marked: bool, rest: Sequence[CellRow] | None) -> bool:
         """Return whether each number of a row is the same statistic of its column, and this is no accident."""

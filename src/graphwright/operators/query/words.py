@@ -118,7 +118,18 @@ def _reached(path: q.Path, start: str) -> str:
 
 
 def _path(path: q.Path) -> str:
-    return " of ".join(map(_relation, reversed(path))) or "value"
+    """Return a path in words, the last step first; a step back from a value leads to the others that have it.
+
+    >>> _path((q.Step("city"),)), _path((q.Step("city"), q.Step("name", True), q.Step("size")))
+    ('city', 'size of those whose name is their city')
+    """
+    start = ""
+    for step in path:
+        name = _relation(step._replace(inverse=False) if start else step)
+        if start:
+            name = f"those whose {name} is their {start}" if step.inverse else f"{name} of {start}"
+        start = name
+    return start or "value"
 
 
 def _relation(step: q.Step) -> str:
