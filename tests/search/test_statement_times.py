@@ -238,5 +238,6 @@ def test_statement_times_of_rows_without_periods_have_none() -> None:
             {"name": "b", "due": "2024-01-01", "paid": "2024-02-01"},
         ],
         [{"name": "a", "born": "1980-01-02"}, {"name": "b", "born": "1981-01-02"}],
+        [{"name": "a", "laid": "1998", "tested": "2021-03-12"}, {"name": "b", "laid": "2005", "tested": "2024-11-02"}],
     ]
     assert all(rows_held(rows, "2024") == "" for rows in tables)

@@ -18,7 +18,7 @@ from graphwright.text.names import aliases_of, normal_form
 MAX_NORMALISED = 1_000_000
 """Maximum number of names of a graph that are compared by their normal forms; more are compared by exact spelling."""
 _MAX_FUZZY = 20_000  # forms with the same first letters that are compared by edit distance
-_MAX_NEAR, _WORD = 10, 0.6  # near forms whose words are compared; least likeness of each word
+_MAX_NEAR, _WORD = 10, 0.7  # near forms whose words are compared; least likeness of each word
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +62,7 @@ class NameIndex:
         return position, nodes
 
     def near(self, form: str, threshold: float) -> tuple[Ints, float]:
-        """Return the nodes of the form with these first two letters most alike by edit distance, and the likeness.
-
-        Each word must be like its counterpart: another name ("Berlin Opera" of "Bergen Opera") is no misspelt one.
-        """
+        """Return the nodes of the form with these first two letters most alike by edit distance, and the likeness."""
         from rapidfuzz import fuzz, process
 
         first, last = self.forms.ends(form[:2], self.order, prefix=True)
@@ -77,12 +74,11 @@ class NameIndex:
 
 
 def _alike(form: str, other: str) -> bool:
-    """Return whether each word of a form is like that of another at its place, where both have as many words."""
+    """Return whether each word is like its counterpart: "Berlin Opera" is another name than "Bergen Opera"."""
     from rapidfuzz import fuzz
 
-    pairs = list(zip(form.split(), other.split(), strict=False))
-    is_same = len(pairs) == form.count(" ") + 1 == other.count(" ") + 1
-    return not is_same or all(fuzz.ratio(*pair) >= 100 * _WORD for pair in pairs)
+    pairs = zip(form.split(), other.split(), strict=False)
+    return not 0 < form.count(" ") == other.count(" ") or all(fuzz.ratio(*pair) >= 100 * _WORD for pair in pairs)
 
 
 @per_snapshot

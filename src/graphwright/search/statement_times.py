@@ -39,6 +39,7 @@ _EARLIEST = 1500  # year of a beginning in a table; numbers below are prices and
 _OF_KEY = 1.5  # rows with one key, on average, from which on they follow each other
 _NO_ROWS = frozenset({STATEMENT, DOCUMENT, CLAUSE, MAIL, MESSAGE})
 OPEN = {"<": "before", "<=": "until", ">=": "since", ">": "after"}  # what stands before a date for the time around it
+_AS_PRECISE = 0.05  # years by which two spans differ, less than between a day and a month
 _DAY = 0.002  # years, less than a day
 _NONE = np.empty(0, np.int64)
 Floats = NDArray[np.float64]
@@ -203,7 +204,7 @@ def _of_statements(records: RecordColumns, fields: Ints, rows: Ints) -> _Times |
 def _of_rows(records: RecordColumns, fields: Ints) -> tuple[_Times, tuple[str, ...]] | None:
     """Return the times of the rows of a table; None where none say when they hold.
 
-    An end is a date that is in no row before another date, and that a row may lack. Of several pairs the one of
+    An end is a date as precise as the other, in no row before it, and that a row may lack. Of several pairs the one of
     neighbouring columns is taken, then that of the longest time. A day on which most rows end and others begin is no
     longer theirs. With one date alone, each row of a key holds until the next of it begins.
     """
@@ -218,7 +219,8 @@ def _of_rows(records: RecordColumns, fields: Ints) -> tuple[_Times, tuple[str, .
     for start, end in product(starts, dates):
         _, a, b = np.intersect1d(dates[start].records, dates[end].records, return_indices=True)
         first, later = dates[start].first[a], dates[end].first[b]
-        if len(a) and (first <= later).all() and (first < later).any():
+        spans = (np.median(dates[name].last - dates[name].first) for name in (start, end))
+        if len(a) and np.ptp([*spans]) < _AS_PRECISE and (first <= later).all() and (first < later).any():
             pairs.append((order.index(end) == order.index(start) + 1, float((later - first).mean()), start, end))
     start, *others = max(pairs)[2:] if pairs else starts
     first, last = np.full(len(rows), -np.inf), np.full(len(rows), np.inf)

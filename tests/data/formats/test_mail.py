@@ -13,6 +13,7 @@ from graphwright.data.document import Document
 from graphwright.data.documents import read_documents
 from graphwright.data.formats.format import Extracted, File, UnreadableError
 from graphwright.data.formats.mail import read, read_mailbox
+from graphwright.data.formats.parsing.mail_text import Source, source_of
 
 
 def message(subject: str = "The Mur in März", text: str = "It is high.\n") -> EmailMessage:
@@ -261,3 +262,15 @@ def test_read_documents_mails_have_the_thread_of_the_first(tmp_path: Path) -> No
         (tmp_path / f"{number}.eml").write_text(text.replace("Subject: Pump", f"Subject: {subject}"), encoding="utf-8")
     threads = [dict(f[:2] for f in d.records[0].fields)["thread"] for d in read_documents([tmp_path], print)]
     assert threads == ["Work: pump"] * 4 + ["Sale: tea", "Gate"]
+
+
+@pytest.mark.parametrize(
+    "intro",
+    [
+        ["From: Anna <anna@example.org>", "Date: 1 March 2026 at 09:10", "Subject: Pump", "To: Dora"],
+        ["From: Anna", "Subject: Pump", "Date: 1 March 2026 at 09:10", "To: Dora <dora@example.org>"],
+        ["Von: Anna", "Gesendet: 1. März 2026 09:10", "An: Dora", "Betreff: Pump"],
+    ],
+)
+def test_source_of_subject_in_any_place_is_that_of_the_answer(intro: list[str]) -> None:
+    assert source_of(intro, {}, "WG: Pump") == Source("Anna", "2026-03-01 09:10", "Pump")

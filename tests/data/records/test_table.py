@@ -58,3 +58,12 @@ def test_table_form_is_one_row() -> None:
 def test_table_declared_header_is_not_sought() -> None:
     assert lines(Table(grid("1|2", "3|4"), header=1)) == ["1: 3; 2: 4."]
     assert lines(Table(grid("River|km", "Mur|464"), header=0)) == ["River | km", "Mur | 464"]
+
+
+def test_table_texts_of_first_column_stand_for_the_blanks_below_them() -> None:
+    heads = grid("Valley|Hut|Beds", "Ötz||", "|Alpha|20", "|Beta|35", "Ziller||", "|Gamma|12", "|Delta|50")
+    firsts = grid("Valley|Hut|Beds", "Ötz|Alpha|20", "|Beta|35", "|Eta|9", "Ziller|Gamma|12", "|Delta|50", "||126")
+    expected = ["Valley: Ötz; Hut: Alpha; Beds: 20.", "Valley: Ötz; Hut: Beta; Beds: 35."]
+    assert lines(Table(heads))[:2] == lines(Table(firsts))[:2] == expected
+    assert lines(Table(heads))[3] == lines(Table(firsts))[4] == "Valley: Ziller; Hut: Delta; Beds: 50."
+    assert lines(Table(firsts))[5] == "Beds: 126."

@@ -18,6 +18,7 @@ _NAMES = st.text(min_size=1, max_size=4)
         ('"Heat".directed_by.born_in', "the born in of the directed by of Heat"),
         ('"Tom Hanks".~starred_actors', "those whose starred actors is Tom Hanks"),
         ('films where director.birthPlace = "Graz"', "films whose birth place of director is Graz"),
+        ("races where boat.~name.length > 9", "races whose length of those whose name is their boat is more than 9"),
         ("count(tickets where has no owner)", "the number of tickets that have no value of owner"),
         ("tickets where count(tag) >= 2", "tickets whose number of tag is at least 2"),
         ("sum((orders where paid = \"no\").amount)", "the sum of the amount of (orders whose paid is no)"),

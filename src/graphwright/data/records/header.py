@@ -125,8 +125,7 @@ def are_pairs(rows: Sequence[CellRow]) -> bool:
 def header_depth(rows: Sequence[CellRow], assume: Assumption, declared: int | None = None) -> int:
     """Return the number of rows at the top that name the columns; `assume` decides where the values do not.
 
-    `declared`: how many the file says; a row below that divides a merged name, or one beside names that are blank as
-    where a format has no merged cells, belongs to them.
+    `declared`: how many the file says; a row below that divides a merged name, or one beside blanks, belongs to them.
     """
     if declared is not None:
         depth = min(declared, len(rows))
@@ -145,8 +144,7 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
     """Return whether row `depth` belongs to the header above it.
 
     It does if a name spans both, if it divides a merged name, if it has names where the row above has none, or if it
-    has units: texts above values, or above numbers, and nothing above the rest; or above some of the values, where
-    the first column has none and no row below repeats them.
+    has units: texts above values, or numbers, and nothing above the rest; or above some that no row below repeats.
     """
     above, row, body = rows[depth - 1], rows[depth], rows[depth + 1 :]
     filled = row.filled()

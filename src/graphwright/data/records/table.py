@@ -134,6 +134,7 @@ class TableReader:
         self.values: set[int] = set()  # columns of values, by the first rows
         self.columns: set[int] = set()  # with a text in the first rows
         self.width = 0
+        self.is_outline, self.group = False, ""  # whether a text of the first column stands for blanks below; the last
         self.totals = Totals({})
         self.unused: list[CellRow] = []  # a header without rows so far
         self.end = -SAMPLE  # the last row of the current table
@@ -203,6 +204,7 @@ class TableReader:
         self.values = {
             column for column, cells in texts.items() if cells and sum(map(has_digit, cells)) >= _VALUES * len(cells)
         }
+        self.is_outline, self.group = _is_outline([row.cell(min(columns)) for row in sample[depth:]]), ""
         self.unused = self.header
         yield from self._rows(rows)
 
@@ -221,16 +223,28 @@ class TableReader:
             ahead.extend(islice(rows, 1))
             if row.cells in repeated:
                 continue
+            start = self.head.start
+            if self.is_outline and row.filled() == [start] and ahead and not ahead[0].cell(start):
+                self.group = row.cells[start]
+                continue
             is_foot = len(row.cells) == 1 and (not ahead or len(ahead[0].cells) == 1)
-            is_line = (
-                is_foot or len(row.left) + 1 >= self.width - self.head.start or (row.bold and not self.totals.is_bold)
-            )
-            if is_line and len(row.filled()) == 1 and self.width - self.head.start > 1:
+            is_line = is_foot or len(row.left) + 1 >= self.width - start or (row.bold and not self.totals.is_bold)
+            if is_line and len(row.filled()) == 1 and self.width - start > 1:
                 yield _note(row)
             else:
                 self.unused, self.end = [], row.number
                 rest = list(ahead) if len(ahead) < TAIL else None
-                yield Row(row.number, self.head, row.cells, self.totals.read(row, rest))
+                is_total, cells = self.totals.read(row, rest), row.cells
+                if self.is_outline and not is_total:
+                    self.group = row.cell(start) or self.group
+                    cells = [*cells[:start], self.group, *cells[start + 1 :]]
+                yield Row(row.number, self.head, cells, is_total)
+
+
+def _is_outline(texts: Sequence[str]) -> bool:
+    """Return whether texts of a first column stand for the blanks below them: they differ, and most are blank."""
+    given = [text for text in texts if text]
+    return bool(texts[:1] == given[:1]) and 1 < len({*given}) == len(given) <= (len(texts) - 1) / 2
 
 
 def _form(rows: Sequence[CellRow], title: str) -> Row:

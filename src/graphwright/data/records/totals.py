@@ -70,8 +70,8 @@ class Totals:
     the last total), and this is no accident: two columns agree, the row is emphasised, or a cell is blank where the
     rows above have one; for the last row, three rows above are enough. So is one of means, medians or extremes where
     values as fine as those of the columns would hardly agree by chance; rows of different ones at the end of the table
-    support each other. So is the last row if each number in it is how many rows stand above, as in "Total: 16 boats",
-    below texts, and another cell is blank. `columns`: texts of each column, which decide about decimal signs.
+    support each other. So is a last row that counts those above, as "16 boats" below texts, and at the end a row below
+    a total that leaves blank what it does, as of a tax. `columns`: texts of each, which decide about decimal signs.
     """
 
     def __init__(self, columns: Mapping[int, Sequence[str]]) -> None:
@@ -83,6 +83,7 @@ class Totals:
         self.is_bold = False  # whether a row that is no total is emphasised
         self.is_after = False  # whether the last row was a total
         self.rows = 0  # that are no totals
+        self.summed: set[int] = set()  # columns of the last total, if one is blank that each row has
 
     def read(self, row: CellRow, rest: Sequence[CellRow] | None) -> bool:
         """Return whether a row is a total, and add one that is none to the sums; `rest`: those that follow, if few."""
@@ -92,8 +93,9 @@ class Totals:
         may_sum_up = is_marked or self.is_after or rest is not None
         is_total = row.is_sum or self._agree(numbers, is_marked, rest == [])
         is_total = is_total or (rest == [] and is_marked and self._counts(row))
+        is_total |= self.is_after and rest is not None and bool(numbers) and self.summed == columns
         if is_total or (may_sum_up and self._sums_up(row, is_marked, rest)):
-            self.is_after = True
+            self.is_after, self.summed = True, columns if is_marked else set()
             return True
         for column_sum in self.sums.values() if self.is_after else ():
             column_sum.base, column_sum.base_rows = column_sum.total, column_sum.rows
@@ -113,8 +115,7 @@ class Totals:
 
     def _counts(self, row: CellRow) -> bool:
         """Return whether a row has numbers only where those above have none, and each is how many rows these are."""
-        amounts = [(column, amount) for column, text in enumerate(row.cells) if (amount := amount_of(text))]
-        found = {amount.number if column not in self.sums else None for column, amount in amounts}
+        found = {a.number if c not in self.sums else None for c, text in enumerate(row.cells) if (a := amount_of(text))}
         return self.rows > 2 and found == {self.rows}
 
     def _sums_up(self, row: CellRow, is_marked: bool, rest: Sequence[CellRow] | None) -> bool:

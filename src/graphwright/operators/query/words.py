@@ -118,17 +118,12 @@ def _reached(path: q.Path, start: str) -> str:
 
 
 def _path(path: q.Path) -> str:
-    """Return a path in words, the last step first; a step back from a value leads to the others that have it.
-
-    >>> _path((q.Step("city"),)), _path((q.Step("city"), q.Step("name", True), q.Step("size")))
-    ('city', 'size of those whose name is their city')
-    """
+    """Return a path in words, the last step first; a step back from a value leads to the others that have it."""
     start = ""
     for step in path:
-        name = _relation(step._replace(inverse=False) if start else step)
-        if start:
-            name = f"those whose {name} is their {start}" if step.inverse else f"{name} of {start}"
-        start = name
+        name = _relation(step._replace(inverse=step.inverse and not start))
+        back = f"those whose {name} is their {start}"
+        start = back if start and step.inverse else f"{name} of {start}".removesuffix(" of ")
     return start or "value"
 
 

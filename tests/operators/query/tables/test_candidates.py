@@ -135,6 +135,20 @@ def test_candidates_columns_all_of_another_table_are_asked_there_alone() -> None
     assert Follow(Where(OfType("tickets"), Compare(_DEPARTMENT, "=", "Sales")), _OWNER) not in queries
 
 
+@pytest.mark.parametrize(
+    ("question", "is_made"),
+    [("what is the pay of Ben", False), ("pay of the writer with reader Ben", True)],
+)
+def test_candidates_cell_of_an_unsaid_column_is_that_of_the_table_with_the_answer(question: str, is_made: bool) -> None:
+    letters = [("Ada", "Ben"), ("Ben", "Ada"), ("Cleo", "Ben"), ("Dora", "Cleo"), ("Ben", "Dora")]
+    pays = [{"name": name, "pay": pay} for name, pay in (("Ada", "10"), ("Ben", "20"), ("Cleo", "30"), ("Dora", "40"))]
+    facts = facts_of({"letters": [{"writer": w, "reader": r} for w, r in letters], "salaries": pays})
+    found = [(c.query, {part.text for part in c.given}) for c in candidates(question, facts) if c.answer >= 0]
+    assert Follow(Where(OfType("salaries"), _condition("name", "Ben")), Step("pay")) in [query for query, _ in found]
+    paths = [str(query) for query, given in found if given == {"Ben"} and "reader" in str(query)]
+    assert any("pay" in path for path in paths) is is_made
+
+
 def test_candidates_column_of_lists_has_rows_with_an_item_of_several() -> None:
     rows = [
         {"name": "Ada", "speaks": "Urdu, Danish"},

@@ -53,8 +53,8 @@ class Part(NamedTuple):
 class Source(NamedTuple):
     """What a quotation says of the mail that it quotes, "" for what it does not say."""
 
-    author: str
-    date: str
+    author: str = ""
+    date: str = ""
     subject: str = ""
 
 
@@ -225,8 +225,10 @@ def _is_attribution(text: str) -> bool:
     return ends and bool(_ADDRESS.search(text) or date_text(text) or (_YEAR.search(text) and _CLOCK.search(text)))
 
 
-def source_of(intro: Sequence[str], people: Mapping[str, str]) -> Source:
-    """Return what an introduction says of the quoted mail; `people`: names by address, of the mail that quotes.
+def source_of(intro: Sequence[str], people: Mapping[str, str], subject: str = "") -> Source:
+    """Return what an introduction says of the quoted mail; `people`, `subject`: of the mail that quotes.
+
+    `people`: names by address. Programs have the subject in different places: it is what the own subject ends with.
 
     >>> source_of(["On Mon, 2 Mar 2026 at 09:10, Anton Berger <anton@example.org> wrote:"], {})
     Source(author='Anton Berger', date='2026-03-02 09:10', subject='')
@@ -239,10 +241,11 @@ def source_of(intro: Sequence[str], people: Mapping[str, str]) -> Source:
         return Source(_author(line, people), date_text(line))
     values = [match["value"].strip() for match in headers]
     date = next(filter(None, map(date_text, sorted(values, key=_is_time, reverse=True))), "")
-    others = [value for value in values[2:] if not _is_time(value) and not _ADDRESS.search(value)]
+    others = [value for value in values[1:] if not _is_time(value) and not _ADDRESS.search(value)]
     if len(values) > _MIN_HEADERS and all(map(_ADDRESS.search, values[2:])) and not _ADDRESS.search(values[0]):
         return Source(_name(values[2], people), date, values[0])  # Thunderbird has the subject first
-    return Source(_name(values[0], people), date, others[-1] if others else "")
+    about = max(filter(subject.endswith, others), key=len, default=(others or [""])[-1])
+    return Source(_name(values[0], people), date, about)
 
 
 def _name(value: str, people: Mapping[str, str]) -> str:
@@ -289,6 +292,7 @@ class MailWriter:
         self.answered, self.place, self.known = answered, place, known
         self.builder = TextBuilder()
         self.people: dict[str, str] = {}
+        self.subject = headers.get("subject", "")
         self.fields: list[Field] = []
         for field, text in headers.items():
             self._header(field, text, self.builder.line(f"{field.capitalize()}: {text}") + len(field) + 2)
@@ -339,7 +343,7 @@ class MailWriter:
         for depth in [depth for depth in sources if depth > part.depth]:
             del sources[depth]
         goes_on = not part.intro and part.depth in sources
-        source = source_of(part.intro, self.people) if part.intro else sources.get(part.depth, Source("", ""))
+        source = source_of(part.intro, self.people, self.subject) if part.intro else sources.get(part.depth, Source())
         sources[part.depth] = source
         is_known = self._is_known(part)
         if not part.text or (is_known and not self.between):

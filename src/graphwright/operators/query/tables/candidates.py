@@ -62,7 +62,8 @@ class Enumeration:
     def _is_of_another(self, candidate: Candidate) -> bool:
         """Return whether the columns of a candidate all stand in another table that is asked too.
 
-        The own column that leads there is one of them: its cells are those of a column there.
+        The own column that leads there is one of them: its cells are those of a column there. So is a column that the
+        question does not say, if the own column has the cells that the candidate has of it.
         """
         given = {part.column for part in candidate.given}
         columns = {candidate.answer, candidate.order, *given} - {-1}
@@ -70,10 +71,12 @@ class Enumeration:
         if len(leads) != 1 or {candidate.answer, candidate.order} == {-1}:
             return False
         (table, key), *_ = leads
-        return table in self.tables and columns <= {
-            key,
-            *(c for c, lead in self._leads.items() if lead == (table, key)),
-        }
+        there = {key, *(c for c, lead in self._leads.items() if lead == (table, key))}
+        links, own = self.sets.links, columns - there
+        if candidate.answer in there and own <= given and not any(links.headers[at][1] for at in own):
+            bits = {span_bits(x.start, x.end) for x in links.cells if (x.column, x.kind) == (key, "cell")}
+            own = {x.column for x in candidate.given if x.column in own and (x.bits not in bits or links.type[1])}
+        return table in self.tables and not own
 
     @cached_property
     def _leads(self) -> dict[int, tuple[str, int]]:
