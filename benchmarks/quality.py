@@ -52,13 +52,13 @@ from harness import (
     update_results,
     write_results,
 )
+from published.summaries import SUMMARY_METRICS, summary_scores
 
 from graphwright.data.document import Document
 from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import GraphwrightError
 from graphwright.evaluate.experiment import Experiment
-from graphwright.evaluate.measures import SUMMARY_METRICS, summary_scores
 from graphwright.evaluate.statistics import bootstrap_interval, paired_test
 from graphwright.graph.ranking import Ranking
 from graphwright.index_folder.index import Index

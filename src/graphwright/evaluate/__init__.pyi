@@ -12,7 +12,6 @@ from .measures import Quality as Quality
 from .measures import answer_quality as answer_quality
 from .measures import path_quality as path_quality
 from .measures import subgraph_quality as subgraph_quality
-from .measures import summary_scores as summary_scores
 from .metrics import capped_recall_at_k as capped_recall_at_k
 from .metrics import exact_match as exact_match
 from .metrics import hit as hit

@@ -1,12 +1,11 @@
-"""Metrics of a run by name: of rankings, answers, subgraphs, paths and summaries."""
+"""Metrics of a run by name: of rankings, answers, subgraphs and paths."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +17,8 @@ from graphwright.generate import TargetAnswer
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
 from graphwright.operators import PassageGraph, State
-from graphwright.text.words import WORD
 
 PATHS = 32  # items of the evidence that count as paths, as in LEGO-GraphRAG
-SUMMARY_METRICS = ("BLEU-1", "BLEU-2", "ROUGE-1", "ROUGE-2", "ROUGE-L", "METEOR")
 
 
 @dataclass(frozen=True)
@@ -113,46 +110,6 @@ def path_quality(state: State, gold: Texts) -> Quality:
     return answer_quality([] if answer is None else [cited.text for cited in answer.citations], gold)
 
 
-def summary_scores(text: str, references: Sequence[str]) -> dict[str, float]:
-    """Return all of `SUMMARY_METRICS` of a text against references, each from 0 to 1 (PathRAG, Table 4).
-
-    BLEU takes several references together; ROUGE and METEOR use the reference that gives the most. BLEU-n has n-grams
-    up to n, lower-cased, with exponential smoothing (Papineni et al., 2002). ROUGE is the F1 with stemming (Lin, 2004).
-    METEOR (Banerjee and Lavie, 2005) aligns no synonyms, because WordNet would have to be downloaded. Raises
-    OptionError without references, and without the extra `bench`.
-    """
-    if isinstance(references, str) or not len(references):
-        raise OptionError(f"references are {references!r}; give a list of one text or more.")
-    bleu, rouge, meteor = _scorers()
-    scores = {f"BLEU-{n}": float(bleu[n].sentence_score(text, references).score) / 100 for n in bleu}
-    scores |= {f"ROUGE-{name[5:]}": float(s.fmeasure) for name, s in rouge.score_multi(references, text).items()}
-    tokens, *others = (WORD.findall(words.lower()) for words in (text, *references))
-    return scores | {"METEOR": float(meteor(others, tokens, wordnet=_NoSynonyms()))}
-
-
-@cache
-def _scorers() -> tuple[dict[int, Any], Any, Any]:
-    """Return the scorers of BLEU by n, of ROUGE, and of METEOR."""
-    try:
-        meteor = importlib.import_module("nltk.translate.meteor_score").meteor_score
-        rouge = importlib.import_module("rouge_score.rouge_scorer")
-        bleu = importlib.import_module("sacrebleu.metrics").BLEU
-    except ImportError as error:
-        raise OptionError(
-            f"Metrics of summaries need sacrebleu, rouge-score and nltk, and one cannot be imported ({error}): "
-            f'pip install "graphwright[bench]"'
-        ) from error
-    by_n = {n: bleu(max_ngram_order=n, effective_order=True, lowercase=True) for n in (1, 2)}
-    return by_n, rouge.RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True), meteor
-
-
-class _NoSynonyms:
-    """An empty WordNet."""
-
-    def synsets(self, word: str, pos: str | None = None) -> list[Any]:
-        return []
-
-
 def _topological_recall(outcome: Outcome) -> float:
     """Return the topological recall of the first 10 results (FastInsight, Definition 7).
 
@@ -180,10 +137,6 @@ def _paths(part: str, outcome: Outcome) -> float:
     if state.evidence is None:
         return 0.0
     return float(getattr(path_quality(state.with_(evidence=state.evidence.top(PATHS)), outcome.question.answers), part))
-
-
-def _summary(name: str, outcome: Outcome) -> float:
-    return summary_scores(outcome.answer, outcome.question.answers)[name]
 
 
 def _micro(outcome: Outcome) -> tuple[float, float]:
@@ -217,9 +170,6 @@ def _all() -> Iterable[Measure]:
     yield Measure("micro f1", "F1 of the answers of all questions taken together.", "answer", "answers", _micro)
     yield _answer("exact match", metrics.exact_match, "Whether the answer is an accepted one, to the word (SQuAD).")
     yield _answer("token f1", metrics.token_f1, "F1 between the words of the answer and of an accepted one (SQuAD).")
-    for name in SUMMARY_METRICS:
-        about = f"{name} of the answer against the accepted ones, as summaries are compared."
-        yield Measure(name.lower(), about, "answer", "answers", partial(_summary, name))
     for part in ("precision", "recall", "f1"):
         about = f"{part.capitalize()} of the accepted answers among the nodes "
         ends = f"{about}that the first {PATHS} paths lead to."
