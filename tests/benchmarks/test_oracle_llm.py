@@ -27,7 +27,7 @@ FOUNDED = "Ermengarde of Tours: She founded the abbey of Erstein in Alsace."
 DESTROYED = "Erstein Abbey: It was destroyed in 1525 during the German Peasants' War."
 CHOICES = {
     *("answer", "bubblerag_constraints", "bubblerag_groups", "bubblerag_grow", "bubblerag_keywords", "bubblerag_relax"),
-    *("chain_of_thought", "choose", "choose_again", "helpful", "pathrag_keywords", "plan", "rate"),
+    *("chain_of_thought", "choose", "choose_again", "helpful", "pathrag_keywords", "plan"),
     "vanilla",
 }
 VALUES = {

@@ -71,7 +71,6 @@ from .rerank.rerank import Choose as Choose
 from .rerank.rerank import ConstrainedDecoding as ConstrainedDecoding
 from .rerank.rerank import GRanker as GRanker
 from .rerank.rerank import MultiHopRerank as MultiHopRerank
-from .rerank.rerank import RateItems as RateItems
 from .rerank.rerank import Rerank as Rerank
 from .rerank.scorer import BM25 as BM25
 from .rerank.scorer import Composed as Composed

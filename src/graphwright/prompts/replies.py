@@ -190,7 +190,7 @@ class Rating(BaseModel):
 
 
 class RatingsReply(BaseModel):
-    """Helpfulness of community summaries (`helpful`), or of facts and paths (`rate`)."""
+    """Helpfulness of community summaries (`helpful`)."""
 
     ratings: Annotated[list[Rating], AtMost(100)]
 
@@ -255,7 +255,6 @@ REPLIES: dict[str, type[BaseModel]] = {
     "pathrag_keywords": KeywordsReply,
     "plan": PlansReply,
     "query": QueryReply,
-    "rate": RatingsReply,
     "references": ReferencesReply,
     "refine": RefineReply,
     "same_entity": SameEntityReply,

@@ -19,7 +19,6 @@ from graphwright.methods.papers.lego import (
     Beams,
     BestByChoice,
     BestByScore,
-    Selection,
     cell,
     lego,
 )
@@ -90,22 +89,6 @@ def test_lego_model_sees_encoder_best_in_one_call() -> None:
     after = (best(Triples(), 64) >> InduceEdges() >> best(ShortestPaths(), 32))(state)
     assert calls == [4, 2] and after.evidence is not None and len(after.evidence) == 2
     assert len(after.graph.edges) == 2
-
-
-def test_lego_model_rates_what_is_drawn_at_random() -> None:
-    calls: list[int] = []
-
-    def model(system: str, user: str) -> str:
-        calls.append(user.count('{"number"'))
-        return json.dumps({"ratings": [{"number": calls[-1], "helpful": 90}]})
-
-    selection = Selection(prefilter="R", by_score=True)
-    search = lego(11, E, llm=ScriptedLLM(model), edges=2, pruning="TP", selection=selection)
-    assert "Shuffled() % 256 >> RateItems(" in repr(search) and "Rerank(" not in repr(search)
-    state = search(start("Who starred in a film directed by Mann?", FILMS, entities=["Mann"]))
-    assert calls == [6] and len(state.graph.edges) == 2
-    with pytest.raises(OptionError, match="no model named 'Z'"):
-        lego(11, E, L, selection=Selection(prefilter="Z"))
 
 
 def test_lego_relations_are_read_where_vectors_are_of_triples() -> None:

@@ -19,7 +19,7 @@ from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.beam import BeamSearch
 from graphwright.operators.paths.node_paths import EnumeratedPaths, ShortestPaths, Shuffled
 from graphwright.operators.paths.relation_paths import EdgesBy, Relations
-from graphwright.operators.rerank.rerank import Choose, RateItems, Rerank
+from graphwright.operators.rerank.rerank import Choose, Rerank
 from graphwright.operators.rerank.scorer import Composed, Scorer, Steps
 from graphwright.operators.search.search import EdgeSearch
 from graphwright.operators.select import ToPassages
@@ -86,41 +86,21 @@ class BestByScore:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """The switches of a selection by a language model (section 3.2.2 b.1).
-
-    `prefilter`: the name of the model whose best the language model is shown; "R" draws them at random, the paper's
-    simplest filter. `by_score`: it rates each item (RateItems) instead of listing the best (Choose).
-    """
-
-    prefilter: str = "E"
-    by_score: bool = False
-
-    def of(self, llm: LLM, batch: int = 64) -> Operator:
-        """Return the operator by which a language model selects."""
-        return RateItems(llm, min(batch, 100)) if self.by_score else Choose(llm, batch)
-
-
-LISTED = Selection()
-
-
-@dataclass(frozen=True)
 class BestByChoice:
     """The items of a pool that a language model selects (section 3.2.2 b.1), from the `shown` best by `first`."""
 
     llm: LLM
     first: Best | None = None
     shown: int = 256
-    selection: Selection = LISTED
 
     def __call__(self, pool: Operator, k: int | None = None) -> Operator:
         candidates = pool if self.first is None else self.first(pool, self.shown)
-        choice = self.selection.of(self.llm, self.shown)
+        choice = Choose(self.llm, self.shown)
         return candidates >> (choice if k is None else choice % k)
 
     def beam_search(self, beams: Beams) -> Operator:
         """Return the beam search by the model."""
-        return BeamSearch(self.selection.of(self.llm))
+        return BeamSearch(Choose(self.llm))
 
 
 Best = BestByScore | BestByChoice
@@ -171,14 +151,13 @@ def cell(
     paths: int = 32,
     triples: Operator | None = None,
     beams: Beams = WHOLE_PATHS,
-    selection: Selection = LISTED,
 ) -> Operator:
     """Return one cell of the map, `extraction >> retrieval`, from anchors to paths; docs/lego.md has the map.
 
     `extraction`: a name of EXTRACTIONS, alone or followed by `+`, a name of PRUNINGS, `-` and a model, as "PPR+TP-E".
     `retrieval`: a name of RETRIEVALS; where it needs a model, followed by `-` and the model, as "OSAR-C". Either may be
     an operator, Keep() for none. `models`, `llms`: scoring models and language models by name; "R" draws at random. A
-    language model selects from the best by "E", if there is one, or as `selection` says. `nodes`, `edges`, `paths`:
+    language model selects from the best by "E", if there is one. `nodes`, `edges`, `paths`:
     N_ppr, N_e (N_v, N_τ) and N_p. `triples`: a search that ranks the triples of the graph by E with stored vectors.
     `beams`: the switches of ISAR.
 
@@ -188,7 +167,7 @@ def cell(
     Triples() >> Rerank(HashEncoder(dimension=64)) % 9 >> InduceEdges() >>
     ShortestPaths() >> Rerank(OverlapCrossEncoder()) % 32
     """
-    best = _by_name(models or {}, llms or {}, triples, selection)
+    best = _by_name(models or {}, llms or {}, triples)
     if isinstance(extraction, str):
         structure, _, pruning = extraction.partition("+")
         extraction = _named(structure, EXTRACTIONS, "extraction")(nodes)
@@ -204,13 +183,10 @@ def cell(
     return extraction >> retrieval
 
 
-def _by_name(
-    models: Mapping[str, Model], llms: Mapping[str, LLM], triples: Operator | None, selection: Selection
-) -> dict[str, Best]:
+def _by_name(models: Mapping[str, Model], llms: Mapping[str, LLM], triples: Operator | None) -> dict[str, Best]:
     best: dict[str, Best] = {"R": BestByScore(Shuffled())}
     best |= {name: BestByScore(model, triples if name == "E" else None) for name, model in models.items()}
-    first = best.get("E") if selection.prefilter == "E" else _named(selection.prefilter, best, "model")
-    return best | {name: BestByChoice(llm, first, selection=selection) for name, llm in llms.items()}
+    return best | {name: BestByChoice(llm, best.get("E")) for name, llm in llms.items()}
 
 
 def _named(name: str, values: Mapping[str, Value], kind: str) -> Value:
@@ -252,8 +228,7 @@ def lego(
     `encoder` is E; L is `llm`, else `judge`, a cross-encoder that is another model than E (state this with reported
     figures). Beams are 8 wide and 4 long, all lengths included. Subgraphs are one per query entity, united; the restart
     of PPR, which the paper does not state, is 0.15. `pruning`: what instances 2 to 11 prune, a name of PRUNINGS; of a
-    relation's edges those that the walk crosses most, as the paper does not say which. `selection`: the switches of L
-    where it is a language model. Other arguments as for `cell`.
+    relation's edges those that the walk crosses most, as the paper does not say which. Other arguments as for `cell`.
     """
     if number not in INSTANCES:
         raise OptionError(f"LEGO-GraphRAG has no instance {number!r}; it has 1 to {len(INSTANCES)}.")
@@ -310,8 +285,6 @@ def instance(number: int) -> Callable[..., Method]:
                 "published, over documents TP"
             ),
         ] = None,
-        prefilter: Annotated[str, Help("what L is shown: the best by E, or R for some at random")] = "E",
-        by_score: Annotated[bool, Help("whether L rates items instead of listing the best (see Selection)")] = False,
         by_step: Annotated[bool, Help("whether paths are scored triple by triple (see Beams)")] = False,
         slack: Annotated[float | None, Help("slack of dynamic pruning in a beam search (see Beams)")] = None,
         *,
@@ -328,10 +301,9 @@ def instance(number: int) -> Callable[..., Method]:
         scoring = judge or MiniLMCrossEncoder()
         first = encoder or scorer(ix)
         stored = None if encoder is not None or ix.triples is None else EdgeSearch(ix.triples)
-        beams, selection = Beams(by_step, slack), Selection(prefilter, by_score)
         what = pruning or ("EP" if ix.graph.passages is None else "TP")
         options: dict[str, Any] = {"nodes": nodes, "edges": edges, "paths": paths, "triples": stored}
-        options |= {"beams": beams, "selection": selection}
+        options["beams"] = Beams(by_step, slack)
         search = lego(number, first, scoring, selecting, pruning=what, **options)
         return answered(ix, search, top_k, llm)
 

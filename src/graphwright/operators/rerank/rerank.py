@@ -264,30 +264,7 @@ class Choose(Reranker):
         return [number - 1 for number in numbers]
 
 
-@dataclass(frozen=True, repr=False)
-class RateItems(Reranker):
-    """Rank items by a language model's rating of each, 0 to 100 (LEGO-GraphRAG, section 3.2.2 b: scores).
-
-    The paper's other form of selection beside `Choose`, a list. The score is the rating over 100, 0 without one.
-    `batch`: texts of one prompt. Unknown numbers are ignored with a note.
-    """
-
-    model: Annotated[LLM, Has("a language model, with complete", "complete")]
-    batch: Annotated[int, Between(1, 100)] = 64
-
-    def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        texts, question = items.texts(state.graph), state.question.text
-        ratings = [
-            rating
-            for at in range(0, len(texts), self.batch)
-            for rating in ratings_by(run, self.model, "rate", question, texts[at : at + self.batch])
-        ]
-        return ranked_by(items, np.array(ratings), k)
-
-
-def ratings_by(
-    run: Run, model: LLM, prompt: str, question: str, texts: Sequence[str], listed: str = "candidates"
-) -> list[float]:
+def ratings_by(run: Run, model: LLM, prompt: str, question: str, texts: Sequence[str], listed: str) -> list[float]:
     """Return a language model's rating of each text, from 0 to 1, and 0 for those that it does not rate.
 
     `prompt`: the name of a prompt for ratings; `listed`: its name for the numbered texts.
