@@ -89,7 +89,6 @@ from .search.reword import HasThoughts as HasThoughts
 from .search.reword import HypotheticalPassage as HypotheticalPassage
 from .search.reword import Reword as Reword
 from .search.reword import SentenceThought as SentenceThought
-from .search.reword import SpanThought as SpanThought
 from .search.reword import Think as Think
 from .search.search import EdgeSearch as EdgeSearch
 from .search.search import FunctionSearch as FunctionSearch

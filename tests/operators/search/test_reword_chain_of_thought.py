@@ -8,8 +8,8 @@ import pytest
 from tests.shared import corpus_index
 
 from graphwright import AnchorSearch, Evidence, VectorSearch, start
-from graphwright.models import HashEncoder, PassageText, ScriptedLLM, Span, reader_of
-from graphwright.operators import FollowUp, HasThoughts, Repeat, SentenceThought, SpanThought, Think, WordSearch
+from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.operators import FollowUp, HasThoughts, Repeat, SentenceThought, Think, WordSearch
 from graphwright.operators.state import Anchor, State
 
 SNAPSHOT = corpus_index().snapshot
@@ -69,18 +69,6 @@ class TestThink:
         assert thoughts(first) == ["Who married Teutberga? Lothair II. He married Teutberga in 855."]
         rest = (item >> item >> item)(first)
         assert len(set(thoughts(rest))) == 3 and rest.trace[-1].notes == ("no further thought",)
-
-    def test_think_with_reader_adds_best_new_answer(self) -> None:
-        def find(question: str, passages: list[PassageText]) -> list[Span]:
-            places = [(text, passages[0].text.find(text)) for text in ("Lothair II", "Teutberga", "855")]
-            return [Span(0, at, at + len(text), 0.5) for text, at in places if at >= 0]
-
-        reader = reader_of(find)
-        state = (SpanThought(reader, 1) >> SpanThought(reader, 1) >> SpanThought(reader, 1))(
-            result("Who married Lothair II?").with_(evidence=Evidence.of_nodes([GRAPH.id("lothair#0")]))
-        )
-        assert thoughts(state) == ["Who married Lothair II? Teutberga", "Who married Lothair II? 855"]
-        assert state.trace[-1].notes == ("no further thought",)
 
     def test_think_without_evidence_asks_no_model(self) -> None:
         for step in (Think(ScriptedLLM([])), SentenceThought(HashEncoder())):

@@ -19,7 +19,7 @@ from graphwright.methods.method import (
     TopK,
 )
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
-from graphwright.models.protocols import CrossEncoder, Reader
+from graphwright.models.protocols import CrossEncoder
 from graphwright.operators.control import OnGraph, Reached, Repeat
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.rerank.rerank import GRanker, Rerank
@@ -29,7 +29,6 @@ from graphwright.operators.search.reword import (
     HasThoughts,
     HypotheticalPassage,
     SentenceThought,
-    SpanThought,
     Think,
 )
 from graphwright.operators.search.search import VectorSearch
@@ -154,22 +153,16 @@ def ircot(
     shown: Annotated[int, Help("the best passages so far, from which the next thought comes")] = 5,
     *,
     first: FirstSearch = None,
-    reader: Annotated[
-        Reader | None, Help("the reader whose answer, instead of the nearest sentence, extends the next query offline")
-    ] = None,
     llm: OptionalLLM = None,
 ) -> Method:
     """Rank passages of successive searches, by the question and then by each thought (IRCoT).
 
     A language model writes the thoughts, and stops when the passages are enough. Without a language model the next
-    query is the question with the nearest sentence of the best passages, or with a reader's answer from them. The paper
-    searches by BM25.
+    query is the question with the nearest sentence of the best passages. The paper searches by BM25.
     """
     if steps < 1:
         raise OptionError(f"ircot(steps={steps!r}): steps must be at least 1.")
     search = FollowUp((first or both(ix, max(k, DEPTH))) % k)
-    thought: Operator = SentenceThought(ix.encoder, shown) if reader is None else SpanThought(reader, shown)
-    if llm is not None:
-        thought = Think(llm, shown)
+    thought = SentenceThought(ix.encoder, shown) if llm is None else Think(llm, shown)
     loop = Repeat(thought >> search, until=HasThoughts(steps))
     return Method((search >> loop) % top_k >> ToPassages(), *answering(ix, llm))

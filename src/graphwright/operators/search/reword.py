@@ -15,7 +15,7 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.graph.evidence import Evidence, Scores
 from graphwright.graph.graph import Graph
 from graphwright.kernels.ranking import top
-from graphwright.models.protocols import LLM, Encoder, PassageText, Reader
+from graphwright.models.protocols import LLM, Encoder
 from graphwright.operators.operator import Composite, Operator, Ranker, top_of
 from graphwright.operators.rerank.rerank import Reranker
 from graphwright.operators.run import Run
@@ -257,7 +257,7 @@ class Think(_Thinking):
     """Add the next thought to the anchors: a sentence by a language model (IRCoT, "reason step").
 
     The model reads the best `passages` passages and the earlier thoughts, and may end the chain. An unusable or
-    repeated reply gives no thought. SpanThought and SentenceThought need no language model.
+    repeated reply gives no thought. SentenceThought needs no language model.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]
@@ -281,23 +281,6 @@ class Think(_Thinking):
             return ""
         thought = " ".join(reply.thought.split())
         return "" if reply.enough or thought in earlier else thought
-
-
-@dataclass(frozen=True, repr=False)
-class SpanThought(_Thinking):
-    """Add a thought: the question followed by a reader's best answer that is in no thought yet.
-
-    The answer comes from the best `passages` passages, such as a name that the next search needs.
-    """
-
-    reader: Annotated[Reader, Has("a reader, with read", "read")]
-    passages: Annotated[int, AtLeast(1)] = 5
-
-    def thought(self, state: State, run: Run, nodes: list[int]) -> str:
-        question, earlier = state.question.text, " ".join(_thoughts(state))
-        texts = [PassageText(state.graph.title_of(node), state.graph.passage(node)) for node in nodes]
-        answers = [span.answer(texts) for span in run.read(self.reader, question, texts)]
-        return next((f"{question} {answer}" for answer in answers if answer not in f"{question} {earlier}"), "")
 
 
 @dataclass(frozen=True, repr=False)
