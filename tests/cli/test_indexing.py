@@ -414,3 +414,13 @@ def test_reference_replies_survive_failed_indexing(citing: Path, tmp_path: Path)
 def test_impossible_references_raise(citing: Path, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
     failed = graphwright("index", citing, "--into", tmp_path / "ix", *options)
     assert failed.returncode == 2 and message in failed.stderr and not (tmp_path / "ix").exists()
+
+
+def test_rebuild_of_index_changes_setting_and_names_itself_in_refusal(docs: Path, tmp_path: Path) -> None:
+    assert graphwright("index", docs, "--into", tmp_path / "ix").returncode == 0
+    done = graphwright("index", docs, "--into", tmp_path / "ix", "--embed", "passages")
+    assert done.returncode == 2 and "graphwright rebuild" in done.stderr
+    done = graphwright("rebuild", "--index", tmp_path / "ix", "--embed", "passages")
+    assert done.returncode == 0, done.stderr
+    assert info(tmp_path / "ix")["settings"]["embed"] == ["passages"]
+    assert graphwright("index", docs, "--into", tmp_path / "ix", "--embed", "passages").returncode == 0

@@ -814,3 +814,42 @@ def test_file_of_rows_names_its_rows(tmp_path: Path) -> None:
             [Document(name, "Graz lies on the Mur.") for name in ("a.csv#3", "a.csv#2", "a.csvs", "b.csv", "b.csv#2")]
         )
         assert index.matching(["a.csv", "b.csv", "c.csv"]) == ["a.csv#2", "a.csv#3", "b.csv", "c.csv"]
+
+
+class WideEncoder(HashEncoder):
+    """Another encoder, with longer vectors."""
+
+    def __init__(self) -> None:
+        super().__init__(dimension=96)
+
+
+def test_rebuild_with_other_encoder_and_settings_equals_new_index(tmp_path: Path) -> None:
+    make(tmp_path / "i").close()
+    Index.rebuild(tmp_path / "i", WideEncoder(), resolve=("aliases",), embed=("passages",))
+    with (
+        Index.open(tmp_path / "i", encoder=WideEncoder()) as index,
+        Index.create(tmp_path / "new", encoder=WideEncoder(), settings=index.settings) as new,
+    ):
+        new.add(CORPUS)
+        assert index.settings == Settings(embed=("passages",), resolve=("aliases",)) and not index.verify()
+        assert index.snapshot.fingerprints == new.snapshot.fingerprints
+        assert index.ask(QUESTION).answer == new.ask(QUESTION).answer
+    with pytest.raises(StoreError, match="graphwright rebuild"):
+        Index.open(tmp_path / "i", encoder=HashEncoder())
+
+
+def test_rebuild_of_open_index_is_refused_to_its_old_encoder(tmp_path: Path) -> None:
+    with make(tmp_path / "i") as index:
+        Index.rebuild(tmp_path / "i", WideEncoder())
+        with pytest.raises(StoreError, match="was encoded by"):
+            index.ask(QUESTION)
+
+
+def test_rebuild_with_other_chunks_or_of_imported_graph_is_refused(tmp_path: Path) -> None:
+    make(tmp_path / "i").close()
+    with pytest.raises(OptionError, match="size of chunks"):
+        Index.rebuild(tmp_path / "i", HashEncoder(), chunk_tokens=50)
+    graph = Graph.from_triples([("Graz", "lies on", "Mur")])
+    Index.from_graph(tmp_path / "g", graph, encoder=HashEncoder()).close()
+    with pytest.raises(OptionError, match="imported graph"):
+        Index.rebuild(tmp_path / "g", WideEncoder())

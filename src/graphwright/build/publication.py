@@ -12,6 +12,7 @@ from graphwright.extract.llm import Derived
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
 from graphwright.store.chunk_record import id_digest
+from graphwright.store.settings import Settings
 
 
 class Publication:
@@ -47,11 +48,11 @@ class Publication:
                 self.rebuild()  # a file of the snapshot is damaged that was not verified when it was opened
         return revision
 
-    def rebuild(self) -> None:
-        """Build the snapshot again from the rows of the store alone, and publish it."""
+    def rebuild(self, settings: Settings | None = None) -> None:
+        """Build the snapshot again from the rows of the store alone, perhaps by other settings, and publish it."""
         with self._store.writing():
             self._store.discard_packs()
-        self._publish(self._build(None))
+        self._publish(self._build(None, settings))
 
     def is_quick(self) -> bool:
         """Return whether a snapshot can be built at once: the current one is sound, and lacks few texts."""
@@ -85,7 +86,7 @@ class Publication:
                 raise
             return None
 
-    def _build(self, known: Snapshot | None) -> Snapshot:
+    def _build(self, known: Snapshot | None, settings: Settings | None = None) -> Snapshot:
         """Build a snapshot of the store; the vectors of `known` are reused. Raises StoreError if they are damaged."""
         operation = self._operation
         operation.report("build the graph", 0, 0)
@@ -96,7 +97,7 @@ class Publication:
         imported = self._layout.imported
         snapshot = build_from_chunks(
             columns,
-            self._store.build_settings,
+            settings or self._store.build_settings,
             operation.vectors,
             known=known,
             revision=self._store.revision,

@@ -19,7 +19,7 @@ import typer
 
 from graphwright import __version__
 from graphwright.cli.experiments import evaluate, train
-from graphwright.cli.indexing import index, reextract, remove, sync
+from graphwright.cli.indexing import index, rebuild, reextract, remove, sync
 from graphwright.cli.options import (
     AsJson,
     AskModelOptions,
@@ -46,7 +46,7 @@ IndexArgument = Annotated[Path | None, typer.Argument(help="Index folder.")]
 IndexOption = Annotated[Path | None, "Index folder, as in other commands."]
 
 _INTERRUPTED = 130  # exit code after Ctrl-C
-_CHANGING = ("index", "import", "sync", "reextract")
+_CHANGING = ("index", "import", "sync", "reextract", "rebuild")
 _STDOUT = Path("-")
 
 app = typer.Typer(name="graphwright", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -70,8 +70,8 @@ def graphwright(
     """
 
 
-for _name, _command in {"index": index, "import": import_, "sync": sync, "reextract": reextract}.items():
-    app.command(_name)(_command)
+for _command in (index, import_, sync, reextract, rebuild):
+    app.command(_command.__name__.rstrip("_"))(_command)
 
 
 @app.command(cls=QuestionCommand)

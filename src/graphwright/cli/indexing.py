@@ -131,7 +131,7 @@ def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any
         if value != stored[name]:
             raise OptionError(
                 f"{into} was created with --{name.replace('_', '-')} {_shown(stored[name])}, not {_shown(value)}. "
-                f"Leave the option out, or index into a new folder."
+                f"Leave the option out; index into a new folder; or change the index: graphwright rebuild --help"
             )
 
 
@@ -246,6 +246,19 @@ def reextract(
     changes = _change(opened, partial(opened.reextract, ids or None), [], model=llm is not None, as_json=as_json)
     if llm is not None and changes.pending and not changes.extracted:
         raise SystemExit(1)
+
+
+@expanded
+def rebuild(index: IndexFolder, *, encoder: Encoder = None, new: NewIndexOptions) -> None:
+    """Change the encoder or settings of an index: its texts are encoded again, and its graph is built again.
+
+    The original files are not needed, and nothing is extracted again.
+    """
+    from graphwright.index_folder.index import Index
+
+    with progress() as show:
+        Index.rebuild(index, encoder, show, **new.settings())
+    say(f"{index}: rebuilt")
 
 
 @expanded

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from graphwright.build.creation import GraphSource, create_from, create_index
-from graphwright.build.operation import Batch
+from graphwright.build.operation import Batch, Operation
+from graphwright.build.publication import Publication
 from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Extractor
 from graphwright.extract.extractors import extractor_of
@@ -21,6 +25,7 @@ from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.store.changes import Progress
 from graphwright.store.folder_creation import clean_creation
 from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import writer_lock
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 
@@ -80,8 +85,8 @@ class Index(IndexWriting, IndexAsking):
             self.close()
             raise StoreError(
                 f"{self.path} was written with the encoder {name!r}, and opened with {self._encoder.id!r}. Their "
-                f"vectors cannot be compared: open it with the encoder that it was written with, or index the "
-                f"documents again."
+                f"vectors cannot be compared: open it with the encoder that it was written with, or encode it again: "
+                f"graphwright rebuild --index {self.path} --encoder NAME."
             )
         if settings is not None and settings != (stored := self.settings):
             self.close()
@@ -168,6 +173,29 @@ class Index(IndexWriting, IndexAsking):
             progress=progress,
         )
         return cls(folder, encoder=encoder)
+
+    @staticmethod
+    def rebuild(
+        path: str | Path, encoder: GivenEncoder = None, progress: Progress | None = None, **settings: Any
+    ) -> None:
+        """Build the graph and the vectors of an index again, with another encoder or other settings of it.
+
+        The files are not needed, nothing is extracted again, and the index answers as before until the end. `settings`:
+        fields of `Settings`. Raises OptionError for the size of chunks, which needs the files, and an imported graph.
+        """
+        layout = IndexLayout(checked_path(path))
+        with writer_lock(layout.path), closing(Store(layout.store)) as store:
+            given, before = encoder or store.setting("encoder name") or EMBEDDED, store.build_settings
+            model, after = encoder_of(given), replace(before, **settings)
+            sizes = {(each.chunk_tokens, each.overlap) for each in (before, after)}
+            if len(sizes) > 1 or store.setting("graph") is not None:
+                part = "size of chunks" if len(sizes) > 1 else "encoder of an imported graph"
+                raise OptionError(f"the {part} is fixed in an index: read the files again, into a new folder.")
+            Publication(Operation(layout, store, model, extractor_of(None, model), progress)).rebuild(after)
+            values = {"encoder": model.id, "encoder name": given, "settings": json.dumps(asdict(after))}
+            with store.writing():
+                for key, value in values.items():
+                    store.set(key, value if isinstance(value, str) else "")
 
     def __enter__(self) -> Self:
         return self

@@ -57,6 +57,7 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     about = {
         **snapshot.about,
+        "encoder": getattr(snapshot.encoder, "id", ""),
         "format": FORMAT,
         "spaces": spaces,
         "words": snapshot.words.checksum,
@@ -166,6 +167,8 @@ def open_snapshot(folder: Path, encoder: Encoder) -> Snapshot:
         raise StoreError(f"{folder} has format {version}; this version reads {FORMAT}. {_REMEDY}")
     if damaged := damaged_files(folder, blocks=False):
         raise StoreError(f"{folder / damaged[0]} is missing or damaged. {_REMEDY}")
+    if about.get("encoder") and getattr(encoder, "id", None) not in (None, about["encoder"]):
+        raise StoreError(f"{folder} was encoded by {about['encoder']}: open the index again. {_REMEDY}")
     graph, words, spaces = load_graph(folder / "graph"), WordIndex.load(folder / "words"), {}
     for name, space in about["spaces"].items():
         ids = graph.edges if name == "triples" else graph
