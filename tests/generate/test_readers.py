@@ -335,3 +335,22 @@ def test_quote_clauses_question_names_a_number_quotes_clause_whole(
     state = start(question, index.graph).with_(passages=index.retrieve(question, "bm25").passages)
     answer = QuoteClauses()(state).answer
     assert [cited.text for cited in answer.citations] == expected if answer else expected == []
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What does a barge pay in winter?", ["Fee / Summer: 95"]),
+        ("What is the summer rate of a barge?", ["Fee / Winter: 60"]),
+        ("What does a barge pay in summer and in winter?", []),
+        ("What is the fee of a barge?", []),
+        ("What pays 60 in winter?", ["Fee / Summer: 95"]),
+    ],
+)
+def test_of_asked_rows_cell_beside_the_named_column_of_a_spanning_header_has_no_answer(
+    question: str, expected: list[str]
+) -> None:
+    text = "Vessel: Barge; Fee / Summer: 95; Fee / Winter: 60"
+    labels = tuple(match.span() for match in re.finditer(r"[\w/]+(?: / \w+)?: ", text))
+    (read,) = of_asked_rows(question, [PassageText("", text, rows=((0, len(text)),), labels=labels)])
+    assert [text[slice(*span)].strip("; ") for span in read.labels if span not in labels] == expected

@@ -44,7 +44,8 @@ def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[Pass
 def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[PassageText]:
     """Return passages in which no answer lies in a row that another row with the same names of fields outdoes.
 
-    That row has all words of the question that this one has in its values, and more of them.
+    That row has all words of the question that this one has in its values, and more of them. So it is of two cells of a
+    row whose names have the same spanning header, by the words of their own names.
 
     >>> rows = PassageText("", "boat: Mur; fee: 6\\nboat: Enns; fee: 8", (), ((0, 17), (18, 36)),
     ...                    labels=((0, 6), (11, 16), (18, 24), (30, 35)))
@@ -66,7 +67,18 @@ def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[Passag
         for row in rows:
             if any(row.asked < other.asked for other in rows):
                 outdone[row.passage].append(row.span)
+            else:
+                outdone[row.passage] += _outdone_cells(asked, passages[row.passage], row.span)
     return [_masked(passage, outdone[at]) if at in outdone else passage for at, passage in enumerate(passages)]
+
+
+def _outdone_cells(asked: frozenset[str], passage: PassageText, row: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    labels = [label for label in passage.labels if row[0] <= label[0] < row[1]]
+    names = [passage.text[start:end].rpartition(" / ")[::2] for start, end in labels]
+    own = [asked.intersection(words(name)) for _, name in names]
+    for at, (header, _) in enumerate(names):
+        if header and any(own[at] < more for (other, _), more in zip(names, own, strict=True) if other == header):
+            yield labels[at][0], labels[at + 1][0] if at + 1 < len(labels) else row[1]
 
 
 def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageText:
