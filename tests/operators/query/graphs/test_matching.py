@@ -86,3 +86,11 @@ def test_mentions_of_a_part_spelled_otherwise_are_found_by_likeness(question):
 def test_without_mentions_names_each_as_told():
     words = Words.of("Did Mira Solberg design The Iron Harbour?")
     assert words.without(mentions_of(words, FACTS), {1: "x", 4: "y"}) == "Did x design y?"
+
+
+@pytest.mark.parametrize("asked", ["1240500", "1,240,500", "1.240.500", "1.2405 million"])
+@pytest.mark.parametrize("written", ["1,240,500", "1240500"])
+def test_mentions_of_a_number_written_otherwise_are_the_same_things(asked: str, written: str) -> None:
+    facts = Facts.of(Graph.from_triples([("Port Vale", "population", written), ("Lund", "population", "980")]))
+    found = mentions_of(Words.of(f"Which city has a population of {asked}?"), facts)
+    assert written in [mention.name for mention in found]

@@ -131,14 +131,17 @@ def _longest(words: Words, facts: Facts, first: int) -> Iterator[Mention]:
 
 
 def _named(text: str, facts: Facts) -> Ints:
-    """Return the things with a name, else the nodes with a further name."""
+    """Return the things with a name, else the nodes with a further name, else those with a number written otherwise."""
     form = normal_form(text)
     if not form:
         return np.empty(0, np.int64)
     things = facts.find(form)
     if len(things) or not len(facts.columns.names):
         return things
-    return name_index_of(facts.columns).find(form)
+    further, amount = name_index_of(facts.columns).find(form), amount_of(text)
+    if len(further) or amount is None or amount.unit or not amount.number.is_integer():
+        return further
+    return np.concatenate([facts.find(f"{amount.number:{separator}.0f}") for separator in (",", "")])
 
 
 def _misspelt(words: Words, facts: Facts, taken: set[int]) -> Iterator[Mention]:
