@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import Any
 
 import pytest
 from tests.data.formats.made import CHAPTERS, pdf, rivers_pdf
 
 from graphwright.data.formats.format import Extracted, File, UnreadableError
-from graphwright.data.formats.pdf import read
+from graphwright.data.formats.pdf import PDFIUM, read
 
 pytest.importorskip("pypdfium2")
 
@@ -206,3 +207,14 @@ def test_pdf_columns_below_each_heading_are_no_table() -> None:
     page = extracted(bytes(document.output()))
     column = "column says what it says in so many\nwords that it takes lines."
     assert not page.records and all(page.text.count(f"The {side} {column}") == 3 for side in ("left", "right"))
+
+
+def test_pdf_read_waits_while_another_thread_uses_pdfium() -> None:
+    data, done = rivers_pdf(), list[Extracted]()
+    thread = Thread(target=lambda: done.append(extracted(data)))
+    with PDFIUM:
+        thread.start()
+        thread.join(0.2)
+        assert not done
+    thread.join()
+    assert len(done) == 1

@@ -6,6 +6,7 @@ import ctypes
 import re
 from collections.abc import Iterator
 from hashlib import blake2b
+from threading import Lock
 from typing import Any
 
 from graphwright.data.decoding import is_binary
@@ -16,6 +17,8 @@ from graphwright.data.formats.parsing.xml import checked_title
 from graphwright.text.characters import clean
 from graphwright.text.places import Places
 
+PDFIUM = Lock()
+"""Held while pdfium works, which several threads must not use at once."""
 _MAX_CHARACTERS = 1_000_000  # of a page
 _CELL_GAP = 1.0  # between two cells of a table, in heights of a line
 _HYPHENS = dict.fromkeys((0x02, 0xFFFE), "-")  # as pdfium marks a hyphen at a line's end, which it leaves out
@@ -39,9 +42,26 @@ def read(file: File) -> Iterator[Extracted]:
 
     Raises UnreadableError if it is encrypted, damaged, or has no text, as scanned pages do.
     """
+    data = file.data()
+    with PDFIUM:
+        pages, scanned, damaged, title, author = _read_pages(data)
+    gaps = "; ".join(filter(None, (_listed(scanned, "no text (scanned)"), _listed(damaged, "damage"))))
+    builder = TextBuilder("page")
+    write_pages(pages, builder)
+    if not builder.text:
+        where = "its only page" if len(pages) == 1 else f"its {len(pages)} pages"
+        remedy = f", {len(scanned)} scanned; recognise their text (OCR) first, for example with ocrmypdf"
+        raise UnreadableError(f"no text in {where}{remedy if scanned else ''}")
+    places = builder.places(blake2b(data, digest_size=16).hexdigest())
+    yield builder.extracted(
+        _title(title, builder, places), places=places, metadata={"author": author} if author else {}, gaps=gaps
+    )
+
+
+def _read_pages(data: bytes) -> tuple[list[list[Line]], list[int], list[int], str, str]:
+    """Return the lines of each page, the numbers of scanned and damaged pages, the title and the author."""
     import pypdfium2
 
-    data = file.data()
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
@@ -67,19 +87,9 @@ def read(file: File) -> Iterator[Extracted]:
             if size > MAX_TEXT:  # many pages may share one content
                 raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
         title, author = (document.get_metadata_dict().get(name, "") for name in ("Title", "Author"))
+        return pages, scanned, damaged, title, author
     finally:
         document.close()
-    gaps = "; ".join(filter(None, (_listed(scanned, "no text (scanned)"), _listed(damaged, "damage"))))
-    builder = TextBuilder("page")
-    write_pages(pages, builder)
-    if not builder.text:
-        where = "its only page" if len(pages) == 1 else f"its {len(pages)} pages"
-        remedy = f", {len(scanned)} scanned; recognise their text (OCR) first, for example with ocrmypdf"
-        raise UnreadableError(f"no text in {where}{remedy if scanned else ''}")
-    places = builder.places(blake2b(data, digest_size=16).hexdigest())
-    yield builder.extracted(
-        _title(title, builder, places), places=places, metadata={"author": author} if author else {}, gaps=gaps
-    )
 
 
 def _listed(pages: list[int], reason: str) -> str:
@@ -116,7 +126,7 @@ def _lines(page: Any) -> list[Line]:
             raise UnreadableError(f"a page of more than {_MAX_CHARACTERS:,} characters")
         handle = text_page.raw
         codes = [pdfium.FPDFText_GetUnicode(handle, at) for at in range(count)]
-        reader = _Reader(page, handle)
+        reader = PageReader(page, handle)
         reader.mark_raised(codes)
         lines: list[Line] = []
         first = 0
@@ -130,7 +140,7 @@ def _lines(page: Any) -> list[Line]:
         text_page.close()
 
 
-class _Reader:
+class PageReader:
     """Boxes of the characters of one page, in 1/10,000 of its width and height."""
 
     def __init__(self, page: Any, text_page: Any) -> None:
