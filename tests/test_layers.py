@@ -101,7 +101,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "data.decoding:existing data.question_sets.questions:Source data.question_sets.questions:Triple "
             "data.question_sets.questions:check_gold data.records.read:checked"
         ),
-        "answers are judged by their sentences and citations": ("generate.citations:without_markers text.words:WORD"),
+        "answers are judged by their sentences and citations": "generate.citations:without_markers",
         "judges and writers ask models by prompts of their own": (
             "models.protocols:Floats prompts.limits:Sentence prompts.templates:checksum prompts.templates:data_line "
             "prompts.templates:messages"
