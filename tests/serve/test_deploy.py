@@ -70,7 +70,7 @@ def shown(value: object) -> str:
 def test_documented_settings_have_their_defaults() -> None:
     table = PAGE[PAGE.index("| setting |") :].partition("\n\n")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (.*?) \| ", table, re.M)
-    sections = {"llm", "model_servers", "folders"}
+    sections = {"llm", "models", "model_servers", "folders"}
     listed = {name for names, _ in rows for name in re.findall(r"\w+", names)}
     assert listed == {field.name for field in fields(ServeSettings)} - sections
     for names, defaults in rows:

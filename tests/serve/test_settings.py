@@ -10,7 +10,7 @@ from tests.llm_server import LLMServer
 
 from graphwright.errors import OptionError
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.settings import AnswerModels, ModelServer
+from graphwright.serve.settings import AnswerModels, ModelServer, read_server_file
 
 KEY = "sk-the-key-of-the-server"
 
@@ -97,3 +97,35 @@ def test_index_chooses_among_configured_models_and_is_offline_for_others(caplog:
     assert list(models.named) == ["small"] and models.name("minutes") == "small"
     models.choose("minutes", "gone")
     assert models.llm("minutes") is None and "'gone' is not configured" in caplog.text
+
+
+def test_offered_model_is_chosen_by_question_and_gets_key_of_its_server(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WIKI_KEY", "its-own-key")
+    with LLMServer(["own"]) as own, LLMServer(["other"]) as other:
+        listed, large = ModelServer(other.url, "WIKI_KEY"), LLMSettings("large", other.url)
+        models = AnswerModels(LLMSettings("small", own.url), [listed], {"wiki": index}, offered=[large])
+        assert models.choices("wiki") == ["small", "large"] and models.name("wiki") == "small"
+        chosen = models.answering("wiki", "large")
+        assert chosen is not None and chosen.complete("", "Who?").text == "other" and own.requests == []
+        assert other.requests[-1].headers["authorization"] == "Bearer its-own-key"
+        with pytest.raises(OptionError, match=r"'huge' is no language model.*small, large"):
+            models.answering("wiki", "huge")
+
+
+def test_offered_model_on_unlisted_server_or_with_taken_name_is_refused() -> None:
+    small = LLMSettings("small", "http://127.0.0.1:9/v1")
+    with pytest.raises(OptionError, match="does not list"):
+        AnswerModels(None, [], {}, offered=[small])
+    with pytest.raises(OptionError, match="a name stands for one model"):
+        AnswerModels(small, [ModelServer("http://127.0.0.1:9/v1")], {}, offered=[small])
+
+
+def test_models_of_server_file_are_settings_of_models(tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text('[[models]]\nmodel = "large"\nprompt_price = 1.0\ncompletion_price = 2.0\n', encoding="utf-8")
+    assert read_server_file(file).models == (LLMSettings("large", prompt_price=1.0, completion_price=2.0),)
+    file.write_text('[[models]]\nmodel = "large"\nprice = 1.0\n', encoding="utf-8")
+    with pytest.raises(OptionError, match="price"):
+        read_server_file(file)

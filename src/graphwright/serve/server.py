@@ -41,7 +41,7 @@ class Library:
     def of(cls, catalog: Catalog, settings: ServeSettings) -> Library:
         """Return the library of open indexes."""
         folders, telemetry = {name: index.path for name, index in catalog.items()}, Telemetry(settings.data)
-        models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call)
+        models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call, settings.models)
         for name, record in catalog.records.items():
             models.choose(name, record.model)
         workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
@@ -73,6 +73,7 @@ class Library:
             "takes_documents": index.takes_documents and name not in self.catalog.replicas,
             "current": index.is_current,
             "llm": model,
+            "models": self.models.choices(name),
             "reader": model if extraction == "llm" else None,
             "extraction": extraction,
             "own": name in self.catalog.records,
@@ -183,19 +184,21 @@ def query_to(
     filter: Mapping[str, Any] | None,
     *,
     offline: bool = False,
+    model: str | None = None,
 ) -> Query:
-    """Return a query, with the language model unless `offline`.
+    """Return a query, with a language model unless `offline`; by default that of the index.
 
-    Raises OptionError for too long a question and an unknown method.
+    Raises OptionError for too long a question, an unknown method, and a model that cannot be chosen.
     """
     limit, opened = library.settings.max_question, library.catalog[index]
     if len(question) > limit:
         raise OptionError(f"The question has {len(question):,} characters; this server takes {limit:,}.")
     name = method_named(method or opened.default_method).name
-    llm, model = None if offline else library.models.answering(index), library.models.name(index)
+    llm = None if offline else library.models.answering(index, model)
+    answering = model or library.models.name(index)
 
     def report(reply: Mapping[str, Any]) -> None:
-        library.telemetry.metrics.count_reply(index, reply, model)
+        library.telemetry.metrics.count_reply(index, reply, answering)
 
     return Query(opened, question, name, top_k, filter, llm, library.settings.deadline, report)
 

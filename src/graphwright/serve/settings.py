@@ -64,18 +64,23 @@ class AnswerModels:
         servers: Iterable[ModelServer] = (),
         folders: Mapping[str, Path] | None = None,
         report: Callable[[str, str, ModelError], None] | None = None,
+        offered: Iterable[LLMSettings] = (),
     ) -> None:
         """Choose the models.
 
         `shared`: the model for all indexes, if any. `servers`: servers that indexes may use. `folders`: index folders
-        by name. `report`: called with the index, the model and the error of each failed call. A model that is not
-        allowed is left out and logged. Raises OptionError if the environment lacks the key of an allowed one.
+        by name. `report`: called with the index, the model and the error of each failed call. `offered`: models that
+        every question may choose. A model of an index that is not allowed is left out and logged. Raises OptionError
+        for an offered one that is not, and if the environment lacks the key of an allowed one.
         """
         self._report = report or (lambda index, model, error: None)
         self._chosen: dict[str, LLMSettings] = {}
         self._models: dict[LLMSettings, LLM] = {} if shared is None else {shared: shared.llm()}
         self.named = {settings.model: settings for settings in self._models}  # those that an index can choose
-        listed = {server.base_url: server for server in servers}
+        self._listed = listed = {server.base_url: server for server in servers}
+        self._offered = dict[str, LLMSettings]()
+        for settings in offered:
+            self.offer(settings)
         for name, folder in (folders or {}).items():
             chosen = shared or _allowed(name, folder, listed)
             if chosen is not None:
@@ -83,6 +88,24 @@ class AnswerModels:
                 if chosen not in self._models:
                     self._models[chosen] = chosen.llm(_key(listed[str(chosen.base_url)]))
                     self.named.setdefault(chosen.model, chosen)
+
+    def offer(self, settings: LLMSettings) -> None:
+        """Let every question choose a model. Raises OptionError if its server is not listed, or its name is taken."""
+        address = OPENAI_URL if settings.base_url is None else checked_address(settings.base_url)
+        if settings.model in self.named:
+            raise OptionError(f"The model {settings.model!r} is there already; a name stands for one model.")
+        if address not in self._listed:
+            raise OptionError(
+                f"The model {settings.model!r} is on {address}, which this server does not list. If you trust that, "
+                f'add to server.toml: [[model_servers]] base_url = "{address}"'
+            )
+        offered = replace(settings, base_url=address)
+        self._models[offered] = offered.llm(_key(self._listed[address]))
+        self.named[offered.model] = self._offered[offered.model] = offered
+
+    def choices(self, index: str) -> list[str]:
+        """Return the names of the models that a question to an index may choose, its own first."""
+        return list(dict.fromkeys(name for name in (self.name(index), *self._offered) if name is not None))
 
     def choose(self, index: str, model: str | None) -> None:
         """Answer an index by a model from now on; offline for None, and for a model that is not configured."""
@@ -101,12 +124,19 @@ class AnswerModels:
         """Return the settings of an index's language model."""
         return self._chosen.get(index)
 
-    def answering(self, index: str) -> LLM | None:
-        """Return the language model that answers questions to an index and reports its failures."""
-        llm, name = self.llm(index), self.name(index)
-        if llm is None or name is None:
+    def answering(self, index: str, model: str | None = None) -> LLM | None:
+        """Return the language model that answers a question to an index and reports its failures.
+
+        `model`: the one that the question chooses. Raises OptionError if it cannot.
+        """
+        chosen = self.settings(index) if model in (None, self.name(index)) else self._offered.get(str(model))
+        if chosen is None and model is not None:
+            known = ", ".join(self.choices(index)) or "none"
+            raise OptionError(f"{model!r} is no language model that a question here may choose; those are: {known}.")
+        if chosen is None:
             return None
-        return WatchedLLM(llm, lambda error: self._report(index, name, error))
+        name = chosen.model
+        return WatchedLLM(self._models[chosen], lambda error: self._report(index, name, error))
 
     def name(self, index: str) -> str | None:
         """Return the name of an index's language model on its server."""
@@ -247,6 +277,7 @@ class ServeSettings(Checked):
     encoders: tuple[str, ...] = ()
     model_servers: tuple[ModelServer, ...] = ()
     llm: LLMSettings | None = None
+    models: tuple[LLMSettings, ...] = ()
     max_unpacked: Annotated[int, AtLeast(1024)] = 1024 * _MB
     max_files: Annotated[int, AtLeast(1)] = 10_000
     extract: bool = False
@@ -263,8 +294,8 @@ class ServeSettings(Checked):
 def read_server_file(path: Path, **options: Any) -> ServeSettings:
     """Read the settings of a TOML file; `options` that are not None replace them.
 
-    Names are the fields of ServeSettings; the sections [llm] and [[model_servers]] are LLMSettings and
-    ModelServer. Raises DataError if the file cannot be read, OptionError with the file's name for an
+    Names are the fields of ServeSettings; the sections [llm] and [[models]] are LLMSettings,
+    [[model_servers]] ModelServer. Raises DataError if the file cannot be read, OptionError with the file's name for an
     unknown name or a wrong value.
     """
     try:
@@ -286,9 +317,10 @@ def _values(table: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in table.items():
         if name not in known:
             raise OptionError(f"{name!r} is unknown; the names are {', '.join(known)}.{meant(name, known)}")
-        if name == "model_servers":
-            servers = value if isinstance(value, list) else [value]
-            values[name] = tuple(ModelServer(**_section("[model_servers]", server)) for server in servers)
+        if name in ("model_servers", "models"):
+            kind: type[Any] = ModelServer if name == "model_servers" else LLMSettings
+            sections = value if isinstance(value, list) else [value]
+            values[name] = tuple(kind(**_section(f"[{name}]", section)) for section in sections)
         elif name == "llm":
             values[name] = LLMSettings(**_section(name, value))
         elif name == "data":

@@ -14,6 +14,7 @@ from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.chat import sources
+from graphwright.serve.settings import ModelServer
 
 QUESTION = "On which river does Graz lie?"
 
@@ -91,6 +92,38 @@ def test_compared_methods_keep_order(server: Running) -> None:
     ).json()
     assert [result["method"] for result in reply["results"]] == ["vector", "bm25"]
     assert all(len(result["passages"]) == 1 for result in reply["results"])
+
+
+def test_ask_with_history_replies_to_what_follow_up_means(server: Running) -> None:
+    before = [
+        {"role": "user", "content": "On which river does Graz lie?"},
+        {"role": "assistant", "content": "Mur [1]."},
+    ]
+    body = {"question": "And Linz?", "method": "bm25", "history": before}
+    reply = server.client.post("/v1/indexes/cities/ask", json=body).json()
+    assert "Linz" in reply["question"] and reply["question"] != reply["turn"] == "And Linz?"
+    events = events_of(server.client.post("/v1/indexes/cities/ask", json={**body, "stream": True}).text)
+    assert (events[-1][0], events[-1][1]["question"]) == ("done", reply["question"])
+    assert server.client.post("/v1/indexes/cities/retrieve", json=body).status_code == 422
+
+
+def test_ask_model_is_one_of_index_models(cities: Any) -> None:
+    with (
+        LLMServer([Say(REPLY)]) as small,
+        LLMServer([Say(REPLY)]) as large,
+        serving(
+            cities,
+            llm=LLMSettings("small", small.url),
+            models=(LLMSettings("large", large.url),),
+            model_servers=(ModelServer(large.url),),
+        ) as running,
+    ):
+        assert running.client.get("/v1/indexes/cities").json()["models"] == ["small", "large"]
+        assert ask(running, method="bm25", model="large").json()["usage"]["llm_calls"] == 1
+        assert len(large.requests) == 1 and small.requests == []
+        assert 'model="large"' in running.client.get("/metrics").text
+        refused = ask(running, method="bm25", model="huge")
+        assert refused.status_code == 422 and "small, large" in refused.json()["detail"]
 
 
 RIVER = [{"role": "user", "content": "On which river does Graz lie?"}]

@@ -28,6 +28,7 @@ from graphwright.serve.events import EventStream, JSONReply, event, to_json
 from graphwright.serve.problems import NotFoundError, openai_error, reported
 from graphwright.serve.schemas.answers import (
     AnswerReply,
+    AskBody,
     Asked,
     CompareBody,
     CompareReply,
@@ -48,10 +49,11 @@ _EVENTS = event_stream(
 )
 
 
-def query_of(body: Asked, call: Call, method: str | None) -> Query:
+def query_of(body: Asked, call: Call, method: str | None, model: str | None = None) -> Query:
     """Return the query of a body."""
     filter = filter_of(body.filter)
-    return query_to(call.server, call.ix, body.question, method, body.top_k, filter, offline=body.offline)
+    options = method, body.top_k, filter
+    return query_to(call.server, call.ix, body.question, *options, offline=body.offline, model=model)
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
@@ -67,17 +69,20 @@ async def retrieve(body: QuestionBody, call: CallOf) -> Any:
 
 
 @router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
-async def ask(body: QuestionBody, call: CallOf) -> Any:
+async def ask(body: AskBody, call: CallOf) -> Any:
     """Answer a question with verified citations; as events with `stream` or Accept: text/event-stream."""
-    query = query_of(body, call, body.method)
+    query = query_of(body, call, body.method, body.model)
+    history = None if body.history is None else [Message(turn.role, turn.content) for turn in body.history]
     if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
         stream: Stream[bytes] = await call.server.workers.stream(
-            lambda send, cancel: query.ask(cancel, lambda item: send(event(item.kind, item.data))),
+            lambda send, cancel: query.ask(cancel, lambda item: send(event(item.kind, item.data)), history),
             llm=query.waits_for_llm,
         )
         failed = lambda error: event("error", reported(error, call.server.catalog))  # noqa: E731
         return EventStream(stream, stream.close, failed)
-    return JSONReply(await call.run(lambda cancel: to_json(query.ask(cancel)), llm=query.waits_for_llm))
+    return JSONReply(
+        await call.run(lambda cancel: to_json(query.ask(cancel, history=history)), llm=query.waits_for_llm)
+    )
 
 
 @router.post("/query", response_model=QueryReply)

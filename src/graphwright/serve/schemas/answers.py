@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -79,6 +79,25 @@ class QuestionBody(Asked):
 
     method: MethodName = None
     stream: Annotated[bool, Field(description="Stream events, as with Accept: text/event-stream.")] = False
+
+
+class TurnBody(Body):
+    """A message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, Field(max_length=100_000)]
+
+
+class AskBody(QuestionBody):
+    """A question to answer, alone or after others."""
+
+    history: Annotated[
+        list[TurnBody] | None,
+        Field(max_length=200, description="Messages before it, oldest first; [] for the first turn of a conversation."),
+    ] = None
+    model: Annotated[
+        str | None, Field(max_length=200, description="One of the index's `models`; by default its own, `llm`.")
+    ] = None
 
 
 class CompareBody(Asked):
@@ -195,6 +214,7 @@ class IndexReply(Reply):
     ]
     current: Annotated[bool, Field(description="False where some stored documents cannot be searched yet.")]
     llm: Annotated[str | None, Field(description="The language model that answers; null: answers are quotations.")]
+    models: Annotated[list[str], Field(description="The language models that a question may choose.")]
     reader: Annotated[str | None, Field(description="The language model that reads documents that are added, if any.")]
     extraction: Annotated[str | None, Field(description="mentions, rules or llm; null: what suits the language.")]
     own: Annotated[bool, Field(description="Whether it was made on this server, and can be renamed and deleted.")]
