@@ -65,7 +65,8 @@ function useTitle(route: Route, state: ServerState): void {
   const label =
     OTHERS[route.screen] ??
     SCREENS.find(({ name, also }) => name === route.screen || also.includes(route.screen))?.label;
-  const here = state.phase === "locked" ? "locked" : `${route.screen}/${route.rest}`;
+  const isView = ["evidence", "trace", "passages"].includes(route.screen); // of a turn, which stays where it is
+  const here = state.phase === "locked" ? "locked" : `${isView ? "ask" : route.screen}/${route.rest}`;
   useEffect(() => {
     document.title = `${state.phase === "locked" ? "Sign in" : (label ?? "Not found")} · graphwright`;
     if (state.phase === "loading") return;

@@ -1,9 +1,9 @@
-/** The question that is being answered: its events as they come, and the answer at the end. */
+/** The conversation that is shown: its questions, the events of the last one as they come, and the answers. */
 
 import { indexPath, Problem, problemFrom, streamEvents } from "./api";
-import { type Asked, keyOf, remember, remembered } from "./history";
-import { asProblem } from "./server";
+import { asProblem, server } from "./server";
 import { createStore } from "./store";
+import { type Asked, keepThread, keyOf, type Thread, threadOf, threads, type Turn } from "./threads";
 import type { Answer, Citation, Found, Step } from "./types";
 
 export interface Asking {
@@ -19,38 +19,59 @@ export interface Asking {
   seconds: number;
   /** When the answer was given, if it was not now. */
   time: number | null;
+  /** The language model that may answer. */
+  model: string | null;
 }
 
-export const asking = createStore<Asking | null>(null);
+export interface Conversation {
+  id: string;
+  turns: Asking[];
+}
+
+export const conversation = createStore<Conversation | null>(null);
 
 let running: AbortController | null = null;
 
-/** Show the answer to a question: the one that is there, the remembered one, or a new one. */
-export function show(asked: Asked): void {
-  const current = asking.get();
-  if (current && keyOf(current.asked) === keyOf(asked)) return;
-  const entry = remembered(asked);
-  if (!entry) {
-    void ask(asked);
-    return;
-  }
+server.subscribe(() => {
+  const { phase, session } = server.get();
+  if (phase === "locked" && !session && conversation.get()) leave(); // signed out
+});
+
+/** Whether a conversation is the one with an id, or without an id the one that begins with a question. */
+export function isShown({ id, turns: [first] }: Conversation, asked: Asked, wanted: string | null): boolean {
+  return wanted === null ? first !== undefined && keyOf(first.asked) === keyOf(asked) : id === wanted;
+}
+
+/** Show a conversation: the one that is there, the kept one, or a new one that asks the question. */
+export function show(asked: Asked, id: string | null, fresh: string): void {
+  const current = conversation.get();
+  if (current && isShown(current, asked, id)) return;
+  const thread = threadOf(asked, id);
+  if (thread) {
+    stop();
+    conversation.set({ id: thread.id, turns: thread.turns.map(answered) });
+  } else void begin([asked.question], asked, id ?? fresh);
+}
+
+/** Ask questions one after the other in a new conversation, with the options of `asked`, while they are answered. */
+export async function begin(questions: string[], asked: Asked, id: string): Promise<void> {
   stop();
-  const { answer, seconds, time } = entry;
-  asking.set({
-    ...started(asked),
-    phase: "done",
-    steps: answer.trace,
-    found: answer,
-    text: answer.answer ?? "",
-    citations: answer.citations,
-    dropped: answer.dropped ?? [],
-    answer,
-    seconds,
-    time,
-  });
+  conversation.set({ id, turns: [] });
+  for (const [at, question] of questions.entries()) {
+    await ask({ ...asked, question }, at);
+    const state = conversation.get();
+    if (state?.id !== id || state.turns.length !== at + 1 || !state.turns[at]?.answer) return;
+  }
+}
+
+/** Forget the shown conversation, and cancel its question. */
+export function leave(): void {
+  stop();
+  conversation.set(null);
 }
 
 function started(asked: Asked): Asking {
+  const own = server.get().indexes.find(({ name }) => name === asked.index)?.llm ?? null;
   return {
     asked,
     phase: "searching",
@@ -63,67 +84,93 @@ function started(asked: Asked): Asking {
     problem: null,
     seconds: 0,
     time: null,
+    model: asked.offline ? null : (asked.model ?? own),
   };
+}
+
+function answered({ asked, answer, seconds, time, model = null }: Turn): Asking {
+  return { ...started(asked), ...doneWith(answer), seconds, time, model };
 }
 
 /** Cancel the question that is being answered; what came so far stays. */
 export function stop(): void {
   running?.abort();
   running = null;
-  asking.update((state) => (state && !state.answer && !state.problem ? { ...state, phase: "stopped" } : state));
+  changeLast((turn) => (turn.answer || turn.problem ? turn : { ...turn, phase: "stopped" }));
 }
 
-/** Ask, and follow the events of the answer. */
-export async function ask(asked: Asked): Promise<void> {
+function changeLast(change: (turn: Asking) => Asking): void {
+  conversation.update((state) => {
+    const last = state?.turns.at(-1);
+    return state && last ? { ...state, turns: [...state.turns.slice(0, -1), change(last)] } : state;
+  });
+}
+
+/** Ask the question of a turn, in place of that turn and all after it, and follow the events of the answer. */
+export async function ask(asked: Asked, at: number): Promise<void> {
   stop();
+  const before = conversation.get();
+  if (!before) return;
   const control = new AbortController();
   running = control;
   const began = performance.now();
+  const turns = before.turns.slice(0, at);
   const { index, ...body } = asked;
-  const change = (part: Partial<Asking>): void => {
+  const change = (by: (turn: Asking) => Partial<Asking>): void => {
     if (running !== control) return;
-    asking.update((state) => state && { ...state, ...part, seconds: (performance.now() - began) / 1000 });
+    changeLast((turn) => ({ ...turn, ...by(turn), seconds: (performance.now() - began) / 1000 }));
   };
-  asking.set(started(asked));
+  conversation.set({ ...before, turns: [...turns, started(asked)] });
   try {
     for await (const { kind, data } of streamEvents(
       indexPath(index, "ask"),
-      { ...body, stream: true },
+      { ...body, history: turns.flatMap(messagesOf).slice(-MESSAGES), stream: true },
       control.signal,
     )) {
       if (running !== control) return;
       if (kind === "error") throw problemFrom(data);
-      const state = asking.get();
-      if (state) change(changeBy(kind, data, state));
+      change((turn) => changeBy(kind, data, turn));
     }
-    finish(asked, control);
+    if (running === control) await finish();
   } catch (error) {
-    change({ phase: "failed", problem: asProblem(error) });
+    change(() => ({ phase: "failed", problem: asProblem(error) }));
   } finally {
     if (running === control) running = null;
   }
 }
 
-function changeBy(kind: string, data: unknown, state: Asking): Partial<Asking> {
+const MESSAGES = 20; // of the turns before, the last ones
+const CHARACTERS = 4000; // of each of them
+
+/** Return what was said in a turn, for the questions after it; one that was not answered is left out. */
+function messagesOf({ asked, answer }: Asking): { role: string; content: string }[] {
+  if (!answer) return [];
+  return [
+    { role: "user", content: asked.question.slice(0, CHARACTERS) },
+    { role: "assistant", content: (answer.answer ?? "").slice(0, CHARACTERS) },
+  ];
+}
+
+function changeBy(kind: string, data: unknown, turn: Asking): Partial<Asking> {
   switch (kind) {
     case "trace":
-      return { steps: [...state.steps, data as Step] };
+      return { steps: [...turn.steps, data as Step] };
     case "evidence":
       return { found: data as Found };
     case "token":
-      return { phase: "writing", text: state.text + (data as { text: string }).text };
+      return { phase: "writing", text: turn.text + (data as { text: string }).text };
     case "citation":
-      return { citations: [...state.citations, data as Citation] };
+      return { citations: [...turn.citations, data as Citation] };
     case "dropped":
-      return { dropped: [...state.dropped, (data as { quote: string }).quote] };
+      return { dropped: [...turn.dropped, (data as { quote: string }).quote] };
     case "done":
-      return doneWith(data as Answer, state);
+      return doneWith(data as Answer, turn.dropped);
     default:
       return {};
   }
 }
 
-function doneWith(answer: Answer, state: Asking): Partial<Asking> {
+function doneWith(answer: Answer, dropped: string[] = []): Partial<Asking> {
   return {
     phase: "done",
     answer,
@@ -131,14 +178,25 @@ function doneWith(answer: Answer, state: Asking): Partial<Asking> {
     steps: answer.trace,
     text: answer.answer ?? "",
     citations: answer.citations,
-    dropped: answer.dropped ?? state.dropped,
+    dropped: answer.dropped ?? dropped,
   };
 }
 
-function finish(asked: Asked, control: AbortController): void {
-  const state = asking.get();
-  if (running !== control || !state) return;
-  if (!state.answer)
+/** Keep the conversation after an answer. */
+async function finish(): Promise<void> {
+  const state = conversation.get();
+  if (!state?.turns.at(-1)?.answer)
     throw new Problem(0, "The answer broke off", "The connection ended before the answer was complete. Ask again.");
-  remember({ asked, time: Date.now(), seconds: state.seconds, answer: state.answer });
+  const thread = threadFrom(state);
+  if (thread) await keepThread(thread);
+}
+
+/** Return the answered turns of a conversation as they are kept; null where there is none. */
+export function threadFrom({ id, turns }: Conversation): Thread | null {
+  const kept = turns.flatMap(({ asked, seconds, time, answer, model }) =>
+    answer ? [{ asked, seconds, time: time ?? Date.now(), answer, model }] : [],
+  );
+  const index = kept[0]?.asked.index;
+  const name = threads.get().find((thread) => thread.id === id)?.name ?? "";
+  return index === undefined ? null : { id, name, index, time: Date.now(), turns: kept };
 }

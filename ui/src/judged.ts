@@ -52,8 +52,8 @@ export function questionsFile(entries: readonly Judged[]): string {
 }
 
 /** Offer a text as a file to save. */
-export function save(name: string, text: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type: "application/x-ndjson" }));
+export function save(name: string, text: string, type = "application/x-ndjson"): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -6,6 +6,7 @@ import "./styles/base.css";
 import "./styles/controls.css";
 import "./styles/shell.css";
 import "./styles/ask.css";
+import "./styles/thread.css";
 import "./styles/evidence.css";
 import "./styles/tables.css";
 import "./styles/document.css";

@@ -1,8 +1,8 @@
 /** What the page knows of the server: its indexes and methods, and who is signed in. */
 
 import { getJson, Problem, postJson, remove, whenUnauthorized } from "./api";
-import { clearHistory } from "./history";
 import { createStore, keep, stored } from "./store";
+import { deleteThreads, loadThreads } from "./threads";
 import type { Choices, IndexFacts, Method, Session } from "./types";
 
 export interface ServerState {
@@ -33,6 +33,8 @@ interface Indexes {
 
 whenUnauthorized(() => server.update((state) => ({ ...state, phase: "locked" })));
 
+const threadsLoaded = loadThreads();
+
 /** Load the indexes and methods; the state says what came of it. */
 export async function loadServer(): Promise<void> {
   try {
@@ -44,6 +46,7 @@ export async function loadServer(): Promise<void> {
     const [{ indexes, new: choices }, { methods }] = await Promise.all([
       getJson<Indexes>("v1/indexes"),
       getJson<{ methods: Method[] }>("v1/methods"),
+      threadsLoaded,
     ]);
     const wanted = [server.get().index, stored("index", "")].find((name) =>
       indexes.some((index) => index.name === name),
@@ -88,10 +91,10 @@ export async function signIn(key: string): Promise<void> {
   await loadServer();
 }
 
-/** End the session, and forget the questions that were asked in it. */
+/** End the session, and forget the conversations that were kept in it. */
 export async function signOut(): Promise<void> {
   await remove("session");
-  clearHistory();
+  await deleteThreads();
   server.update((state) => ({ ...state, phase: "locked", session: null, indexes: [] }));
 }
 

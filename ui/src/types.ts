@@ -66,6 +66,10 @@ export interface Found {
 
 export interface Answer extends Found {
   question: string;
+  /** The turn of a conversation that was taken to ask the question, if it is another text. */
+  turn?: string | null;
+  /** Names that a turn may mean, if the answer asks which. */
+  choices?: string[];
   method: string;
   found: boolean | null;
   answer: string | null;
@@ -90,6 +94,8 @@ export interface IndexFacts {
   takes_documents: boolean;
   current: boolean;
   llm: string | null;
+  /** The language models that a question may choose. */
+  models: string[];
   /** The language model that reads documents that are added. */
   reader: string | null;
   /** What reads added documents; null: what suits the language of the index. */

@@ -216,7 +216,11 @@ def test_answers_are_kept_until_asked_again(screen: Screen) -> None:
     screen.settle()
     assert tab.locator(".answer").inner_text() == answer
     tab = screen.open()
-    tab.get_by_role("button", name="Clear").click()
+    tab.get_by_role("button", name="Delete all").click()
+    tab.get_by_role("button", name="Delete 1 thread?").click()
+    tab.locator(".recent").wait_for(state="detached")
+    tab.reload()
+    screen.settle()
     assert tab.get_by_role("link", name=QUESTION).count() == 0
 
 

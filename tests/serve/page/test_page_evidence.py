@@ -70,7 +70,7 @@ def test_neighbours_open_on_demand(screen: Screen) -> None:
 
 
 def test_trace_lists_every_step(screen: Screen, shared: Running) -> None:
-    steps = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()["trace"]
+    steps = shared.client.post("/v1/indexes/cities/ask", json={"question": QUESTION, "history": []}).json()["trace"]
     tab = screen.open("trace", index="cities", q=QUESTION)
     tab.locator(".step").nth(len(steps) - 1).wait_for()  # the last step is shown when the stream ends
     assert tab.locator(".step").count() == len(steps)

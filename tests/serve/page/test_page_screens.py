@@ -17,6 +17,7 @@ ATTACK_QUESTION = f"Where does Mallory live? {ATTACK}"
 SCREENS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "blank": ("ask", "", {}),
     "answer": ("ask", "", {"q": QUESTION}),
+    "shared": ("ask", "", {"questions": f'["{QUESTION}", "And Graz?"]'}),
     "source": ("ask", "", {"q": QUESTION, "source": "vienna", "from": 0, "to": 26}),
     "evidence": ("evidence", "", {"q": QUESTION}),
     "passages": ("passages", "", {"q": QUESTION}),

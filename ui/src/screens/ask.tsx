@@ -1,22 +1,19 @@
-/** Ask: a question, its answer with sources, and how it was found. */
+/** Ask: a conversation, question by question, each with its answer, its sources, and how it was found. */
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { getJson, indexPath, withQuery } from "../api";
-import { ask, asking, type Asking, show, stop } from "../asking";
-import { AnswerText, Quotations, Sources, titlesOf } from "../components/answer";
-import { Icon } from "../components/icon";
+import { ask, begin, type Conversation, conversation, isShown, leave, show, stop } from "../asking";
 import { useLoaded } from "../components/loading";
-import { PassageList } from "../components/passages";
-import { AddDocuments, Failure } from "../components/states";
-import { EvidenceView } from "../evidence/view";
-import { type Asked, clearHistory, history, keyOf } from "../history";
-import { go, href, hrefWith, type Route } from "../router";
+import { AddDocuments } from "../components/states";
+import { SavedThreads, ThreadBar } from "../components/threads";
+import { headingOf, TurnView } from "../components/turn";
+import { go, href, numberOf, type Route } from "../router";
 import { useStore } from "../store";
-import { server } from "../server";
-import { ago, count, digits, duration, money, quotedLines, shortened } from "../text";
+import { count } from "../text";
+import { type Asked, keyOf, newId, threads } from "../threads";
+import { questionsOf } from "../transcript";
 import type { EntityRow, IndexFacts, Method } from "../types";
 import { askedOf, queryOf, QuestionForm } from "./question";
-import { TraceView } from "./trace";
 
 interface Props {
   route: Route;
@@ -25,38 +22,144 @@ interface Props {
 }
 
 export function AskScreen({ route, index, methods }: Props) {
-  const state = useStore(asking);
+  const state = useStore(conversation);
   const asked = askedOf(route, index.name);
-  const key = asked ? keyOf(asked) : "";
+  const id = route.query.get("thread");
+  const isFocused = useRef(true);
   useEffect(() => {
-    if (asked) show(asked);
-  }, [key]);
-  const submit = (next: Asked): void => {
-    void ask(next);
-    go(href("ask", queryOf(next)));
+    if (asked) show(asked, id, newId());
+  }, [asked && keyOf(asked), id]);
+  const current = asked && state && isShown(state, asked, id) ? state : null;
+  const shared = asked ? [] : questionsOf(route);
+  if (shared.length) return <Shared route={route} index={index} questions={shared} />;
+  const last = current?.turns.at(-1);
+  const start = (next: Asked): void => {
+    isFocused.current = true;
+    const fresh = newId();
+    void begin([next.question], next, fresh);
+    go(addressOf(next, fresh));
   };
-  const current = asked && state && keyOf(state.asked) === key ? state : null;
-  const busy = current?.phase === "searching" || current?.phase === "writing";
+  /** Ask in place of a turn and all after it; the address names the first question. */
+  const askAt = (next: Asked, at: number): void => {
+    const first = at ? current?.turns[0]?.asked : next;
+    if (!current || !first) return;
+    void ask(next, at);
+    go(addressOf(first, current.id), true);
+    requestAnimationFrame(() => {
+      const heading = document.getElementById(headingOf(at));
+      heading?.scrollIntoView();
+      if (document.activeElement === document.body) heading?.focus({ preventScroll: true }); // its button is gone
+    });
+  };
+  const follow = (next: Asked): void => askAt(next, current?.turns.length ?? 0);
+  const busy = last?.phase === "searching" || last?.phase === "writing";
+  const form = (
+    <QuestionForm
+      key={current?.id ?? "new"}
+      asked={last ? { ...last.asked, question: "" } : { index: index.name, question: "" }}
+      follows={current !== null}
+      focused={isFocused.current}
+      index={index}
+      methods={methods}
+      busy={busy}
+      onAsk={current ? follow : start}
+      onStop={stop}
+    />
+  );
+  if (current) {
+    return (
+      <div class="column wide ask">
+        <h1 tabIndex={-1} class="unseen">
+          Conversation
+        </h1>
+        <ThreadBar state={current} onDelete={() => leaveFor(index.name)} />
+        <Turns route={route} state={current} onAsk={askAt} />
+        {form}
+      </div>
+    );
+  }
+  isFocused.current = !asked;
   return (
-    <div class={current ? "column wide ask" : "column ask blank"}>
-      <h1 tabIndex={-1} class={current ? "unseen" : "hero"}>
-        {current ? "Answer" : "What do you want to know?"}
+    <div class="column ask blank">
+      <h1 tabIndex={-1} class="hero">
+        What do you want to know?
       </h1>
-      {!current && <Facts index={index} />}
-      {current || index.nodes ? (
-        <QuestionForm
-          key={key}
-          asked={asked ?? { index: index.name, question: "" }}
-          index={index}
-          methods={methods}
-          busy={busy}
-          onAsk={submit}
-          onStop={stop}
+      <Facts index={index} />
+      {index.nodes ? form : <AddDocuments index={index.name} />}
+      <Recent index={index} />
+    </div>
+  );
+}
+
+function addressOf(first: Asked, id: string): string {
+  return href("ask", { ...queryOf(first), thread: id });
+}
+
+function leaveFor(index: string): void {
+  leave();
+  go(href("ask", { index }));
+}
+
+interface TurnsProps {
+  route: Route;
+  state: Conversation;
+  onAsk: (asked: Asked, at: number) => void;
+}
+
+/** The turns; the address names one of them, by default the last one, and which view of it is shown. */
+function Turns({ route, state, onAsk }: TurnsProps) {
+  const { turns } = state;
+  const chosen = numberOf(route.query, "turn") ?? turns.length;
+  return (
+    <>
+      {turns.map((turn, at) => (
+        <TurnView
+          key={`${state.id} ${at}`}
+          route={at + 1 === chosen ? route : { ...route, screen: "ask" }}
+          state={turn}
+          at={at}
+          following={turns.length - at - 1}
+          onAsk={(question) => onAsk({ ...turn.asked, question }, at)}
+          onFollow={(question) => onAsk({ ...turn.asked, question }, at + 1)}
         />
-      ) : (
-        <AddDocuments index={index.name} />
-      )}
-      {current ? <Result route={route} state={current} /> : <Recent index={index} />}
+      ))}
+    </>
+  );
+}
+
+/** The questions of a link, which are asked when the reader says so. */
+function Shared({ route, index, questions }: { route: Route; index: IndexFacts; questions: string[] }) {
+  const query = new URLSearchParams(route.query);
+  query.set("q", questions[0] ?? "");
+  const asked = askedOf({ ...route, query }, index.name);
+  const start = (): void => {
+    if (!asked) return;
+    const id = newId();
+    void begin(questions, asked, id);
+    go(addressOf(asked, id));
+  };
+  return (
+    <div class="column ask">
+      <h1 tabIndex={-1}>Shared questions</h1>
+      <p class="lead">
+        The link has {count(questions.length, "question")} to <bdi>{index.name}</bdi>, and no answers. They are asked
+        one after the other, and answered from what the index holds now.
+      </p>
+      <ol class="shared">
+        {questions.map((question, at) => (
+          <li key={at} dir="auto">
+            {question}
+          </li>
+        ))}
+      </ol>
+      <div class="turn-actions">
+        <button type="button" class="button primary" onClick={start}>
+          {questions.length === 1 ? "Ask this question" : `Ask these ${questions.length} questions`}
+        </button>
+        <a class="button" href={href("ask", { index: index.name })}>
+          Ask something else
+        </a>
+      </div>
     </div>
   );
 }
@@ -112,282 +215,6 @@ function Suggestions({ index }: { index: IndexFacts }) {
 const SUGGESTED = 4;
 
 function Recent({ index }: { index: IndexFacts }) {
-  const entries = useStore(history).filter(({ asked }) => asked.index === index.name);
-  if (!entries.length) return <Suggestions index={index} />;
-  return (
-    <section class="recent" aria-labelledby="recent-title">
-      <div class="section-head">
-        <h2 id="recent-title">Asked before</h2>
-        <button type="button" class="button quiet" onClick={clearHistory}>
-          Clear
-        </button>
-      </div>
-      <ul>
-        {entries.map(({ asked, time, answer }) => (
-          <li key={keyOf(asked)}>
-            <a href={href("ask", queryOf(asked))} dir="auto">
-              {asked.question}
-            </a>
-            <span class="soft">
-              {answer.found === false ? "not found" : count(answer.citations.length, "citation")} · {ago(time)}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-const TABS = [
-  { screen: "ask", label: "Answer" },
-  { screen: "evidence", label: "Evidence" },
-  { screen: "passages", label: "Passages" },
-  { screen: "trace", label: "Trace" },
-];
-
-function Result({ route, state }: { route: Route; state: Asking }) {
-  const passages = state.found?.passages ?? [];
-  return (
-    <>
-      <nav class="tabs" aria-label="Views of the answer">
-        <ul>
-          {TABS.map(({ screen, label }) => (
-            <li key={screen}>
-              <a href={hrefWith(route, {}, screen)} aria-current={route.screen === screen ? "true" : undefined}>
-                {label}
-                {screen === "passages" && passages.length > 0 && <span class="badge">{passages.length}</span>}
-                {screen === "trace" && state.steps.length > 0 && <span class="badge">{state.steps.length}</span>}
-              </a>
-            </li>
-          ))}
-        </ul>
-      </nav>
-      <p class="unseen" role="status">
-        {spoken(state)}
-      </p>
-      <div class="result">
-        <View route={route} state={state} />
-      </div>
-    </>
-  );
-}
-
-/** What a screen reader says of the progress: each stage once, not each word. */
-function spoken({ phase, answer, found, problem }: Asking): string {
-  if (phase === "failed") return `The question failed: ${problem?.title ?? ""}`;
-  if (phase === "stopped") return "Stopped.";
-  if (answer?.found === false) return "The documents do not answer this.";
-  if (answer) return `Answer with ${count(answer.citations.length, "citation")}.`;
-  return found ? `${count(found.passages.length, "passage")} found. Writing the answer.` : "Searching.";
-}
-
-function View({ route, state }: { route: Route; state: Asking }) {
-  const index = state.asked.index;
-  switch (route.screen) {
-    case "evidence":
-      return <EvidenceView route={route} state={state} />;
-    case "trace":
-      return <TraceView state={state} />;
-    case "passages":
-      return state.found ? (
-        <PassageList route={route} index={index} passages={state.found.passages} limit={50} />
-      ) : (
-        <Progress state={state} />
-      );
-    default:
-      return <AnswerView route={route} state={state} />;
-  }
-}
-
-function AnswerView({ route, state }: { route: Route; state: Asking }) {
-  const { asked, answer, text, citations, found } = state;
-  const titles = titlesOf(found?.passages ?? []);
-  const common = { route, index: asked.index, citations, titles };
-  if (answer?.found === false) return <NotFound route={route} state={state} />;
-  const quoted = answer?.usage.llm_calls === 0 ? quotedLines(text, citations) : null;
-  return (
-    <article
-      class={citations.length && !quoted ? "answer-view two" : "answer-view"}
-      aria-busy={!answer && !state.problem}
-    >
-      <div class="answer-main">
-        {answer && answer.short.length > 0 && <ShortAnswer short={answer.short} text={text} />}
-        {quoted ? (
-          <>
-            <p class="soft">Quoted from the documents. No language model wrote this answer.</p>
-            <Quotations {...common} quoted={quoted} />
-          </>
-        ) : text ? (
-          <AnswerText {...common} text={withoutHeadline(text, answer?.short ?? [])} writing={!answer} />
-        ) : (
-          <Progress state={state} />
-        )}
-        {!answer && text !== "" && state.phase !== "stopped" && (
-          <p class="soft">Citations are checked when the answer is complete.</p>
-        )}
-        {state.phase === "stopped" && (
-          <p class="note">Stopped. What is shown is incomplete, and its citations are not checked.</p>
-        )}
-        {state.problem && <Failure problem={state.problem} onRetry={() => void ask(asked)} />}
-        {answer && <Remarks state={state} />}
-        {answer && <Footer state={state} />}
-      </div>
-      {citations.length > 0 && !quoted && <Sources {...common} />}
-    </article>
-  );
-}
-
-/** Return an answer's text without the short answer that it begins with, which stands above it. */
-function withoutHeadline(text: string, short: string[]): string {
-  const headline = `${short.join(", ")}: `;
-  return short.length && text.startsWith(headline) ? text.slice(headline.length) : text;
-}
-
-function ShortAnswer({ short, text }: { short: string[]; text: string }) {
-  const line = short.join(", ");
-  if (text.trim().replace(/\s*\[\d+\]\.?$/, "") === line) return null;
-  return (
-    <p class="short-answer" dir="auto">
-      {line}
-    </p>
-  );
-}
-
-function Progress({ state }: { state: Asking }) {
-  if (state.phase !== "searching" && state.phase !== "writing") return null;
-  const { found, steps } = state;
-  return (
-    <div class="progress">
-      <span class="spinner" aria-hidden="true" />
-      <p>
-        {found ? `Reading ${count(found.passages.length, "passage")}…` : "Searching…"}
-        {steps.length > 0 && <span class="soft"> {count(steps.length, "step")} done</span>}
-      </p>
-      <div class="skeleton" aria-hidden="true">
-        <i />
-        <i />
-        <i />
-      </div>
-    </div>
-  );
-}
-
-/** What a reader should know about an answer: statements and quotes that have no source. */
-function Remarks({ state }: { state: Asking }) {
-  const { answer, dropped } = state;
-  if (!answer) return null;
-  const bare = !answer.citations.length && answer.verified === false;
-  return (
-    <>
-      {bare && <p class="note">No citation of this answer could be verified. Read it with care.</p>}
-      {answer.unsupported.length > 0 && (
-        <Listed
-          title={`${count(answer.unsupported.length, "statement")} without a source`}
-          texts={answer.unsupported}
-        />
-      )}
-      {dropped.length > 0 && (
-        <Listed title={`${count(dropped.length, "quote")} dropped: in no passage`} texts={dropped} />
-      )}
-    </>
-  );
-}
-
-function Listed({ title, texts }: { title: string; texts: string[] }) {
-  return (
-    <details class="note" open>
-      <summary>{title}</summary>
-      <ul>
-        {texts.map((text, at) => (
-          <li key={at} dir="auto">
-            {text}
-          </li>
-        ))}
-      </ul>
-    </details>
-  );
-}
-
-function Footer({ state }: { state: Asking }) {
-  const { answer, asked, seconds, time } = state;
-  if (!answer) return null;
-  const tokens = answer.usage.prompt_tokens + answer.usage.completion_tokens;
-  return (
-    <footer class="answer-foot">
-      <span>
-        {answer.method} · {duration(seconds)}
-        {tokens > 0 && ` · ${digits(tokens)} tokens · ${money(answer.usage.cost)}`}
-        {time !== null && ` · answered ${ago(time)}`}
-      </span>
-      <span class="answer-actions">
-        <button type="button" class="button quiet" onClick={() => void ask(asked)}>
-          Ask again
-        </button>
-        <a class="button quiet" href={href("compare", { index: asked.index, q: asked.question })}>
-          Compare methods
-        </a>
-      </span>
-    </footer>
-  );
-}
-
-function notFoundText(passages: number, onGraph: boolean | undefined): string {
-  if (passages) {
-    const noun = onGraph ? "node" : "closest passage";
-    return `The ${count(passages, noun)} ${passages === 1 ? "was read, and does not answer" : "were read, and none answers"} this.`;
-  }
-  return onGraph
-    ? "No chain of its relations answers this question. Name an entity as the graph does, and one of its relations."
-    : "No passage is close to this question.";
-}
-
-/** The documents do not answer the question: a result, not an error. */
-function NotFound({ route, state }: { route: Route; state: Asking }) {
-  const { asked, found } = state;
-  const passages = found?.passages ?? [];
-  const filtered = asked.filter !== undefined;
-  const facts = useStore(server).indexes.find(({ name }) => name === asked.index);
-  const onGraph = facts?.imported && !facts.documents;
-  return (
-    <article class="answer-main">
-      <div class="absent">
-        <Icon name="missing" />
-        <h2>{onGraph ? "Not in this graph" : "Not in these documents"}</h2>
-        <p>
-          {notFoundText(passages.length, onGraph)}
-          {filtered && " The search was limited by a filter."}
-        </p>
-        <div class="absent-actions">
-          {onGraph && (
-            <a class="button" href={href("graph", { index: asked.index })}>
-              Look into the graph
-            </a>
-          )}
-          {filtered && (
-            <a class="button" href={href("ask", queryOf({ index: asked.index, question: asked.question }))}>
-              Search all documents
-            </a>
-          )}
-          <a class="button" href={href("compare", { index: asked.index, q: asked.question })}>
-            Try other methods
-          </a>
-          <a class="button" href={href("documents", { index: asked.index })}>
-            Add documents
-          </a>
-        </div>
-      </div>
-      {passages.length > 0 && (
-        <section class="nearest" aria-labelledby="nearest-title">
-          <h3 id="nearest-title">Closest passages</h3>
-          <PassageList
-            route={route}
-            index={asked.index}
-            passages={passages.map((passage) => ({ ...passage, text: shortened(passage.text, 320) }))}
-            limit={3}
-          />
-        </section>
-      )}
-      <Footer state={state} />
-    </article>
-  );
+  const own = useStore(threads).filter((thread) => thread.index === index.name);
+  return own.length ? <SavedThreads threads={own} addressOf={addressOf} /> : <Suggestions index={index} />;
 }

@@ -3,8 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/icon";
 import { useWidth } from "../components/width";
-import type { Asked } from "../history";
 import { numberOf, type Route } from "../router";
+import type { Asked } from "../threads";
 import type { Filter, IndexFacts, Method } from "../types";
 
 /** Return the question that an address asks, null where it asks none. */
@@ -19,7 +19,9 @@ export function askedOf(route: Route, index: string): Asked | null {
   if (method) asked.method = method;
   if (passages) asked.top_k = passages;
   if (filter) asked.filter = filter;
+  const model = query.get("model");
   if (query.get("offline") === "1") asked.offline = true;
+  else if (model) asked.model = model;
   return asked;
 }
 
@@ -43,6 +45,7 @@ export function queryOf(asked: Asked): Record<string, string | number | null> {
     method: asked.method ?? null,
     k: asked.top_k ?? null,
     offline: asked.offline ? 1 : null,
+    model: asked.model ?? null,
     in: filter?.documents?.join("\n") ?? null,
     folder: filter?.folder ?? null,
     where: writeMetadata(filter?.metadata),
@@ -84,7 +87,12 @@ function writeMetadata(metadata: Metadata | undefined): string | null {
 }
 
 interface Props {
+  /** The question to begin with, and its options. */
   asked: Asked;
+  /** Whether the question follows others. */
+  follows: boolean;
+  /** Whether the field takes the focus when it comes. */
+  focused: boolean;
   index: IndexFacts;
   methods: Method[];
   busy: boolean;
@@ -99,6 +107,8 @@ interface Fields {
   documents: string;
   folder: string;
   metadata: string;
+  /** A language model; empty: that of the index. */
+  model: string;
   offline: boolean;
 }
 
@@ -110,6 +120,7 @@ function fieldsOf(asked: Asked): Fields {
     documents: asked.filter?.documents?.join("\n") ?? "",
     folder: asked.filter?.folder ?? "",
     metadata: writeMetadata(asked.filter?.metadata) ?? "",
+    model: asked.model ?? "",
     offline: asked.offline ?? false,
   };
 }
@@ -123,19 +134,21 @@ function askedBy(fields: Fields, index: string): Asked {
     in: fields.documents,
     folder: fields.folder,
     where: fields.metadata,
+    model: fields.model,
     offline: fields.offline ? "1" : "",
   });
   return askedOf({ screen: "ask", rest: "", query }, index) ?? { index, question: "" };
 }
 
-export function QuestionForm({ asked, index, methods, busy, onAsk, onStop }: Props) {
+export function QuestionForm({ asked, follows, focused, index, methods, busy, onAsk, onStop }: Props) {
   const [fields, setFields] = useState(() => fieldsOf(asked));
   const box = useRef<HTMLTextAreaElement>(null);
   const set = (change: Partial<Fields>): void => setFields((before) => ({ ...before, ...change }));
   const restricted = [fields.documents, fields.folder, fields.metadata].some((text) => text.trim());
-  const optioned = restricted || fields.method !== "" || fields.passages !== "" || fields.offline;
+  const optioned =
+    restricted || fields.method !== "" || fields.passages !== "" || fields.model !== "" || fields.offline;
   useEffect(() => {
-    if (!asked.question && matchMedia("(pointer: fine)").matches) box.current?.focus({ preventScroll: true });
+    if (focused && matchMedia("(pointer: fine)").matches) box.current?.focus({ preventScroll: true });
   }, []);
   const width = useWidth(box);
   useEffect(() => {
@@ -145,14 +158,18 @@ export function QuestionForm({ asked, index, methods, busy, onAsk, onStop }: Pro
   }, [fields.question, width]);
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (fields.question.trim()) onAsk(askedBy(fields, index.name));
-    else box.current?.focus();
+    if (busy) return;
+    if (fields.question.trim()) {
+      onAsk(askedBy(fields, index.name));
+      set({ question: "" });
+    }
+    box.current?.focus();
   };
   return (
     <form class="question" onSubmit={submit}>
       <div class="question-box">
         <label class="unseen" for="question">
-          Question
+          {follows ? "Next question" : "Question"}
         </label>
         <textarea
           id="question"
@@ -160,7 +177,7 @@ export function QuestionForm({ asked, index, methods, busy, onAsk, onStop }: Pro
           dir="auto"
           rows={1}
           value={fields.question}
-          placeholder={`Ask about ${index.name}`}
+          placeholder={follows ? "Ask a follow-up" : `Ask about ${index.name}`}
           onInput={(event) => set({ question: event.currentTarget.value })}
           onKeyDown={(event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && submit(event)}
         />
@@ -174,11 +191,14 @@ export function QuestionForm({ asked, index, methods, busy, onAsk, onStop }: Pro
           </button>
         )}
       </div>
-      <details class="options" open={optioned && !asked.question}>
+      <details class="options" open={optioned && !follows}>
         <summary>
           <Icon name="filter" />
           Method and filters
           {optioned && <span class="badge">{restricted ? "filtered" : "changed"}</span>}
+          <span class="answering">
+            {fields.method || index.default_method} · <bdi>{answering(fields, index)}</bdi>
+          </span>
         </summary>
         <Options fields={fields} set={set} index={index} methods={methods} />
       </details>
@@ -248,17 +268,41 @@ function Options({ fields, set, index, methods }: OptionsProps) {
         />
         <small>One condition a line. All must hold.</small>
       </label>
-      {index.llm && (
-        <label class="tick">
-          <input
-            type="checkbox"
-            checked={fields.offline}
-            onChange={(event) => set({ offline: event.currentTarget.checked })}
-          />
-          Quote the documents without {index.llm}
-        </label>
-      )}
+      <label>
+        Answered by
+        <ModelSelect fields={fields} set={set} index={index} />
+        <small>Without a language model the answer is made of the documents’ own words.</small>
+      </label>
     </div>
+  );
+}
+
+const NO_MODEL = "no language model";
+
+/** Return what answers by the fields of a question. */
+function answering({ model, offline }: Fields, index: IndexFacts): string {
+  return offline ? NO_MODEL : model || (index.llm ?? NO_MODEL);
+}
+
+/** The choice of the language model, or of none. */
+function ModelSelect({ fields, set, index }: Omit<OptionsProps, "methods">) {
+  const { model, offline } = fields;
+  const choices = new Set([...index.models, ...(model ? [model] : [])]);
+  return (
+    <select
+      value={offline || (!model && !index.llm) ? "" : `=${model || index.llm}`}
+      onChange={({ currentTarget: { value } }) => {
+        const name = value.slice(1);
+        set({ model: name === index.llm ? "" : name, offline: !name && index.llm !== null });
+      }}
+    >
+      {[...choices].map((name) => (
+        <option key={name} value={`=${name}`}>
+          {name}
+        </option>
+      ))}
+      <option value="">{NO_MODEL}</option>
+    </select>
   );
 }
 
@@ -276,7 +320,7 @@ export function MethodSelect({ value, methods, index, onChange, optional = false
     <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
       {optional && <option value="">{index.default_method} (default)</option>}
       {methods
-        .filter(({ needs_llm }) => !needs_llm || index.llm)
+        .filter(({ needs_llm }) => !needs_llm || index.llm || (optional && index.models.length))
         .map(({ name }) => (
           <option key={name} value={name}>
             {name}
