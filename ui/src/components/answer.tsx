@@ -152,7 +152,7 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
   const [all, setAll] = useState(false);
   const shown = all ? citations : citations.slice(0, FIRST);
   return (
-    <section class="sources" aria-label="Sources">
+    <div class="sources">
       <h2>{citations.length === 1 ? "Source" : "Sources"}</h2>
       <ol>
         {shown.map((citation, at) => (
@@ -181,7 +181,7 @@ export function Sources({ route, index, citations, titles }: SourcesProps) {
           Show all {citations.length}
         </button>
       )}
-    </section>
+    </div>
   );
 }
 

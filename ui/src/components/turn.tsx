@@ -418,15 +418,15 @@ function NotFound({ route, state, onAgain }: ViewProps) {
         </div>
       </div>
       {passages.length > 0 && (
-        <section class="nearest" aria-labelledby="nearest-title">
-          <h3 id="nearest-title">Closest passages</h3>
+        <div class="nearest">
+          <h3>Closest passages</h3>
           <PassageList
             route={route}
             index={asked.index}
             passages={passages.map((passage) => ({ ...passage, text: shortened(passage.text, 320) }))}
             limit={3}
           />
-        </section>
+        </div>
       )}
       <Footer state={state} onAgain={onAgain} />
     </article>
