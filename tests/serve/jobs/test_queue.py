@@ -221,10 +221,11 @@ def test_ended_job_is_forgotten_after_week(folder: Path) -> None:
         assert served.jobs.get(new.id).state == "done"
 
 
-def test_failed_job_has_reason_and_retries(folder: Path) -> None:
+def test_failed_job_has_reason_and_retries(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with serving(folder) as served:
         job = served.ended(served.remove("graz"))
         assert job.state == "failed" and "no document 'graz'" in job.message
+        assert f"job {job.id} (remove) of cities failed: DataError" in caplog.text and "graz" not in caplog.text
         assert str(folder) not in job.message  # clients see no paths
         served.ended(served.add("graz lies on the Mur."))
         assert served.ended(served.jobs.retry(job.id)).state == "done"

@@ -257,6 +257,7 @@ class Attempts:
         except JobStoppedError:
             return _stopped(run)
         except (GraphwrightError, OSError, sqlite3.Error) as error:
+            _log.warning("job %s (%s) of %s failed: %s", run.job.id, run.job.kind, name, type(error).__name__)
             return End("failed", self._catalog.without_paths(str(error)))
         except Exception:
             _log.exception("job %s of %s failed", run.job.id, name)
