@@ -117,7 +117,11 @@ def test_answer_without_verified_citation_is_marked_unsupported() -> None:
     answer, notes = answered(answer_reply("A fish [3]."))
     assert answer == fish and notes == ("no citation could be verified",)
     answer, notes = answered(answer_reply("A fish."))
-    assert answer == Answer("A fish.") and not answer.verified and notes == ("no citation could be verified",)
+    assert (
+        answer == Answer("A fish.", unsupported=("A fish.",))
+        and not answer.verified
+        and notes == ("no citation could be verified",)
+    )
 
 
 def test_citations_of_one_place_are_merged() -> None:

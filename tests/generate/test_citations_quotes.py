@@ -215,3 +215,22 @@ def test_markers_never_name_dropped_citations(answer: str, numbers: list[int | N
     selected = {str(n) for n in numbers if n is not None}
     result = re.findall(r"\[(\d{1,3}(?:, \d{1,3})*)\]", supported(answer, numbers)[0])
     assert all(set(marker.split(", ")) <= selected for marker in result)
+
+
+@pytest.mark.parametrize(
+    ("answer", "bare"),
+    [
+        ("Mallory founded it. It stands on the Mur [1].", ["Mallory founded it."]),
+        ("It stands on the Mur [1]. It burned in 1990. [1] It is red.", ["It is red."]),
+        ("他创办了工厂。它位于河边[1]。", ["他创办了工厂。"]),
+        ("# The mill\n\nWhat is known:\n- It stands on the Mur [1].\n- It burned.", ["- It burned."]),
+        ("It stands on the Mur.", []),
+    ],
+)
+def test_supported_sentence_without_marker_is_unsupported(answer: str, bare: list[str]) -> None:
+    marked, unsupported = supported(answer, [1])
+    assert marked == answer and list(unsupported) == bare
+
+
+def test_supported_answer_without_citation_is_unsupported() -> None:
+    assert supported("It burned. Did it?", [])[1] == ("It burned.",)

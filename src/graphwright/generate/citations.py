@@ -42,6 +42,7 @@ _AROUND = ".,;:!?'()[]{}*_"  # punctuation before and after words
 _MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
 _MARKERS = re.compile(rf"(\s*)({_MARKER.pattern}(?:\s*{_MARKER.pattern})*)")  # in a row, on one statement
 _UNSUPPORTED = "[unsupported]"
+_NO_STATEMENT = re.compile(r"^#|[:：?？؟]\W*$")
 _ANY_MARK = re.compile(rf"\s*(?:{_MARKER.pattern}|{re.escape(_UNSUPPORTED)})")
 
 Span = tuple[int, int]
@@ -84,14 +85,19 @@ def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[st
     """Return the answer with its markers renumbered, and the sentences that rest on no verified quote.
 
     [i] becomes [numbers[i - 1]], and is dropped if that is None or missing. Where all markers on a statement are
-    dropped, its sentence is marked [unsupported], once.
+    dropped, its sentence is marked [unsupported], once. A sentence without a marker has no quote either, unless it is
+    all of the answer; questions, headings and what introduces the next line (":") state nothing.
 
-    >>> supported("It burned [1, 3]. It was rebuilt [2][9].", [1, None, 2])
-    ('It burned [1, 2]. It was rebuilt [unsupported].', ('It was rebuilt',))
+    >>> supported("It burned [1, 3]. It was rebuilt [2][9]. It stands.", [1, None, 2])
+    ('It burned [1, 2]. It was rebuilt [unsupported]. It stands.', ('It was rebuilt', 'It stands.'))
     """
+    plain = _ANY_MARK.sub(lambda mark: " " * len(mark[0]), answer)
+    spans = [span for span in sentence_spans(plain) if words(plain[slice(*span)])]
+    bare = dict(spans) if len(spans) > 1 or not any(numbers) else {}
     sentences: dict[int, str] = {}  # by their start
 
     def replacement(markers: re.Match[str]) -> str:
+        bare.pop(max((at for at, _ in spans if at < markers.start()), default=next(iter(bare), -1)), None)
         verified = _MARKER.sub(lambda marker: _renumbered(marker[1], numbers), markers[2])
         if verified.strip():
             return markers[1] + verified.strip()
@@ -102,7 +108,9 @@ def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[st
         sentences[start] = without_markers(before[start:end])
         return f"{markers[1] or ' '}{_UNSUPPORTED}"
 
-    return _MARKERS.sub(replacement, answer).strip(), tuple(sentences.values())
+    marked = _MARKERS.sub(replacement, answer).strip()
+    sentences |= {at: plain[at:end] for at, end in bare.items() if not _NO_STATEMENT.search(plain[at:end])}
+    return marked, tuple(text for _, text in sorted(sentences.items()))
 
 
 def _renumbered(marker: str, numbers: Sequence[int | None]) -> str:

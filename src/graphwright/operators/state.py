@@ -115,7 +115,8 @@ class Answer:
 
     `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers. `found` is
     False where the documents do not answer the question. `dropped`: quotes of a language model that are in no passage;
-    `unsupported`: the sentences of the text without a verified quote, which end in [unsupported]. `choices`: the names
+    `unsupported`: the sentences of the text without a verified quote; those whose quotes were dropped end in
+    [unsupported]. `choices`: the names
     that a turn of a conversation may mean, if the text asks which.
     """
 
@@ -129,7 +130,7 @@ class Answer:
 
     @property
     def verified(self) -> bool:
-        """Whether the answer has citations, and a verified quote for each of its sentences with markers."""
+        """Whether every sentence has a quote that stands in the documents; not whether it follows from the quote."""
         return self.found and bool(self.citations) and not self.unsupported
 
     def __repr__(self) -> str:
