@@ -143,3 +143,13 @@ def test_key_for_unserved_index_is_warning(cities: Path, tmp_path: Path, caplog:
     with serving(cities, data=tmp_path, ready=False):
         lines = [record.getMessage() for record in caplog.records if "does not serve" in record.getMessage()]
     assert len(lines) == 1 and "(reader) is for an index 'citties'" in lines[0]
+
+
+def test_schema_names_key_and_operations(server: Running) -> None:
+    schema = server.client.get("/openapi.json").json()
+    operations = [operation for path in schema["paths"].values() for operation in path.values()]
+    ids = [operation["operationId"] for operation in operations]
+    assert len(set(ids)) == len(ids) and all(id.isidentifier() and "v1" not in id for id in ids)
+    assert schema["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    open_to_all = {operation["operationId"] for operation in operations if "security" not in operation}
+    assert open_to_all == {"health", "session", "sign_in", "sign_out"}

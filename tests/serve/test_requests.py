@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import time
 from pathlib import Path
@@ -213,3 +214,11 @@ def test_other_methods_and_upgrades_are_refused(guarded: Guarded, tmp_path: Path
         assert status_of(exchanged(guarded, head("/v1/indexes", method=method, **key))) in (400, 404, 405)
     upgrade = {"Upgrade": "websocket", "Sec_WebSocket_Key": "x", "Sec_WebSocket_Version": "13"}
     assert status_of(exchanged(guarded, head("/v1/indexes", **upgrade))) == 401
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate, gzip"])
+def test_compressed_body_is_refused_by_its_coding(server: Running, coding: str) -> None:
+    body = gzip.compress(json.dumps({"question": "Where is Graz?"}).encode())
+    headers = {"Content-Encoding": coding, "Content-Type": "application/json"}
+    reply = server.client.post(RETRIEVE, content=body, headers=headers)
+    assert reply.status_code == 415 and coding in reply.json()["detail"]

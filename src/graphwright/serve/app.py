@@ -101,6 +101,7 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         # FastAPI's own spans contain the query string, and so questions.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
         middleware=_guards(server),
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.server = server
     app.state.warm = asyncio.Event()

@@ -14,7 +14,8 @@ from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
@@ -86,6 +87,7 @@ _PUBLIC_FOLDERS = ("/assets/",)
 _PROBES = frozenset({"/healthz", "/readyz"})
 """Health checks, which count for no rate limit."""
 _REALM = 'Bearer realm="graphwright"'
+_BEARER = HTTPBearer(scheme_name="key", description="A key, or none while the server has none.", auto_error=False)
 
 
 class UnauthorizedError(ServeError):
@@ -233,7 +235,7 @@ class Require:
     scope: str
     every_index: bool = False
 
-    async def __call__(self, request: Request) -> Key:
+    async def __call__(self, request: Request, _: Annotated[Any, Security(_BEARER)] = None) -> Key:
         """Return the grant. Raises UnauthorizedError, ForbiddenError or NotFoundError."""
         request.state.required = self.scope
         grant = granted(request)

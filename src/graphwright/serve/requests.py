@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphwright.serve.authentication import ForbiddenError, compared, is_public, is_same_origin, route_path
-from graphwright.serve.problems import ServeError, TooLargeError, send_problem
+from graphwright.serve.problems import MediaTypeError, ServeError, TooLargeError, send_problem
 
 _DOCUMENTS = re.compile(rb"(/v1/indexes/[^/]+/documents/)(.+)")
 
@@ -131,7 +131,7 @@ _UPLOAD = re.compile(r"/v1/indexes/[^/]+/documents(/estimate)?")
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """ASGI middleware that ends requests whose body is too large.
+    """ASGI middleware that ends requests whose body is too large or compressed.
 
     `max_body`, `max_upload`: bytes, the second for documents.
     """
@@ -146,8 +146,11 @@ class BodyLimits:
             return
         limit = self.max_upload if _UPLOAD.fullmatch(route_path(scope)) else self.max_body
         body = _Body(limit, receive, send)
-        declared = Headers(scope=scope).get("content-length", "0")
-        if not declared.isdecimal() or int(declared) > limit:
+        headers = Headers(scope=scope)
+        declared, coding = headers.get("content-length", "0"), headers.get("content-encoding", "identity")
+        if coding.lower() != "identity":
+            body.error = MediaTypeError(f"The body is encoded as {coding[:40]!r}; send it plain.")
+        elif not declared.isdecimal() or int(declared) > limit:
             body.error = _too_large(limit)
         else:
             try:
