@@ -141,8 +141,8 @@ def _matching(snapshot: Snapshot, query: str, limit: int) -> list[int]:
     if form:
         first, last = index.forms.ends(form, index.order, prefix=True)
         matches |= dict.fromkeys(index.nodes[first : min(last, first + limit)].tolist())
-    if len(matches) < limit:
-        near = nodes_near(Run(), snapshot.names, graph, [query], limit)[0]
+    if len(matches) < limit:  # names with a word of the text or, where there are none, the one spelled most like it
+        near = nodes_near(Run(), None, graph, [query], limit)[0]
         matches |= dict.fromkeys(node for node in near if graph.columns.kinds[node] != Kind.CHUNK)
     return list(matches)[:limit]
 
@@ -180,25 +180,30 @@ def entity(graph: Graph, node: int, offset: int, limit: int) -> dict[str, Any]:
     """Return a node with its statements, passages and neighbours, at most `limit` of each from `offset` on."""
     columns, page = graph.columns, slice(offset, offset + limit)
     edges = np.union1d(columns.out.row(node), columns.into.row(node)).astype(np.int64)
-    edges = edges[columns.between_entities(edges)]
-    # Extracted predicates are more informative than co-occurrences, so they come first.
-    edges = edges[np.argsort([graph.co_occurs(edge) for edge in edges.tolist()], kind="stable")]
+    known = set[int]()  # neighbours
+    same: dict[tuple[str, ...], list[int]] = {}  # edges that state the same, by what they state
+    for edge in sorted(edges[columns.between_entities(edges)].tolist(), key=graph.co_occurs):
+        other = sum(graph.ends([edge]).tolist()) - node
+        if not (graph.co_occurs(edge) and other in known):  # less informative than what is stated, or than the first
+            same.setdefault(graph.triple(edge), []).append(edge)
+        known.add(other)
+    said = list(same.values())
     chunks = graph.chunks_of([node]).tolist()
     return {
         **_summary(graph, node),
         "text": graph.text(node),
-        "statements": [_statement(graph, edge) for edge in edges[page].tolist()],
-        "total_statements": len(edges),
+        "statements": [_statement(graph, edges) for edges in said[page]],
+        "total_statements": len(said),
         "passages": [_passage(graph, chunk) for chunk in chunks[page]],
         "total_passages": len(chunks),
-        "neighbours": [_neighbour(graph, node, edge) for edge in edges[page].tolist()],
+        "neighbours": [_neighbour(graph, node, edge) for edge, *_ in said[page]],
     }
 
 
-def _statement(graph: Graph, edge: int) -> dict[str, Any]:
-    head, relation, tail = graph.triple(edge)
-    passages = graph.names.take(graph.chunks_of(edges=[edge]))
-    return {"head": head, "relation": relation, "tail": tail, "text": graph.edge_text(edge), "passages": passages}
+def _statement(graph: Graph, edges: list[int]) -> dict[str, Any]:
+    head, relation, tail = graph.triple(edges[0])
+    passages = graph.names.take(graph.chunks_of(edges=edges))
+    return {"head": head, "relation": relation, "tail": tail, "text": graph.edge_text(edges[0]), "passages": passages}
 
 
 def _neighbour(graph: Graph, node: int, edge: int) -> dict[str, Any]:

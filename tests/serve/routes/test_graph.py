@@ -73,3 +73,19 @@ def test_sub_path_is_served_with_or_without_proxy_prefix(cities: Any) -> None:
             reply = running.client.post(f"{address}/chat/completions", json=body).json()
             assert reply["citations"][0]["url"].startswith(f"{running.url}/#/document/")
         assert running.client.get("/openapi.json").json()["servers"] == [{"url": "/wiki"}]
+
+
+def test_entities_like_unknown_name_are_none(server: Running) -> None:
+    def found(name: str) -> list[str]:
+        entities = server.client.get("/v1/indexes/cities/entities", params={"q": name}).json()["entities"]
+        return [entity["name"] for entity in entities]
+
+    assert found("Zzyzx") == [] and found("Viena") == ["Vienna"] and "Ida Pfeiffer" in found("Pfeiffer")
+
+
+def test_neighbours_co_occurring_in_several_passages_are_listed_once(server: Running) -> None:
+    about = server.client.get("/v1/indexes/cities/entities/Ida Pfeiffer").json()
+    statements = [(item["head"], item["relation"], item["tail"]) for item in about["statements"]]
+    others = [neighbour["node"] for neighbour in about["neighbours"]]
+    assert len(set(statements)) == len(statements) == about["total_statements"]
+    assert len(set(others)) == about["degree"]
