@@ -8,7 +8,7 @@ from tests.serve.conftest import wait_until
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Cancellation
 from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError
-from graphwright.serve.workers import Workers
+from graphwright.serve.workers import Lane, Workers
 
 
 class Request:
@@ -34,7 +34,7 @@ def test_excess_work_is_refused_with_waiting_time() -> None:
         with pytest.raises(OverloadedError, match="Try again in 2 seconds") as refused:
             await workers.run(lambda _: None)
         assert refused.value.headers == {"Retry-After": "2"}
-        assert await workers.run(lambda _: "llm", llm=True) == "llm"
+        assert await workers.run(lambda _: "llm", lane="llm") == "llm"
         free.set()
         assert await asyncio.gather(*tasks) == [True, True]
         assert workers.pending == 0
@@ -95,7 +95,7 @@ def test_stream_yields_items_as_made() -> None:
             send(2)
             raise OptionError("the end")
 
-        stream = await workers.stream(work)
+        stream = await workers.stream(work, lane="answers")
         assert await anext(stream) == 1
         more.set()
         assert await anext(stream) == 2
@@ -110,13 +110,13 @@ def test_error_before_first_item_is_raised_on_opening() -> None:
         raise OptionError("no such method")
 
     with pytest.raises(OptionError, match="no such method"):
-        asyncio.run(Workers().stream(work))
+        asyncio.run(Workers().stream(work, lane="answers"))
 
 
 def test_slow_stream_opens_and_times_out() -> None:
     async def run() -> None:
         workers = Workers(timeout=0.05)
-        stream = await workers.stream(lambda send, cancel: until_cancelled(cancel), patience=0.01)
+        stream = await workers.stream(lambda send, cancel: until_cancelled(cancel), lane="answers", patience=0.01)
         with pytest.raises(RequestTimeoutError):
             await anext(stream)
         wait_until(lambda: workers.pending == 0)
@@ -127,8 +127,24 @@ def test_slow_stream_opens_and_times_out() -> None:
 def test_closing_stream_cancels_work() -> None:
     async def run() -> None:
         workers = Workers()
-        stream = await workers.stream(lambda send, cancel: until_cancelled(cancel), patience=0.01)
+        stream = await workers.stream(lambda send, cancel: until_cancelled(cancel), lane="answers", patience=0.01)
         stream.close()
         wait_until(lambda: workers.pending == 0)
+
+    asyncio.run(run())
+
+
+def test_lane_that_is_full_delays_no_other() -> None:
+    async def run() -> None:
+        workers, free = Workers(threads=1, llm_threads=1, queue=0), threading.Event()
+        lanes: tuple[Lane, ...] = ("llm", "answers", "retrieval")
+        for number, lane in enumerate(lanes):
+            task = asyncio.ensure_future(workers.run(lambda _: free.wait(10), lane=lane))
+            await asyncio.sleep(0)
+            for other in ("reads", *lanes[number + 1 :]):
+                assert await workers.run(lambda _: 1, lane=other) == 1
+            free.set()
+            assert await task
+            free.clear()
 
     asyncio.run(run())

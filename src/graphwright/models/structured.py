@@ -167,7 +167,7 @@ def without_thoughts(text: str) -> str:
 
 
 def plain_text(reply: str) -> str:
-    """Return a reply in plain text, without thoughts; "" for one that holds JSON, whole or broken, or code.
+    """Return a reply in plain text, without thoughts; "" for one that holds JSON, whole or broken, or code or markup.
 
     >>> plain_text("Graz lies on the Mur."), plain_text('Here it is: {"found": true, "te')
     ('Graz lies on the Mur.', '')
@@ -178,7 +178,7 @@ def plain_text(reply: str) -> str:
 
 _OBJECT_START = re.compile(r"\{\s*[\"'}]")
 _TAG = re.compile("</?think>")
-_CODE = re.compile(r"```|[\[{]\s*[\[{\]}\"]")
+_CODE = re.compile(r"```|[\[{]\s*[\[{\]}\"]|<[!?a-zA-Z]")
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 
 

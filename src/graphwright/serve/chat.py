@@ -267,4 +267,5 @@ def _usage(output: Mapping[str, Any]) -> dict[str, int]:
 def _extra_fields(output: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that OpenAI does not have: `citations`, and `graphwright` with facts about the answer."""
     names = ("question", "method", "found", "short", "verified", "unsupported", "dropped", "turn", "choices")
-    return {"citations": output["citations"], "graphwright": {name: output[name] for name in names}}
+    facts = {name: output[name] for name in (*names, "fallback")}
+    return {"citations": output["citations"], "graphwright": facts}

@@ -25,6 +25,7 @@ from graphwright.errors import (
 )
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.events import to_json
+from graphwright.serve.failures import words_of
 from graphwright.serve.logs import REQUEST_ID
 
 _log = logging.getLogger("graphwright.serve")
@@ -130,7 +131,7 @@ def problem_of(error: Exception) -> dict[str, Any]:
         return _problem(error.status, error.kind, str(error))
     for kind, status, name in _STATUS:
         if isinstance(error, kind):
-            return _problem(status, name, str(error))
+            return _problem(status, name, words_of(error) or str(error))
     return _problem(500, "server", "The server failed. Its log has the details, under this request's id.")
 
 

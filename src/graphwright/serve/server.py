@@ -12,16 +12,17 @@ from graphwright import Event, Index, State
 from graphwright.errors import OptionError
 from graphwright.generate import Message
 from graphwright.methods.registry import method_named
-from graphwright.models import LLM, Cancellation
+from graphwright.models import Cancellation
 from graphwright.operators import Run
 from graphwright.serve.authentication import RateLimits, granted
 from graphwright.serve.catalog import Catalog
+from graphwright.serve.failures import WatchedLLM
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.keys import Key, Keys
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.serve.telemetry import Telemetry
-from graphwright.serve.workers import Workers
+from graphwright.serve.workers import Lane, Workers
 
 _T = TypeVar("_T")
 
@@ -113,9 +114,9 @@ class Call:
     server: Server
     request: Request
 
-    async def run(self, work: Callable[[Cancellation], _T], *, llm: bool = False) -> _T:
+    async def run(self, work: Callable[[Cancellation], _T], *, lane: Lane = "reads") -> _T:
         """Run work in a thread, until the client disconnects; see `Workers.run`."""
-        return await self.server.workers.run(work, self.request, llm=llm)
+        return await self.server.workers.run(work, self.request, lane=lane)
 
 
 async def call_of(ix: str, server: ServerOf, request: Request) -> Call:
@@ -136,7 +137,7 @@ class Query:
     method: str
     top_k: int | None
     filter: Mapping[str, Any] | None
-    llm: LLM | None
+    llm: WatchedLLM | None
     deadline: float | None
     report: Callable[[Mapping[str, Any]], None]
 
@@ -155,22 +156,29 @@ class Query:
         history: Sequence[Message] | None = None,
     ) -> dict[str, Any]:
         """Return the answer with its citations; `on_event` is called with each event. `history`: as in `Index.ask`."""
-        models = {"llm": self.llm, "deadline": self.deadline} if self.waits_for_llm else {}
-        options = self._options(history=history, **models)
-        run = _run(cancel) if on_event is None else Run(cancel=cancel)
-        return self._reported(self.index.ask(self.question, self.method, run=run, on_event=on_event, **options))
+        models = {"llm": self.llm, "deadline": self.deadline} if self.lane == "llm" else {}
+
+        def forward(event: Event) -> None:
+            if on_event is not None:
+                on_event(Event("done", self._told(event.data)) if event.kind == "done" else event)
+
+        options = self._options(history=history, on_event=on_event and forward, **models)
+        return self._reported(self.index.ask(self.question, self.method, run=_run(cancel), **options))
 
     @property
-    def waits_for_llm(self) -> bool:
-        """Whether an answer to this query asks a language model."""
-        return self.llm is not None and "llm" in method_named(self.method).options
+    def lane(self) -> Lane:
+        """The lane of an answer to this query: whether it asks a language model."""
+        return "answers" if self.llm is None or "llm" not in method_named(self.method).options else "llm"
 
     def _options(self, **more: Any) -> dict[str, Any]:
         options = {"top_k": self.top_k, "filter": self.filter, **more}
         return {name: value for name, value in options.items() if value is not None}
 
+    def _told(self, reply: Mapping[str, Any]) -> dict[str, Any]:
+        return {**reply, "fallback": self.llm and self.llm.fallback}
+
     def _reported(self, state: State) -> dict[str, Any]:
-        reply = state.to_dict(method=self.method, top_k=self.top_k)
+        reply = self._told(state.to_dict(method=self.method, top_k=self.top_k))
         self.report(reply)
         return reply
 

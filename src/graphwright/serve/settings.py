@@ -17,23 +17,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
-from graphwright.errors import (
-    DataError,
-    GraphwrightError,
-    LLMResponseError,
-    ModelError,
-    OptionError,
-    ReplyCutError,
-    meant,
-)
-from graphwright.models import LLM, Completion, LLMSettings
+from graphwright.errors import DataError, GraphwrightError, ModelError, OptionError, meant
+from graphwright.models import LLM, LLMSettings, OpenAILLM
 from graphwright.models.openai.model import OPENAI_URL, checked_address
-from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.models.settings import SETTINGS, read_settings
+from graphwright.serve.failures import WatchedLLM
 
 _log = logging.getLogger("graphwright.serve")
 _NO_KEY = "none"  # servers ignore it; without a key the client would send OPENAI_API_KEY
-_QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 _VARIABLE = Constraint(
     "the name of an environment variable", lambda value: bool(re.fullmatch("[A-Z_][A-Z0-9_]*", value))
 )
@@ -76,6 +67,7 @@ class AnswerModels:
         self._report = report or (lambda index, model, error: None)
         self._chosen: dict[str, LLMSettings] = {}
         self._models: dict[LLMSettings, LLM] = {} if shared is None else {shared: shared.llm()}
+        self._quick: dict[LLMSettings, LLM] = {}  # with one retry
         self.named = {settings.model: settings for settings in self._models}  # those that an index can choose
         self._listed = listed = {server.base_url: server for server in servers}
         self._offered = dict[str, LLMSettings]()
@@ -124,8 +116,8 @@ class AnswerModels:
         """Return the settings of an index's language model."""
         return self._chosen.get(index)
 
-    def answering(self, index: str, model: str | None = None) -> LLM | None:
-        """Return the language model that answers a question to an index and reports its failures.
+    def answering(self, index: str, model: str | None = None) -> WatchedLLM | None:
+        """Return the language model that answers one question to an index, in two tries, and reports its failures.
 
         `model`: the one that the question chooses. Raises OptionError if it cannot.
         """
@@ -135,8 +127,10 @@ class AnswerModels:
             raise OptionError(f"{model!r} is no language model that a question here may choose; those are: {known}.")
         if chosen is None:
             return None
-        name = chosen.model
-        return WatchedLLM(self._models[chosen], lambda error: self._report(index, name, error))
+        llm, name = self._quick.get(chosen) or self._models[chosen], chosen.model
+        if isinstance(llm, OpenAILLM) and llm.retries > 1:
+            llm = self._quick[chosen] = replace(llm, retries=1)
+        return WatchedLLM(llm, lambda error: self._report(index, name, error))
 
     def name(self, index: str) -> str | None:
         """Return the name of an index's language model on its server."""
@@ -171,58 +165,6 @@ def _key(server: ModelServer) -> str:
     if not key:
         raise OptionError(f"the environment variable {server.key}, the key for {server.base_url}, is empty; set it.")
     return key
-
-
-@dataclass(frozen=True, repr=False)
-class WatchedLLM:
-    """A language model that calls `report` with the error of each failed call, unless the caller has disconnected."""
-
-    llm: LLM
-    report: Callable[[ModelError], None] = field(compare=False)
-
-    def __repr__(self) -> str:
-        return repr(self.llm)
-
-    @property
-    def id(self) -> str:
-        """Name of the model."""
-        return self.llm.id
-
-    def with_grammar(self, grammar: str) -> WatchedLLM:
-        """Return the model with every reply constrained to a grammar."""
-        return WatchedLLM(self.llm.with_grammar(grammar), self.report)  # type: ignore[attr-defined]
-
-    def complete(
-        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
-    ) -> Completion:
-        """Answer one prompt as the model does."""
-        try:
-            return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
-        except ModelError as error:
-            if not _is_cancelled(cancel):
-                self.report(error)
-            raise
-
-
-def _is_cancelled(cancel: Cancel) -> bool:
-    """Return whether the caller has disconnected. A deadline that has passed is a failure of the model instead."""
-    try:
-        if cancel is not None:
-            cancel.check()
-    except ReplyCutError:
-        return False
-    except ModelError:
-        return True
-    return False
-
-
-def reason_of(error: ModelError) -> str:
-    """Return the reason of a failed call for the log, without the model's reply, which may quote documents.
-
-    >>> reason_of(LLMResponseError("http://m did not send JSON, but 'Graz lies on'."))
-    'http://m did not send JSON.'
-    """
-    return _QUOTED.sub("", str(error)) if isinstance(error, LLMResponseError | ReplyCutError) else str(error)
 
 
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")

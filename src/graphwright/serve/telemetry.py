@@ -29,10 +29,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphwright.errors import ModelError, StoreError
 from graphwright.serve.authentication import SAFE_METHODS, client_address, route_path
+from graphwright.serve.failures import reason_of
 from graphwright.serve.keys import Key
 from graphwright.serve.logs import REQUEST_ID, AuditLog
 from graphwright.serve.problems import send_problem
-from graphwright.serve.settings import reason_of
 from graphwright.store import IndexLayout
 
 if TYPE_CHECKING:

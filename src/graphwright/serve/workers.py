@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 from fastapi import Request
 
@@ -17,6 +17,10 @@ from graphwright.serve.problems import ClientGoneError, OverloadedError, Request
 
 _T = TypeVar("_T")
 _RETRY_AFTER = 2  # seconds that a client is told to wait where the queue is full
+
+
+Lane = Literal["reads", "retrieval", "answers", "llm"]
+"""A kind of work with threads of its own: an answer delays no retrieval, and neither of them a look at documents."""
 
 
 class _Pool:
@@ -55,33 +59,31 @@ class _Pool:
 
 
 class Workers:
-    """Threads that compute replies, so that the event loop never blocks.
+    """Threads that compute replies, so that the event loop never blocks, in lanes that do not wait for each other.
 
-    Work that waits for a language model has a separate pool, so that it does not delay retrieval. After a timeout,
-    work still counts as running until it has ended.
+    After a timeout, work still counts as running until it has ended.
     """
 
     def __init__(self, threads: int = 2, llm_threads: int = 16, queue: int = 128, timeout: float = 120.0) -> None:
         self.timeout = timeout
-        self._local = _Pool("local", threads, queue)
-        self._llm = _Pool("llm", llm_threads, queue)
+        lanes = get_args(Lane)
+        self._pools = {lane: _Pool(lane, llm_threads if lane == "llm" else threads, queue) for lane in lanes}
         self._ending = False  # the server shuts down
         self._waiting: set[asyncio.Future[None]] = set()  # one for each awaited result
 
     @property
     def pending(self) -> int:
         """The number of running and waiting requests."""
-        return self._local.pending + self._llm.pending
+        return sum(pool.pending for pool in self._pools.values())
 
-    async def run(self, work: Callable[[Cancellation], _T], request: Request | None = None, *, llm: bool = False) -> _T:
+    async def run(self, work: Callable[[Cancellation], _T], request: Request | None = None, lane: Lane = "reads") -> _T:
         """Run work in a thread, with the cancellation that ends it, and return its result.
 
         It is cancelled when the client of `request` disconnects (ClientGoneError) and after the timeout
-        (RequestTimeoutError). `llm`: whether it waits for a language model. Raises OverloadedError if too many requests
-        wait.
+        (RequestTimeoutError). Raises OverloadedError if too many requests wait in the lane.
         """
         cancel = Cancellation()
-        future = asyncio.wrap_future(self._pool(llm).submit(lambda: work(cancel)))
+        future = asyncio.wrap_future(self._pools[lane].submit(lambda: work(cancel)))
         gone = [] if request is None else [asyncio.ensure_future(_disconnect(request))]
         try:
             await self.first_of(future, *gone, seconds=self.timeout)
@@ -98,7 +100,7 @@ class Workers:
                 future.cancel()
 
     async def stream(
-        self, work: Callable[[Callable[[_T], None], Cancellation], object], *, llm: bool = False, patience: float = 1.0
+        self, work: Callable[[Callable[[_T], None], Cancellation], object], *, lane: Lane, patience: float = 1.0
     ) -> Stream[_T]:
         """Run work in a thread; return the items that it sends by its first argument, as an async iterator.
 
@@ -106,7 +108,7 @@ class Workers:
         begins. Closing the stream cancels the work. Raises OverloadedError as `run` does.
         """
         stream = Stream(work, self)
-        stream.future = self._pool(llm).submit(stream.run)
+        stream.future = self._pools[lane].submit(stream.run)
         await stream.wait_for_first(patience)
         return stream
 
@@ -139,11 +141,8 @@ class Workers:
 
     def close(self) -> None:
         """Accept no more work; do not wait for running work."""
-        self._local.close()
-        self._llm.close()
-
-    def _pool(self, llm: bool) -> _Pool:
-        return self._llm if llm else self._local
+        for pool in self._pools.values():
+            pool.close()
 
 
 class Stream(Generic[_T]):

@@ -167,6 +167,12 @@ def test_mcp_graph_is_explored(cities_library: Library) -> None:
     assert all(path[0]["name"] == "Linz" and path[-1]["name"] == "Vienna" for path in paths.structured_content["paths"])
 
 
+def test_mcp_method_is_enumeration(cities_library: Library) -> None:
+    tools = {tool.name: tool.input_schema for tool in within(cities_library, lambda client: client.list_tools()).tools}
+    for name in ("ask", "retrieve"):
+        assert {None, "bm25", "ppr"} < set(tools[name]["properties"]["method"]["enum"])
+
+
 def test_mcp_documents_and_status_are_listed(cities_library: Library) -> None:
     listed = call(cities_library, "list_documents", limit=2, offset=1)
     assert [item["id"] for item in listed.structured_content["documents"]] == ["graz", "pfeiffer"]

@@ -12,7 +12,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
-from graphwright.errors import GraphwrightError
+from graphwright.errors import GraphwrightError, counted
 from graphwright.operators import also_in
 from graphwright.serve.authentication import granted
 from graphwright.serve.keys import LOCAL, Key
@@ -100,6 +100,7 @@ class AnswerResult(BaseModel):
     short: list[str]
     citations: list[Citation]
     unsupported: Annotated[list[str], Field(description="Quotes or sentences that no passage supports.")]
+    fallback: Annotated[str | None, Field(description="Why the server's language model did not answer, if it failed.")]
 
 
 class FoundPassage(PassageReply):
@@ -145,6 +146,8 @@ def answer_result(index: str, reply: Reply) -> dict[str, Any]:
 def answer_text(data: Reply) -> str:
     """Return an answer with its numbered sources."""
     lines = [data["answer"] or "The documents do not answer this question."]
+    if data["fallback"]:
+        lines.insert(0, f"{data['fallback']} What follows was found without it.\n")
     if data["citations"]:
         lines += ["", "Sources:"]
     for citation in data["citations"]:
@@ -216,8 +219,8 @@ def passage_text(data: Reply) -> str:
 def entities_text(entities: Iterable[Reply]) -> str:
     """Return entities, one a line."""
     lines = [
-        f"{entity['name']}{' (' + entity['type'] + ')' if entity['type'] else ''}: {entity['passages']} passages, "
-        f"{entity['degree']} neighbours"
+        f"{entity['name']}{' (' + entity['type'] + ')' if entity['type'] else ''}: "
+        f"{counted(entity['passages'], 'passage')}, {counted(entity['degree'], 'neighbour')}"
         for entity in entities
     ]
     return "\n".join(lines) or "No entity has such a name."

@@ -18,6 +18,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ConfigDict, Field
 
+from graphwright.methods.registry import METHODS
 from graphwright.models import Cancellation
 from graphwright.serve import views
 from graphwright.serve.jobs.table import Job, new_id
@@ -27,13 +28,15 @@ from graphwright.serve.problems import NotFoundError
 from graphwright.serve.schemas.answers import FilterBody, IndexesReply, QueryReply, QueryText, SchemaReply
 from graphwright.serve.schemas.documents import DocumentsReply, EntitiesReply, EntityReply, PathsReply, QueuedReply
 from graphwright.serve.server import Library, Query, query_to
+from graphwright.serve.workers import Lane
 
 _DEFAULT_CHARACTERS, _MAX_CHARACTERS = 4_000, 50_000  # of `read_passage`
 _JOB_SECONDS = 60.0  # for which a tool waits for the end of a job
 _POLL_SECONDS = 0.1
 
 Question = Annotated[str, Field(min_length=1, pattern=r"\S", description="A question in natural language.")]
-MethodName = Annotated[str | None, Field(max_length=100, description="Retrieval method, by default the index's.")]
+_METHODS: Any = {"enum": [None, *METHODS]}
+MethodName = Annotated[str | None, Field(json_schema_extra=_METHODS, description="Retrieval method.")]
 TopK = Annotated[int | None, Field(ge=1, le=100, description="Number of passages.")]
 AsOf = Annotated[
     str | None,
@@ -68,7 +71,7 @@ class Tools:
         on.
         """
         name, query = self._query(question, method, top_k, as_of, index)
-        reply = await self._run(query.ask, llm=query.llm is not None)
+        reply = await self._run(query.ask, lane=query.lane)
         data = results.answer_result(name, reply)
         return _result(data, results.answer_text(data))
 
@@ -85,7 +88,7 @@ class Tools:
         Quote them with document and characters.
         """
         name, query = self._query(question, method, top_k, as_of, index)
-        data = results.retrieval_result(name, await self._run(query.retrieve))
+        data = results.retrieval_result(name, await self._run(query.retrieve, lane="retrieval"))
         return _result(data, results.retrieval_text(data))
 
     async def query(
@@ -99,7 +102,7 @@ class Tools:
         """
         opened = self.library.catalog[self._index(index)]
         conditions = None if filter is None else filter.model_dump(exclude_none=True)
-        data = await self._run(lambda _: opened.query(query, filter=conditions or None).to_dict())
+        data = await self._run(lambda _: opened.query(query, filter=conditions or None).to_dict(), lane="retrieval")
         return _result(data, results.query_text(data))
 
     async def schema(self, index: IndexName = None) -> Annotated[CallToolResult, SchemaReply]:
@@ -217,8 +220,8 @@ class Tools:
             request.scope.setdefault("path_params", {})["ix"] = name
         return name
 
-    async def _run(self, work: Callable[[Cancellation], Any], *, llm: bool = False) -> Any:
-        return await self.library.workers.run(work, llm=llm)
+    async def _run(self, work: Callable[[Cancellation], Any], *, lane: Lane = "reads") -> Any:
+        return await self.library.workers.run(work, lane=lane)
 
     async def _ended(self, job: Job, name: str) -> CallToolResult:
         """Wait for the end of a job, at most a minute, and return its state."""

@@ -65,7 +65,7 @@ def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
 async def retrieve(body: QuestionBody, call: CallOf) -> Any:
     """Rank passages for a question, without an answer and without a language model."""
     query = query_of(body, call, body.method)
-    return JSONReply(await call.run(lambda cancel: to_json(query.retrieve(cancel))))
+    return JSONReply(await call.run(lambda cancel: to_json(query.retrieve(cancel)), lane="retrieval"))
 
 
 @router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
@@ -76,20 +76,19 @@ async def ask(body: AskBody, call: CallOf) -> Any:
     if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
         stream: Stream[bytes] = await call.server.workers.stream(
             lambda send, cancel: query.ask(cancel, lambda item: send(event(item.kind, item.data)), history),
-            llm=query.waits_for_llm,
+            lane=query.lane,
         )
         failed = lambda error: event("error", reported(error, call.server.catalog))  # noqa: E731
         return EventStream(stream, stream.close, failed)
-    return JSONReply(
-        await call.run(lambda cancel: to_json(query.ask(cancel, history=history)), llm=query.waits_for_llm)
-    )
+    return JSONReply(await call.run(lambda cancel: to_json(query.ask(cancel, history=history)), lane=query.lane))
 
 
 @router.post("/query", response_model=QueryReply)
 async def query(body: QueryBody, call: CallOf) -> Any:
     """Run a query exactly over the statements of the graph and the records of the documents, with its sources."""
     conditions = filter_of(body.filter)
-    return JSONReply(await call.run(lambda _: to_json(call.index.query(body.query, filter=conditions).to_dict())))
+    answer = lambda _: to_json(call.index.query(body.query, filter=conditions).to_dict())  # noqa: E731
+    return JSONReply(await call.run(answer, lane="retrieval"))
 
 
 @router.get("/schema", response_model=SchemaReply)
@@ -106,7 +105,7 @@ async def compare(body: CompareBody, call: CallOf) -> Any:
     def answers(cancel: Cancellation) -> str:
         return to_json({"question": body.question, "results": [query.ask(cancel) for query in queries]})
 
-    return JSONReply(await call.run(answers, llm=any(query.waits_for_llm for query in queries)))
+    return JSONReply(await call.run(answers, lane=max(query.lane for query in queries)))
 
 
 chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
@@ -143,12 +142,12 @@ async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     question = _ChatQuestion(query, conversation, name, server.settings.public_url or str(request.base_url))
     if body.stream:
         stream: Stream[_Event] = await server.workers.stream(
-            lambda send, cancel: question.answer(cancel, send), llm=query.waits_for_llm
+            lambda send, cancel: question.answer(cancel, send), lane=query.lane
         )
         failed = lambda error: event("", {"error": openai_error(reported(error, server.catalog))})  # noqa: E731
         return EventStream(writer.chunks(stream), stream.close, failed)
     complete = lambda cancel: to_json(writer.completion(question.answer(cancel)))  # noqa: E731
-    return JSONReply(await server.workers.run(complete, request, llm=query.waits_for_llm))
+    return JSONReply(await server.workers.run(complete, request, lane=query.lane))
 
 
 @dataclass(frozen=True)

@@ -185,11 +185,14 @@ class AnswerReply(RetrievalReply):
     found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
     answer: Annotated[str | None, Field(description="The text, with markers [1] that number the citations.")]
     short: list[str]
-    verified: bool | None
+    verified: Annotated[
+        bool | None, Field(description="Whether every sentence has a quote of the documents, which it may misread.")
+    ]
     unsupported: Annotated[list[str], Field(description="Sentences that rest on no verified quote.")]
     dropped: Annotated[list[str], Field(description="Quotes that are in no passage.")]
     choices: Annotated[list[str], Field(description="Names that a turn may mean, if the answer asks which.")]
     citations: list[CitationReply]
+    fallback: Annotated[str | None, Field(description="Why the language model did not answer, if it failed.")] = None
 
 
 class CompareReply(Reply):
