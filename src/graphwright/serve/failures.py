@@ -27,7 +27,7 @@ class WatchedLLM:
     failure: list[ModelError] = field(default_factory=list, compare=False)
 
     def __repr__(self) -> str:
-        return repr(self.llm)
+        return type(self.llm).__name__  # the trace, which readers see, names no address
 
     @property
     def id(self) -> str:
@@ -49,7 +49,7 @@ class WatchedLLM:
             if not _is_cancelled(cancel):
                 self.report(error)
                 self.failure.append(error)
-                if not isinstance(error, LLMResponseError | ReplyCutError):
+                if not isinstance(error, LLMResponseError):
                     cut = ReplyCutError(words_of(error) or _FAILED)
                     cut.usage = error.usage
                     raise cut from error

@@ -163,7 +163,7 @@ class Query:
                 on_event(Event("done", self._told(event.data)) if event.kind == "done" else event)
 
         options = self._options(history=history, on_event=on_event and forward, **models)
-        return self._reported(self.index.ask(self.question, self.method, run=_run(cancel), **options))
+        return self._told(self._reported(self.index.ask(self.question, self.method, run=_run(cancel), **options)))
 
     @property
     def lane(self) -> Lane:
@@ -178,7 +178,7 @@ class Query:
         return {**reply, "fallback": self.llm and self.llm.fallback}
 
     def _reported(self, state: State) -> dict[str, Any]:
-        reply = self._told(state.to_dict(method=self.method, top_k=self.top_k))
+        reply = state.to_dict(method=self.method, top_k=self.top_k)
         self.report(reply)
         return reply
 
