@@ -194,7 +194,7 @@ async function finish(): Promise<void> {
 /** Return the answered turns of a conversation as they are kept; null where there is none. */
 export function threadFrom({ id, turns }: Conversation): Thread | null {
   const kept = turns.flatMap(({ asked, seconds, time, answer, model }) =>
-    answer ? [{ asked, seconds, time: time ?? Date.now(), answer, model }] : [],
+    answer && !answer.fallback ? [{ asked, seconds, time: time ?? Date.now(), answer, model }] : [],
   );
   const index = kept[0]?.asked.index;
   const name = threads.get().find((thread) => thread.id === id)?.name ?? "";

@@ -77,6 +77,8 @@ export interface Answer extends Found {
   verified: boolean | null;
   unsupported: string[];
   dropped?: string[];
+  /** Why the language model did not answer, if it failed. */
+  fallback?: string | null;
   citations: Citation[];
   usage: Usage;
   trace: Step[];

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.llm_server import error
 from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import GRAZ, HEBREW, LONG, WRAPPED, Opener, Screen, SlowModel
 
@@ -261,3 +262,17 @@ def test_keyboard_asks_and_checks_citation(screen: Screen) -> None:
     keys.press("Escape")
     tab.locator(".panel").wait_for(state="detached")
     assert tab.evaluate("() => document.activeElement.matches('.marker')"), "the focus returns to the citation"
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark", "viewport": {"width": 360, "height": 780}}])
+def test_failure_of_model_is_told_above_quotations(
+    opener: Opener, serve_model: Callable[[Any], Running], options: dict[str, Any]
+) -> None:
+    screen = opener(serve_model(error(500, "no memory at http://10.0.0.7")), **options)
+    tab = screen.open(index="cities", q=QUESTION, method="bm25")
+    tab.locator(".fallback").wait_for()
+    assert "failed at its provider" in tab.locator(".fallback").inner_text()
+    assert "10.0.0.7" not in tab.locator("body").inner_text() and tab.locator(".quotations blockquote").count()
+    assert screen.violations() == [] and screen.overflow() <= 0
+    screen.open(index="cities")
+    assert tab.get_by_text("Asked before").count() == 0, "nothing is kept"

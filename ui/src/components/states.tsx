@@ -41,6 +41,16 @@ export function AddDocuments({ index }: { index: string }) {
   );
 }
 
+/** The reason why an answer was found without the language model. */
+export function Fallback({ reason }: { reason: string | null | undefined }) {
+  if (!reason) return null;
+  return (
+    <p class="note fallback" role="alert">
+      <strong>{reason}</strong> What follows was found without it. Ask again to try once more.
+    </p>
+  );
+}
+
 export function Failure({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
   return (
     <div class="failure" role="alert">

@@ -13,7 +13,7 @@ import type { Answer } from "../types";
 import { AnswerText, Quotations, Sources, titlesOf } from "./answer";
 import { Icon } from "./icon";
 import { PassageList } from "./passages";
-import { Failure } from "./states";
+import { Failure, Fallback } from "./states";
 
 const TABS = [
   { screen: "ask", label: "Answer" },
@@ -73,6 +73,7 @@ export function TurnView({ route, state, at, following, onAsk, onFollow }: Props
       <p class="unseen" role="status">
         {spoken(state)}
       </p>
+      <Fallback reason={answer?.fallback} />
       <div class="result">
         {isSearched ? (
           <View route={route} state={state} onAgain={again} />
@@ -393,7 +394,7 @@ function NotFound({ route, state, onAgain }: ViewProps) {
     <article class="answer-main">
       <div class="absent">
         <Icon name="missing" />
-        <h2>{onGraph ? "Not in this graph" : "Not in these documents"}</h2>
+        <h2>{state.answer?.fallback ? "No answer" : onGraph ? "Not in this graph" : "Not in these documents"}</h2>
         <p>
           {notFoundText(passages.length, onGraph)}
           {filtered && " The search was limited by a filter."}

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { indexPath, postJson, type Problem } from "../api";
 import { AnswerText, titlesOf } from "../components/answer";
 import { PassageList } from "../components/passages";
-import { Failure, Loading } from "../components/states";
+import { Failure, Fallback, Loading } from "../components/states";
 import { clearJudged, judge, judged, type Judged, judgement, questionsFile, save } from "../judged";
 import { go, href, type Route } from "../router";
 import { asProblem } from "../server";
@@ -129,7 +129,7 @@ function Results({ route, index, comparison }: { route: Route; index: string; co
   const said = judgement(index, question);
   const methods = results.map(({ method }) => method);
   const change = (part: Partial<Judged>): void => judge({ ...said, methods, ...part });
-  const shared = sharedDocuments(results);
+  const shared = sharedPassages(results);
   return (
     <>
       <div class="sides">
@@ -143,12 +143,10 @@ function Results({ route, index, comparison }: { route: Route; index: string; co
   );
 }
 
-/** Documents that every method found. */
-function sharedDocuments(results: readonly Answer[]): ReadonlySet<string> {
-  const [first, ...others] = results.map(({ passages }) => new Set(passages.map(({ document }) => document)));
-  return new Set(
-    [...(first ?? [])].filter((document) => others.length > 0 && others.every((other) => other.has(document))),
-  );
+/** Ids of the passages that every method found. */
+function sharedPassages(results: readonly Answer[]): ReadonlySet<string> {
+  const [first, ...others] = results.map(({ passages }) => new Set(passages.map(({ id }) => id)));
+  return new Set([...(first ?? [])].filter((id) => others.length > 0 && others.every((other) => other.has(id))));
 }
 
 interface SideProps {
@@ -178,8 +176,9 @@ function Side({ route, index, answer, said, change, shared }: SideProps) {
           {duration(seconds)} · {digits(tokens)} tokens · {money(usage.cost)}
         </span>
       </header>
+      <Fallback reason={answer.fallback} />
       {answer.found === false ? (
-        <p class="absent-line">Not in these documents.</p>
+        <p class="absent-line">{answer.fallback ? "No answer." : "Not in these documents."}</p>
       ) : (
         <>
           <AnswerText {...{ route, index, citations }} text={answer.answer ?? ""} titles={titlesOf(passages)} />
@@ -220,7 +219,7 @@ function Judge({ passage, said, onToggle, shared }: JudgeProps) {
   const isGold = said.gold.includes(passage.document);
   return (
     <>
-      {shared.has(passage.document) && <span class="tag">in both</span>}
+      {shared.has(passage.id) && <span class="tag">in both</span>}
       <button
         type="button"
         class="button judge small"
