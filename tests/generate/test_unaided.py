@@ -45,7 +45,7 @@ def test_unaided_answer_unknown_is_not_found(reply: str) -> None:
 def test_unaided_invalid_reply_is_repaired_then_read_as_text() -> None:
     assert asked("Erstein.", PLAIN).answer == asked(PLAIN).answer
     state = asked("Erstein.", "")
-    assert state.answer == Answer("Erstein.") and not state.answer.verified
+    assert state.answer == Answer("Erstein.", unsupported=("Erstein.",)) and not state.answer.verified
     assert "not verified" in state.trace[-1].notes[-1]
     for reply in ("", '{"answer": "Erstein"}', "<think>Erstein"):
         failed = asked(reply, reply)
