@@ -74,7 +74,8 @@ class ExecuteQuery(Operator):
 
     A query that finds nothing is removed, unless its probability is at least `certain`: the answer is then that there
     is none. A "no" with something else that is recorded, such as another place of birth, finds something. A "no"
-    without has to be SURE only: it is right as often as its probability says; empty sets hardly ever are.
+    without has to be SURE only: it is right as often as its probability says; empty sets hardly ever are. So has
+    a "yes" to whether something is recorded at all ("Did Nora and her coach win?", where only the coach is known).
     """
 
     certain: Annotated[float, Between(0, 1)] = CERTAIN
@@ -89,14 +90,25 @@ class ExecuteQuery(Operator):
         for note in result.notes:
             run.note(note)
         is_nothing = result.is_empty or not (result.support or isinstance(asked.query, Difference))
-        if is_nothing and asked.probability < self._least(asked.query, state.graph):
-            run.note(f"nothing is found for {asked.words}")
+        is_weak = is_nothing or _is_whether_recorded(asked.query)
+        if is_weak and asked.probability < self._least(asked.query, state.graph):
+            run.note(f"{'nothing is found' if is_nothing else 'too little is asked'} for {asked.words}")
             return state.with_(query=None)
         return state.with_(query=replace(asked, result=result))
 
     def _least(self, query: Query, graph: Graph) -> float:
         """Return the least probability of a query that finds nothing."""
         return SURE if isinstance(query, Exists) or _is_none_of_recorded(query, graph) else self.certain
+
+
+def _is_whether_recorded(query: Query) -> bool:
+    """Return whether a query asks if steps from a name lead anywhere, and nothing of where they lead."""
+    if not isinstance(query, Exists) or not isinstance(query.things, q.Follow):
+        return False
+    things: q.Things = query.things
+    while isinstance(things, q.Follow):
+        things = things.things
+    return isinstance(things, q.Named)
 
 
 def _is_none_of_recorded(query: Query, graph: Graph) -> bool:

@@ -224,7 +224,8 @@ def test_question_of_yes_or_no_is_answered_with_its_statement(question: str, sho
 )
 def test_question_of_what_is_not_recorded_is_not_answered(graph: str, question: str) -> None:
     answer = ask(graph, question)
-    assert not answer.found and answer.short == () and answer.text.startswith("The graph does not say.")
+    assert not answer.found and answer.short == ()
+    assert answer.text.startswith(("The graph does not say.", "The graph may say:"))
 
 
 @pytest.mark.parametrize(
@@ -239,4 +240,4 @@ def test_question_whose_query_is_held_unlikely_is_answered_right_or_not_at_all(
     graph: str, question: str, short: set[str]
 ) -> None:
     answer = ask(graph, question)
-    assert set(answer.short) == short or (not answer.found and answer.text.startswith("The graph does not say."))
+    assert set(answer.short) == short or (not answer.found and not answer.short)
