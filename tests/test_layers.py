@@ -89,6 +89,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "models.registry:EMBEDDED models.openai.model:OPENAI_URL models.settings:SETTINGS "
             "models.openai.model:checked_address models.settings:read_settings"
         ),
+        "failures of a model are told by their kinds": (
+            "models.openai.errors:HTTPStatusError models.openai.errors:NotSent models.structured:plain_text"
+        ),
         "limits, locks and caches are those of the index": (
             "operators.state:MAX_QUESTION search.snapshot:SnapshotCache store.locks:is_written"
         ),

@@ -250,9 +250,10 @@ def reextract(
 
 @expanded
 def rebuild(index: IndexFolder, *, encoder: Encoder = None, new: NewIndexOptions) -> None:
-    """Change the encoder or settings of an index: its texts are encoded again, and its graph is built again.
+    """Change the encoder or settings of an index.
 
-    The original files are not needed, and nothing is extracted again.
+    Its texts are encoded again, and its graph is built again. The original files are not needed, and nothing is
+    extracted again.
     """
     from graphwright.index_folder.index import Index
 
