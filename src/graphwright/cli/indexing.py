@@ -250,10 +250,9 @@ def reextract(
 
 @expanded
 def rebuild(index: IndexFolder, *, encoder: Encoder = None, new: NewIndexOptions) -> None:
-    """Change the encoder or settings of an index.
+    """Re-encode an index by another encoder, or change its settings.
 
-    Its texts are encoded again, and its graph is built again. The original files are not needed, and nothing is
-    extracted again.
+    The graph is built again too. The original files are not needed, and nothing is extracted again.
     """
     from graphwright.index_folder.index import Index
 
