@@ -170,12 +170,15 @@ def _create_of_other(
 
 def _write_new(layout: IndexLayout, snapshot: Snapshot, encoder: object, settings: Settings, **more: str) -> None:
     """Write the store and the first snapshot of a new index; `encoder`: as it was given."""
-    encoder = EMBEDDED if encoder is None else encoder
-    stored = {
-        "encoder": str(getattr(snapshot.encoder, "id", "")),
+    stored = stored_settings(snapshot.encoder, EMBEDDED if encoder is None else encoder, settings)
+    Store.create(layout.store, {**stored, "revision": "0", **more}).close()
+    layout.publish(0, lambda draft: write_snapshot(draft, snapshot))
+
+
+def stored_settings(model: object, encoder: object, settings: Settings) -> dict[str, str]:
+    """Return what the store keeps of an encoder, also as it was given, and of the settings."""
+    return {
+        "encoder": str(getattr(model, "id", "")),
         "encoder name": encoder if isinstance(encoder, str) else "",
         "settings": json.dumps(asdict(settings)),
-        "revision": "0",
     }
-    Store.create(layout.store, {**stored, **more}).close()
-    layout.publish(0, lambda draft: write_snapshot(draft, snapshot))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.build.creation import GraphSource, create_from, create_index
+from graphwright.build.creation import GraphSource, create_from, create_index, stored_settings
 from graphwright.build.operation import Batch, Operation
 from graphwright.build.publication import Publication
 from graphwright.errors import OptionError, StoreError
@@ -192,10 +191,9 @@ class Index(IndexWriting, IndexAsking):
                 part = "size of chunks" if len(sizes) > 1 else "encoder of an imported graph"
                 raise OptionError(f"the {part} is fixed in an index: read the files again, into a new folder.")
             Publication(Operation(layout, store, model, extractor_of(None, model), progress)).rebuild(after)
-            values = {"encoder": model.id, "encoder name": given, "settings": json.dumps(asdict(after))}
             with store.writing():
-                for key, value in values.items():
-                    store.set(key, value if isinstance(value, str) else "")
+                for key, value in stored_settings(model, given, after).items():
+                    store.set(key, value)
 
     def __enter__(self) -> Self:
         return self

@@ -200,7 +200,7 @@ def _start(year: int, month: int, day: int) -> float:
 
 
 def day_at(years: float) -> str:
-    """Return the day of a time in years, in ISO 8601: the inverse of how days are counted here.
+    """Return the day, in ISO 8601, of a time in years as `Period` counts them: months and days of equal lengths.
 
     >>> day_at(2019.9999)
     '2019-12-31'

@@ -43,12 +43,6 @@ def time_of(question: str, date: str, reader: AmountReader, least: float = _SURE
     return f"{word} {date}".strip(), kept + question[start + size :]
 
 
-def is_date(text: str) -> bool:
-    """Return whether a text is a date."""
-    value = value_of(text)
-    return value is not None and value.kind == "date"
-
-
 class Event(NamedTuple):
     """What a question names that has a time: how it does, a date, and the days before and after where they are known.
 

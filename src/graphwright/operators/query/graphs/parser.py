@@ -14,7 +14,7 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Checked
 from graphwright.graph.evidence import Ints, Scores
 from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Floats
-from graphwright.operators.query.amounts import Event, agreement, asks_now, is_date, time_of, times_by_events
+from graphwright.operators.query.amounts import Event, agreement, asks_now, time_of, times_by_events
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.features import NAMES, content_weights, explained, start_of, strengths
@@ -44,6 +44,7 @@ from graphwright.operators.query.graphs.steps import end_vectors, rarest_types, 
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
 from graphwright.operators.query.query import NOW, Query, dated
 from graphwright.search.facts import Facts
+from graphwright.search.filter import is_date
 from graphwright.search.statement_times import dated_relations, statement_times_of
 from graphwright.text.values import value_of
 

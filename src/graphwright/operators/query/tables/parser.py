@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphwright.errors import OptionError
 from graphwright.models.protocols import AmountReader, Encoder, Floats
-from graphwright.operators.query.amounts import Event, agreement, asks_now, is_date, time_of, times_by_events
+from graphwright.operators.query.amounts import Event, agreement, asks_now, time_of, times_by_events
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import Results, ScoredQuery, apportioned
@@ -27,6 +27,7 @@ from graphwright.operators.query.tables.links import Links, TableIndex, amounts_
 from graphwright.operators.query.tables.rows import RowSets
 from graphwright.operators.query.tables.scorer import TableScorer, evidence_of, probability_about_texts, selects_texts
 from graphwright.search.facts import Facts
+from graphwright.search.filter import is_date
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.statement_times import statement_times_of
 from graphwright.text.values import DATE, value_of
