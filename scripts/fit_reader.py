@@ -9,11 +9,11 @@ those of the folds, whose folders are called `without-FAMILY` (hotpotqa, 2wiki, 
 Questions are asked of an index of their set: of the multihop sets, all but those of the family that a fold leaves out,
 only those that the network was not trained on (`--unseen`: it was trained on none, so all are taken); of XQuAD and
 COVID-QA, which it never saw; and with `--documents` of the manuals and office documents that training left out
-(scripts/reader_documents.py). Each is read three times: with what retrieval gives, without the gold passages, and
-without the sentences that hold the answer; no candidate is right in the last two, which count half for the probability
-that a question is answered. A candidate is right where its token F1 with a gold answer is at least 0.8, and a question
-is answerable where one of its best three sentences holds the answer. With `--documents` each source of them is first
-left out in turn, and it is printed how well its questions are answered.
+(scripts/reader_documents.py), each among the documents of its source. Each is read three times: with what retrieval
+gives, without the gold passages, and without the sentences that hold the answer; no candidate is right in the last two,
+which count half for the probability that a question is answered. A candidate is right where its token F1 with a gold
+answer is at least 0.8, and a question is answerable where one of its best three sentences holds the answer. With
+`--check` each source of the documents is first left out in turn, and it is printed how well its questions are answered.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pickle
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ from graphwright.models.embedded.reader_answers import (
     sides,
 )
 from graphwright.models.protocols import PassageText, Usage
+from graphwright.operators.operator import Operator
 from graphwright.operators.rerank.fitted_scorer import PassageScorer
 
 OPEN_SETS = ("xquad", "covidqa")  # plain questions, of which no fold reports a figure
@@ -120,12 +122,17 @@ def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read
     with index_of(given.work, name, texts) as index:
         plain = name in (*OPEN_SETS, *SETS)
         options = {} if plain else {"scorer": PassageScorer.read(SCORERS / f"{source_of_set(name)}.json")}
-        retrieve = make_method("multihop", index.snapshot, top_k=RETRIEVED, parser=NoQueries(), **options).search
+
+        @cache
+        def searched(source: str) -> tuple[Graph, Operator]:
+            snapshot = index.filtered({"folder": source}) if source else index.snapshot
+            method = make_method("multihop", snapshot, top_k=RETRIEVED, parser=NoQueries(), **options)
+            return snapshot.graph, method.search
+
         for question in chosen(given, name, questions):
-            state = retrieve(start(question.text, index.graph))
-            ranked = [
-                (document_of(index.graph, node), passage_text(index.graph, node)) for node in best_passages(state)
-            ]
+            graph, retrieve = searched(question.source)
+            nodes = best_passages(retrieve(start(question.text, graph)))
+            ranked = [(document_of(graph, node), passage_text(graph, node)) for node in nodes]
             yield read_with(question, ranked, reader)
             if not question.gold:
                 continue
@@ -348,7 +355,7 @@ def fit_folder(given: Any, folder: Path) -> None:
     names += [*OPEN_SETS, *(SETS if given.documents else ())]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
     kept = {part: np.array([*settings[part].values()]) for part in PARTS if part not in given.parts}
-    if given.documents:
+    if given.check:
         check(parts, kept)
     for part, weights in fit(parts, kept).items():
         settings[part] = dict(zip(PARTS[part], weights.round(5).tolist(), strict=True))
@@ -365,6 +372,9 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="which weights to write")
     parser.add_argument(
         "--documents", action="store_true", help="read questions over manuals and office documents, too"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="first leave each source of documents out; with --documents"
     )
     parser.add_argument(
         "--questions", type=int, help="at most so many of each set, and three times as many over documents"

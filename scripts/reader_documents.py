@@ -17,16 +17,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from reader_data import DECIDED, NONE, SPAN, Example, Text
 from sources.everyday import documents_of
 from sources.packages import read_sources
 
-if TYPE_CHECKING:
-    from graphwright import Graph, Index
-    from graphwright.operators.query.parser import ScoredQuery
-    from graphwright.search.facts import Facts
+from graphwright import Graph, Index, start
+from graphwright.generate.citations import best_passages, passage_text
+from graphwright.generate.quoted_sentences import sentences_of
+from graphwright.methods.registry import make_method
+from graphwright.models.protocols import PassageText
+from graphwright.operators.query.parser import ScoredQuery
+from graphwright.search.facts import Facts
+from graphwright.search.snapshot import Snapshot
 
 OWN = Path(__file__).parent / "reader"
 SETS = ("manuals", "written")
@@ -36,14 +39,15 @@ HELD = (
     "msmtp",
     "privoxy",
     "tmux",
+    "dental-practice",
     "ferry-line",
+    "map-publisher",
     "museum-archive",
     "swimming-pool",
     "veterinary-clinic",
 )
 READ = 8  # passages of a question that training draws from
 NEAR = 4  # of the others, those that are read alone
-ROUNDS = 1  # times that each question is read
 CUT = 0.4  # share of the questions that are read without the sentences that answer
 
 
@@ -61,11 +65,26 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """A question with the passages that are near it, and which of them have its evidence."""
+    """A question with the passages of its source that are near it, and which of them have its evidence."""
 
     asked: Asked
-    passages: tuple[Text, ...]
+    passages: tuple[PassageText, ...]
     gold: tuple[bool, ...]
+
+    def text(self, at: int) -> Text:
+        """Return a passage with the places of the answer in it."""
+        passage = self.passages[at]
+        if not self.gold[at]:
+            return Text(passage.title, passage.text)
+        spans = answering(passage, self.asked)
+        found = [place for span in spans for place in places(passage.text, span, self.asked.answers)]
+        return Text.of(passage.title, passage.text, found or [(spans[0][0], spans[-1][1])])
+
+
+def answering(passage: PassageText, asked: Asked) -> list[tuple[int, int]]:
+    """Return the first and last characters of the sentences of a passage that are of the evidence."""
+    spans = [(sentence.start, sentence.end) for sentence in sentences_of(passage)]
+    return [span for span in spans if has_evidence(passage.text[slice(*span)], asked.evidence)]
 
 
 class NoQueries:
@@ -105,8 +124,6 @@ def folder_of_documents(work: Path, name: str) -> Path:
 
 def index_over_documents(work: Path, name: str) -> Index:
     """Return the index of the documents, built where it is not there yet."""
-    from graphwright import Index
-
     folder = work / "indexes" / name
     if folder.is_dir():
         return Index.open(folder)
@@ -134,7 +151,10 @@ def has_evidence(text: str, evidence: str) -> bool:
 
 
 def retrieved(work: Path, name: str) -> list[Retrieved]:
-    """Return the questions with their passages, kept in a file for each source."""
+    """Return the questions with passages of their own source, kept in a file for each source.
+
+    Other sources answer some of them, too, and rightly: "How long is lost property kept?".
+    """
     by_source: dict[str, list[Asked]] = defaultdict(list)
     for asked in read_over_documents(name):
         by_source[asked.source].append(asked)
@@ -147,51 +167,34 @@ def retrieved(work: Path, name: str) -> list[Retrieved]:
         with index_over_documents(work, name) as index:
             for source, file in files.items():
                 if not file.is_file():
-                    file.write_bytes(pickle.dumps(list(_retrieved(index, by_source[source]))))
+                    snapshot = index.filtered({"folder": source})
+                    file.write_bytes(pickle.dumps(list(_retrieved(snapshot, by_source[source]))))
     return [row for file in files.values() for row in pickle.loads(file.read_bytes())]
 
 
-def _retrieved(index: Index, questions: Sequence[Asked]) -> Iterator[Retrieved]:
-    from graphwright import start
-    from graphwright.generate.citations import best_passages
-    from graphwright.methods.registry import make_method
+def _retrieved(snapshot: Snapshot, questions: Sequence[Asked]) -> Iterator[Retrieved]:
+    search = make_method("multihop", snapshot, top_k=READ, parser=NoQueries()).search
 
-    search = make_method("multihop", index.snapshot, top_k=READ, parser=NoQueries()).search
+    def found(asked: Asked, text: str) -> list[tuple[PassageText, bool]]:
+        nodes = best_passages(search(start(text, snapshot.graph)))
+        return [each for node in nodes if (each := _passage(snapshot.graph, node, asked))[0].text.strip()]
+
     for asked in questions:
-        nodes = list(best_passages(search(start(asked.text, index.graph))))
-        found = [passage for node in nodes if (passage := _passage(index.graph, node, asked))]
-        if asked.evidence and not any(gold for _, gold in found):  # the passage that answers was not found
-            others = best_passages(search(start(f"{asked.text} {asked.evidence}", index.graph)))
-            more = (passage for node in others if (passage := _passage(index.graph, node, asked)))
-            found += [passage for passage in more if passage[1]][:1]
-        yield Retrieved(asked, tuple(text for text, _ in found), tuple(gold for _, gold in found))
+        passages = found(asked, asked.text)
+        if asked.evidence and not any(gold for _, gold in passages):  # the passage that answers was not found
+            passages += [each for each in found(asked, f"{asked.text} {asked.evidence}") if each[1]][:1]
+        if passages:
+            yield Retrieved(asked, *zip(*passages, strict=True))
 
 
-def _passage(graph: Graph, node: int, asked: Asked) -> tuple[Text, bool] | None:
-    """Return a passage with the places of the answer in it, and whether it has the evidence; None without text."""
-    from graphwright.generate.citations import passage_text
-    from graphwright.generate.quoted_sentences import sentences_of
-
-    passage = passage_text(graph, node)
-    if not passage.text.strip():
-        return None
-    place = None if graph.passages is None else graph.passages.of(node)
-    if not asked.evidence or place is None or place.document not in asked.gold:
-        return Text(passage.title, passage.text), False
-    spans = [
-        (sentence.start, sentence.end)
-        for sentence in sentences_of(passage)
-        if has_evidence(passage.text[sentence.start : sentence.end], asked.evidence)
-    ]
-    if not spans:
-        return Text(passage.title, passage.text), False
-    places = [place for span in spans for place in _places(passage.text, span, asked.answers)] or [
-        (spans[0][0], spans[-1][1])
-    ]
-    return Text.of(passage.title, passage.text, places), True
+def _passage(graph: Graph, node: int, asked: Asked) -> tuple[PassageText, bool]:
+    """Return a passage, and whether it has the evidence."""
+    passage, place = passage_text(graph, node), None if graph.passages is None else graph.passages.of(node)
+    gold = bool(asked.evidence) and place is not None and place.document in asked.gold
+    return passage, gold and bool(answering(passage, asked))
 
 
-def _places(text: str, span: tuple[int, int], answers: Sequence[str]) -> Iterator[tuple[int, int]]:
+def places(text: str, span: tuple[int, int], answers: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where an answer stands within a span, whatever white space its words have between them."""
     for answer in answers:
         pattern = r"\s+".join(map(re.escape, answer.split()))
@@ -205,17 +208,21 @@ def document_examples(work: Path, draw: random.Random) -> Iterator[Example]:
     A question is read with the passage that answers it, alone and beside another that is near, with such a passage
     alone, and with its own without the sentences that answer.
     """
-    rows = [row for name in SETS for row in retrieved(work, name) if row.asked.source not in HELD]
-    for _ in range(ROUNDS):
-        for row in rows:
-            yield from _examples(row, draw)
+    for row in learned_from(work):
+        yield from examples_of(row, draw)
 
 
-def _examples(row: Retrieved, draw: random.Random) -> Iterator[Example]:
-    question = row.asked.text
-    gold = [text for text, is_gold in zip(row.passages, row.gold, strict=True) if is_gold]
-    others = [text for text, is_gold in zip(row.passages, row.gold, strict=True) if not is_gold]
-    near = [text for text in others if not _may_answer(text, row.asked)][:NEAR]
+def learned_from(work: Path) -> list[Retrieved]:
+    """Return the questions of the sources that are not held out, with their passages."""
+    return [row for name in SETS for row in retrieved(work, name) if row.asked.source not in HELD]
+
+
+def examples_of(row: Retrieved, draw: random.Random) -> Iterator[Example]:
+    """Yield the examples of a question."""
+    question, texts = row.asked.text, [row.text(at) for at in range(len(row.passages))]
+    gold = [text for text, is_gold in zip(texts, row.gold, strict=True) if is_gold]
+    others = [text for text, is_gold in zip(texts, row.gold, strict=True) if not is_gold]
+    near = [text for text in others if not may_answer(text, row.asked)][:NEAR]
     if gold:
         kind, best = DECIDED if row.asked.decided else SPAN, draw.choice(gold)
         yield Example(question, (best,), kind)
@@ -231,7 +238,7 @@ def _examples(row: Retrieved, draw: random.Random) -> Iterator[Example]:
         yield Example(question, tuple(draw.sample(near, 2)), NONE)
 
 
-def _may_answer(text: Text, asked: Asked) -> bool:
+def may_answer(text: Text, asked: Asked) -> bool:
     """Return whether a passage has a short answer in words that the evidence has around it."""
     words = f" {' '.join(words_of(text.text))} "
     return any(f" {' '.join(words_of(answer))} " in words for answer in asked.answers)

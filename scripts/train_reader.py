@@ -2,15 +2,17 @@
 
     python scripts/train_reader.py open --data DIR --work DIR [--minutes 140]
     python scripts/train_reader.py multihop --data DIR --work DIR [--without hotpotqa|2wiki|musique]
+    python scripts/train_reader.py quotations --data DIR --work DIR
 
 Needs `pip install graphwright[train]`; the weights of all-MiniLM-L6-v2 are fetched as scripts/build_encoder.py does,
 and its word embeddings stay as they are. Stage `open` (scripts/reader_data.py) goes through the open sets once, at a
 constant rate after a start, and then through questions of two steps made of them; it writes a checkpoint in half
 precision every 100 steps and goes on from the last one, at first from scripts/checkpoints. Stage `multihop` starts
 from it and lets the rate fall to zero: the multihop sets without one family, or all of them for the reader that ships;
-questions over manuals and office documents (scripts/reader_documents.py); and some of stage A's examples again. The
-running mean of its weights (`-mean.safetensors`) is what scripts/build_reader.py makes small. Which examples make
-which step, and their order, follow from the seed alone.
+questions over manuals and office documents (scripts/reader_documents.py); and some of stage A's examples again. Stage
+`quotations` goes on with short texts (scripts/reader_quotations.py), and some of the examples again. The running mean
+of the weights (`-mean.safetensors`) is where that begins, and what scripts/build_reader.py makes small. Which examples
+make which step, and their order, follow from the seed alone.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ from reader_data import (
     open_examples,
 )
 from reader_documents import document_examples
+from reader_quotations import quotation_examples, statement_examples
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from torch import nn
@@ -57,7 +60,7 @@ CLS, SEP = 101, 102
 MAX_TOKENS, MAX_QUESTION, SINGLE = 384, 64, 256
 BATCH_TOKENS = 4096  # of a step, padding counted
 SORTED = 1024  # examples that are sorted by length before they are batched
-RATE, WARM_UP = 2e-4, 200
+RATES, WARM_UP = {"open": 2e-4, "multihop": 2e-4, "quotations": 1.2e-4}, 200
 AVERAGE = 0.998  # of the running mean of weights, which is what is kept
 REPLAYED = 0.2  # examples of the open sets that are read again, per new example
 REPLAYED_CHAINS = 0.05  # questions of two steps that are read again, per new example
@@ -126,7 +129,7 @@ class Encoded:
 
 
 def encode(tokenizer: Tokenizer, examples: Sequence[Example]) -> Iterator[Encoded]:
-    """Yield the examples in tokens; a span that the limit cuts off makes the kind `none`."""
+    """Yield the examples in tokens; where the limit cuts off all spans, the kind is `none`."""
     for example in examples:
         question = tokenizer.encode(example.question, add_special_tokens=False).ids[: MAX_QUESTION - 2]
         ids = [CLS, *question, SEP]
@@ -140,7 +143,8 @@ def encode(tokenizer: Tokenizer, examples: Sequence[Example]) -> Iterator[Encode
                 if inside and offsets[inside[-1]][1] >= last:
                     spans.append((len(ids) + inside[0], len(ids) + inside[-1]))
             ids += [*encoding.ids[: room - 1], SEP]
-        kind = example.kind if example.kind not in WITH_SPANS or spans else NONE
+        cut = not spans and any(passage.spans for passage in example.passages)
+        kind = NONE if cut and example.kind in WITH_SPANS else example.kind
         yield Encoded(ids, begin, spans if kind in WITH_SPANS else [], kind)
 
 
@@ -194,9 +198,9 @@ def loss_of(net: ReaderNetwork, batch: Sequence[Encoded], dropout: float) -> tor
 class Training:
     """A network, its optimiser, the running mean of its weights, and the step that it has come to."""
 
-    def __init__(self, weights: dict[str, Any], checkpoint: Path | None) -> None:
+    def __init__(self, weights: dict[str, Any], checkpoint: Path | None, rate: float) -> None:
         self.net = ReaderNetwork(weights)
-        self.step = 0
+        self.step, self.rate = 0, rate
         if checkpoint is not None and checkpoint.is_file():
             arrays = load_file(checkpoint)
             self.step = int(arrays.pop("step"))
@@ -206,7 +210,7 @@ class Training:
         decayed = [p for p in self.net.parameters() if p.ndim > 1]
         others = [p for p in self.net.parameters() if p.ndim == 1]
         groups = [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}]
-        self.optimiser = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.98), fused=True)
+        self.optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True)
         moments = None if checkpoint is None else checkpoint.with_suffix(".optimiser")
         if moments is not None and moments.is_file():  # else the rate starts from zero again
             self.optimiser.load_state_dict(torch.load(moments))
@@ -214,7 +218,7 @@ class Training:
 
     def take(self, batch: Sequence[Encoded], share: float, dropout: float) -> float:
         """Take a step at a share of the rate, after the start; return the loss."""
-        rate = RATE * share * min(1.0, (self.step - self.begun + 1) / WARM_UP)
+        rate = self.rate * share * min(1.0, (self.step - self.begun + 1) / WARM_UP)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.net.train()
@@ -278,12 +282,15 @@ def tokenised(given: Any, stage: str) -> list[list[Encoded]]:
     new = list(chain.from_iterable(multihop_examples(folder, family, draw) for family in families))
     new += document_examples(given.work, draw)
     examples = new + again(chained, REPLAYED_CHAINS, new) + again(plain, REPLAYED, new)
+    if stage == "quotations":
+        learned = [*quotation_examples(given.work, draw), *statement_examples()]
+        examples = learned + again(examples, REPLAYED, learned)
     return batches(list(encode(tokenizer, examples)), draw)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("stage", choices=("open", "multihop"))
+    parser.add_argument("stage", choices=tuple(RATES))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True, help="where checkpoints are written and read")
     parser.add_argument("--without", choices=tuple(FAMILIES), help="the family that the fold leaves out")
@@ -303,9 +310,12 @@ def main() -> None:
     if not start.is_file() and CHECKPOINT.is_file():
         shutil.copyfile(CHECKPOINT, start)
     if given.stage == "open":
-        train(Training(weights, start), steps, given, start, decay=False)
+        train(Training(weights, start, RATES["open"]), steps, given, start, decay=False)
     else:
-        training, end = Training(weights, start), given.work / f"without-{given.without or 'none'}.safetensors"
+        end = given.work / f"without-{given.without or 'none'}.safetensors"
+        if given.stage == "quotations":
+            start, end = end.with_stem(f"{end.stem}-mean"), end.with_stem(f"quotations-{given.without or 'none'}")
+        training = Training(weights, start, RATES[given.stage])
         training.step = training.begun = 0
         train(training, steps, given, end, decay=True)
 

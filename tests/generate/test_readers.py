@@ -219,13 +219,13 @@ def test_embedded_reader_answers_one_step_question() -> None:
 
 def test_quote_below_threshold_is_called_nearest_text() -> None:
     state = ranked("erstein", "bread")
-    reader = ScriptedReader(sentences={"destroyed": 0.2})
+    reader = ScriptedReader(sentences={"destroyed": 0.1})
     after = Quote(reader, around=0)(state)
     assert after.answer is not None and not after.answer.found and after.answer.short == ()
     [cited] = after.answer.citations
     assert after.answer.text == f"Nothing in the documents answers this. Nearest text:\n{cited.text} [1]"
-    assert "0.20" in after.trace[-1].notes[0]
-    found = Quote(reader, around=0, threshold=0.2)(state).answer
+    assert "0.10" in after.trace[-1].notes[0]
+    found = Quote(reader, around=0, threshold=0.1)(state).answer
     assert found is not None and found.found and found.text == f"{cited.text} [1]"
 
 

@@ -40,3 +40,12 @@ def test_evidence_stands_in_written_documents(source: str) -> None:
             if row["document"].endswith(".html"):
                 text = html.unescape(re.sub(r"<[^>]+>", "", text))
             assert squeezed(row["evidence"]) in squeezed(text), row
+
+
+def test_statements_answer_their_questions_with_their_words() -> None:
+    rows = [json.loads(line) for line in (READER / "statements.jsonl").read_text("utf-8").splitlines()]
+    assert len({row["text"] for row in rows}) == len(rows)
+    for row in rows:
+        assert len(row["asked"]) >= 5, row
+        for question, answer in row["asked"]:
+            assert question and (answer in ("", "yes", "no") or (answer[0] == "=" and answer[1:] in row["text"])), row
