@@ -66,7 +66,7 @@ class Compare(MayAnswer, Confident):
     """
 
     words: WordIndex | None = None
-    threshold: Annotated[float, Between(0, 1)] = 0.7
+    threshold: Annotated[float, Between(0, 1)] = 0.75
     passages: Annotated[int, AtLeast(1)] = 20
 
     def apply(self, state: State, run: Run) -> State:
