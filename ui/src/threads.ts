@@ -129,13 +129,14 @@ export async function keepThread(thread: Thread): Promise<void> {
   isKept.set(true);
 }
 
+/** Delete a conversation; it is shown until it is gone for good. */
 export async function deleteThread(id: string): Promise<void> {
-  threads.update((all) => all.filter((thread) => thread.id !== id));
   await write((store) => store.delete(id));
+  threads.update((all) => all.filter((thread) => thread.id !== id));
 }
 
 export async function deleteThreads(): Promise<void> {
-  threads.set([]);
   forget("history");
   await write((store) => store.clear());
+  threads.set([]);
 }
