@@ -32,15 +32,21 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # which workers can
 
 @dataclass(frozen=True)
 class SlowEncoder:
-    """An encoder that takes a while for each task, so that a node can be killed meanwhile; it notes where it ran."""
+    """An encoder that notes where it runs, and goes on when all three nodes do, or after a while.
+
+    So a node can be killed while it has a task, however late its worker begins.
+    """
 
     folder: str
     id: str = HashEncoder().id
 
     def encode(self, texts: list[str]) -> Any:
         if ray.is_initialized():
-            time.sleep(0.1)
             Path(self.folder, ray.get_runtime_context().get_node_id()).touch()
+            until = time.monotonic() + 30
+            while len(os.listdir(self.folder)) < 3 and time.monotonic() < until:
+                time.sleep(0.05)
+            time.sleep(0.1)
         return HashEncoder().encode(texts)
 
 
