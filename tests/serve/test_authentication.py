@@ -134,11 +134,13 @@ def test_lists_name_visible_indexes(guarded: Guarded) -> None:
 
 @pytest.mark.parametrize("model", ["secret", "secret:bm25", "nowhere", "nowhere:bm25"])
 def test_chat_model_reaches_no_other_index(guarded: Guarded, model: str) -> None:
-    body = {"model": model, "messages": [{"role": "user", "content": "What is the password?"}]}
-    reply = guarded.client.post("/v1/chat/completions", json=body, headers=guarded.headers("write"))
+    asked = "What is the password?"
+    body = {"model": model, "messages": [{"role": "user", "content": asked}], "input": asked, "prompt": asked}
     name = model.partition(":")[0]
-    assert problem(reply) == (404, "not-found")
-    assert reply.json()["detail"] == f"There is no index {name!r} here. GET /v1/indexes lists them."
+    for path in ("v1/chat/completions", "v1/completions", "v1/responses", "v1/embeddings", "api/chat", "api/show"):
+        reply = guarded.client.post(f"/{path}", json=body, headers=guarded.headers("write"))
+        assert problem(reply) == (404, "not-found"), path
+        assert reply.json()["detail"] == f"There is no index {name!r} here. GET /v1/indexes lists them."
 
 
 def test_jobs_out_of_scope_look_missing(guarded: Guarded) -> None:

@@ -145,6 +145,9 @@ def test_names_in_bodies_are_not_paths(guarded: Guarded, name: str) -> None:
         ("/v1/indexes/cities/compare", {"question": asked, "methods": [name]}),
         ("/v1/chat/completions", {"model": name, **chat}),
         ("/v1/chat/completions", {"model": f"cities:{name}", **chat}),
+        ("/v1/embeddings", {"model": name, "input": asked}),
+        ("/v1/responses", {"model": name, "input": asked}),
+        ("/api/chat", {"model": name, **chat}),
     ):
         reply = guarded.client.post(path, json=body, headers=guarded.headers("read"))
         assert reply.status_code in (404, 422), (path, body)
@@ -190,7 +193,7 @@ BODIES = [
 
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:40]))
 def test_malformed_body_has_no_traceback(guarded: Guarded, body: bytes) -> None:
-    for path in (RETRIEVE, "/v1/indexes/cities/ask", "/v1/chat/completions"):
+    for path in (RETRIEVE, "/v1/indexes/cities/ask", "/v1/chat/completions", "/v1/responses", "/api/chat"):
         headers = {**guarded.headers("read"), "Content-Type": "application/json"}
         reply = guarded.client.post(path, content=body, headers=headers)
         assert reply.status_code in (400, 413, 422), reply.text

@@ -23,7 +23,7 @@ from graphwright.serve.keys import Keys
 from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
 from graphwright.serve.requests import Addressing, BodyLimits, HostGuard
-from graphwright.serve.routes import documents, indexes, jobs, page, retrieval
+from graphwright.serve.routes import compatible, documents, indexes, jobs, page, retrieval
 from graphwright.serve.schemas.answers import PROBLEMS
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
@@ -72,6 +72,8 @@ _ROUTERS = (
     retrieval.router,
     documents.graph_router,
     retrieval.chat_router,
+    compatible.router,
+    compatible.ollama_router,
     documents.router,
     jobs.router,
 )

@@ -1,11 +1,13 @@
-"""Chat completions in OpenAI's format: conversations, bodies, and replies with citations and sources."""
+"""Completions in OpenAI's format: conversations, bodies, and replies with citations and sources."""
 
 from __future__ import annotations
 
 import re
+import time
+import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,40 +16,42 @@ from graphwright import Graph
 from graphwright.errors import OptionError
 from graphwright.generate import SOURCES
 from graphwright.operators import also_in
-from graphwright.serve.events import event
+from graphwright.serve.events import EventStream, event
+from graphwright.serve.problems import UnsupportedError, openai_error
 from graphwright.serve.schemas.answers import Body, CitationReply, FilterBody, Reply, TopK
 
 
-class _OpenAIBody(BaseModel):
+class OpenAIBody(BaseModel):
     """A body of OpenAI's interface. Other fields, such as temperature, are accepted and ignored."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class PartBody(_OpenAIBody):
+class PartBody(OpenAIBody):
     """A part of a message; only text is read."""
 
     type: str
     text: str | None = None
 
 
-class MessageBody(_OpenAIBody):
+class MessageBody(OpenAIBody):
     """A message of a conversation."""
 
     role: Annotated[str, Field(examples=["user"])]
     content: Annotated[str | list[PartBody] | None, Field(examples=["On which river does Graz lie?"])] = None
+    images: Annotated[list[str] | None, Field(max_length=0, description="None: only text can be answered.")] = None
 
     def text(self) -> str:
         """Return its text. Raises OptionError for a part of a user's message that is not text."""
         if not isinstance(self.content, list):
             return self.content or ""
-        other = [part.type for part in self.content if part.type not in ("text", "refusal")]
+        other = [part.type for part in self.content if part.type not in ("text", "input_text", "refusal")]
         if other and self.role == "user":
             raise OptionError(f"A message has a part of type {other[0]!r}; only text can be answered. Leave it out.")
         return "\n".join(part.text for part in self.content if part.text)
 
 
-class StreamOptions(_OpenAIBody):
+class StreamOptions(OpenAIBody):
     """Options of a stream."""
 
     include_usage: bool = False
@@ -62,15 +66,49 @@ class OwnOptions(Body):
     offline: Annotated[bool, Field(description="Answer without the server's language model.")] = False
 
 
-class ChatBody(_OpenAIBody):
-    """A conversation; its last message of a user is the question."""
+class ModelBody(OpenAIBody):
+    """A body that names a model."""
 
     model: Annotated[str, Field(max_length=300, description="INDEX or INDEX:METHOD.", examples=["my-index"])]
-    messages: Annotated[list[MessageBody], Field(min_length=1, max_length=2_000)]
+
+
+MaxTokens = Annotated[int | None, Field(ge=1, description="Where the text is cut; four bytes of UTF-8 are a token.")]
+Messages = Annotated[list[MessageBody], Field(min_length=1, max_length=2_000)]
+Stop = Annotated[
+    str | Annotated[list[str], Field(max_length=16)] | None, Field(description="Texts before which the answer ends.")
+]
+
+
+class AskingBody(ModelBody):
+    """A body that asks a model for one answer."""
+
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: Annotated[int | None, Field(ge=1, le=1, description="Number of answers: 1.")] = None
+    stop: Stop = None
+    max_tokens: MaxTokens = None
     graphwright: OwnOptions = OwnOptions()
+
+
+class ChatBody(AskingBody):
+    """A conversation; its last message of a user is the question."""
+
+    messages: Messages
+    max_completion_tokens: MaxTokens = None
+    response_format: Any = None
+
+
+class CompletionBody(AskingBody):
+    """A question in the older form of OpenAI's interface."""
+
+    prompt: str | Annotated[list[str], Field(min_length=1, max_length=1)]
+
+
+def refuse_format(name: str, value: Any) -> None:
+    """Raise UnsupportedError where a field asks for another form than text."""
+    if value not in (None, "", {}, {"type": "text"}):
+        reason = f"the answer is text with citations; leave {name} out, or use the type text."
+        raise UnsupportedError(f"{name} asks for another form than text, but {reason}")
 
 
 class ModelReply(Reply):
@@ -97,17 +135,22 @@ class CitedReply(CitationReply):
     url: str
 
 
-class ChatReply(Reply):
-    """A chat completion with the further fields `citations` and `graphwright`."""
+class AnsweredReply(Reply):
+    """A reply of a model, with the further fields `citations` and `graphwright`."""
 
-    id: str
-    object: Literal["chat.completion"]
-    created: int
     model: str
-    choices: list[dict[str, Any]]
-    usage: dict[str, int]
     citations: list[CitedReply]
     graphwright: dict[str, Any]
+
+
+class ChatReply(AnsweredReply):
+    """A completion of a conversation or a text."""
+
+    id: str
+    object: Literal["chat.completion", "text_completion"]
+    created: int
+    choices: list[dict[str, Any]]
+    usage: dict[str, int]
 
 
 _MARKER = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
@@ -198,70 +241,123 @@ def _plain(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
+class Said(NamedTuple):
+    """What a reply says: text, annotations, "stop" or "length", tokens of prompt and completion, and our own fields."""
+
+    text: str
+    annotations: list[dict[str, Any]]
+    finish: str
+    tokens: tuple[int, int]
+    more: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where the text of an answer ends: after its sources or without them, before `stop`, after `max_tokens`."""
+
+    footer: bool = False
+    stop: tuple[str, ...] = ()
+    max_tokens: int | None = None
+
+    def cut(self, text: str) -> tuple[str, str]:
+        """Return a text up to its end, and why it ends there.
+
+        >>> Limits(stop=("x",), max_tokens=3).cut("It is next to it."), Limits(max_tokens=3).cut("It lies on the Mur.")
+        (('It is ne', 'stop'), ('It lies on t', 'length'))
+        """
+        end = min((at for stop in self.stop if (at := text.find(stop)) >= 0), default=len(text))
+        if self.max_tokens is None:
+            return text[:end], "stop"
+        size = 4 * self.max_tokens
+        fitting = len(text[:end].encode("utf-8", "replace")[:size].decode("utf-8", "ignore"))
+        return text[:fitting], "stop" if fitting == end else "length"
+
+    def said(self, output: Mapping[str, Any], draft: str = "") -> Said:
+        """Return what a reply says of an answer (State.to_dict). `draft`: text that was streamed before."""
+        citations, answer, usage = output["citations"], output["answer"] or "", output["usage"]
+        text, finish = self.cut(answer + (sources(citations) if self.footer else ""))
+        before = "" if text.startswith(draft) else draft + _CHECKED  # markers renumbered, or quotes in no passage
+        places = [
+            place for place in url_citations(answer, citations) if place["url_citation"]["end_index"] <= len(text)
+        ]
+        for place in places:
+            place["url_citation"]["start_index"] += len(before)
+            place["url_citation"]["end_index"] += len(before)
+        tokens = usage["prompt_tokens"], usage["completion_tokens"]
+        return Said(before + text, places, finish, tokens, _extra_fields(output))
+
+    async def spoken(self, events: AsyncIterator[tuple[str, Mapping[str, Any]]]) -> AsyncIterator[str | Said]:
+        """Yield the pieces of an answer's text as it is written, and at last what the reply says."""
+        written, sent, held = "", "", max(map(len, self.stop), default=1) - 1  # what may be the beginning of a stop
+        async for kind, data in events:
+            said = self.said(data, sent) if kind == "done" else None
+            written += data["text"] if kind == "token" else ""
+            text = self.cut(written)[0][: max(0, len(written) - held)] if said is None else said.text
+            if len(text) > len(sent):
+                yield text[len(sent) :]
+                sent = text
+            if said is not None:
+                yield said
+
+
 @dataclass
 class ChatWriter:
-    """Writer of one chat completion. `footer`: append the sources; `include_usage`: send the usage last."""
+    """Writer of one chat completion. `include_usage`: send the usage last."""
 
-    id: str
-    created: int
     model: str
-    footer: bool = False
     include_usage: bool = False
-    _written: list[str] = field(default_factory=list, repr=False)
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    created: float = field(default_factory=time.time)
+    response: ClassVar[type[EventStream]] = EventStream
+    names: ClassVar[tuple[str, str, str]] = "chatcmpl", "chat.completion", "chat.completion.chunk"
 
-    def completion(self, output: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an answer (State.to_dict) as one chat completion."""
-        citations, text = output["citations"], output["answer"] or ""
-        message = {
-            "role": "assistant",
-            "content": text + (sources(citations) if self.footer else ""),
-            "refusal": None,
-            "annotations": url_citations(text, citations),
-        }
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        return {**self._head("chat.completion"), "choices": [choice], "usage": _usage(output), **_extra_fields(output)}
+    def whole(self, said: Said) -> dict[str, Any]:
+        """Return a reply as one object."""
+        message = {"role": "assistant", "content": said.text, "refusal": None, "annotations": said.annotations}
+        reply = self._reply(self.names[1], self.choice("message", message), said.finish)
+        return {**reply, "usage": _usage(said.tokens), **said.more}
 
-    async def chunks(self, events: AsyncIterator[tuple[str, Mapping[str, Any]]]) -> AsyncIterator[bytes]:
-        """Yield the encoded chunks for the events of an answer; its text streams as it is written."""
+    async def stream(self, spoken: AsyncIterator[str | Said]) -> AsyncIterator[bytes]:
+        """Yield the encoded chunks of a reply; its text streams as it is written."""
         yield self._chunk({"role": "assistant", "content": ""})
-        async for kind, data in events:
-            if kind == "token" and data["text"]:
-                self._written.append(data["text"])
-                yield self._chunk({"content": data["text"]})
-            elif kind == "done":
-                for chunk in self._end(data):
-                    yield chunk
+        async for said in spoken:
+            if isinstance(said, str):
+                yield self._chunk({"content": said})
+                continue
+            yield self._chunk({"annotations": said.annotations}, said.finish, said.more)
+            if self.include_usage:
+                yield event("", {**self._reply(self.names[2]), "choices": [], "usage": _usage(said.tokens)})
         yield b"data: [DONE]\n\n"
 
-    def _end(self, output: Mapping[str, Any]) -> Iterator[bytes]:
-        """Yield the last chunks of a stream: the rest of the text, the citations, the usage."""
-        citations, final, draft = output["citations"], output["answer"] or "", "".join(self._written)
-        if final.startswith(draft):
-            rest, offset = final[len(draft) :], 0
-        else:  # markers were renumbered, or quotes are in no passage
-            rest, offset = _CHECKED + final, len(draft) + len(_CHECKED)
-        rest += sources(citations) if self.footer else ""
-        if rest:
-            yield self._chunk({"content": rest})
-        places = url_citations(final, citations)
-        for place in places:
-            place["url_citation"]["start_index"] += offset
-            place["url_citation"]["end_index"] += offset
-        yield self._chunk({"annotations": places}, "stop", _extra_fields(output))
-        if self.include_usage:
-            yield event("", {**self._head("chat.completion.chunk"), "choices": [], "usage": _usage(output)})
+    def failed(self, problem: Mapping[str, Any]) -> bytes:
+        """Return the last chunk of a stream that fails."""
+        return event("", {"error": openai_error(problem)})
 
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None, extra: dict[str, Any] | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return event("", {**self._head("chat.completion.chunk"), "choices": [choice], **(extra or {})})
+    def choice(self, name: str, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the part of a choice that holds a message."""
+        return {name: message}
 
-    def _head(self, kind: str) -> dict[str, Any]:
-        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, more: Mapping[str, Any] | None = None) -> bytes:
+        return event("", {**self._reply(self.names[2], self.choice("delta", delta), finish), **(more or {})})
+
+    def _reply(self, kind: str, choice: Mapping[str, Any] | None = None, finish: str | None = None) -> dict[str, Any]:
+        choices = [{"index": 0, **(choice or {}), "logprobs": None, "finish_reason": finish}]
+        head = {"id": f"{self.names[0]}-{self.id}", "object": kind, "created": int(self.created), "model": self.model}
+        return {**head, "choices": choices}
 
 
-def _usage(output: Mapping[str, Any]) -> dict[str, int]:
-    prompt, completion = output["usage"]["prompt_tokens"], output["usage"]["completion_tokens"]
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+class CompletionWriter(ChatWriter):
+    """Writer of one completion in the older form of OpenAI's interface."""
+
+    names = "cmpl", "text_completion", "text_completion"
+
+    def choice(self, name: str, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the text of a message."""
+        return {"text": message.get("content", "")}
+
+
+def _usage(tokens: tuple[int, int]) -> dict[str, int]:
+    return {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "total_tokens": sum(tokens)}
 
 
 def _extra_fields(output: Mapping[str, Any]) -> dict[str, Any]:

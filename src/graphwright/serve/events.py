@@ -35,7 +35,9 @@ def event(kind: str, data: Any) -> bytes:
     return f"{name}data: {to_json(data)}\n\n".encode("ascii")
 
 
-async def with_pings(events: AsyncIterator[bytes], seconds: float = PING_SECONDS) -> AsyncIterator[bytes]:
+async def with_pings(
+    events: AsyncIterator[bytes], seconds: float = PING_SECONDS, ping: bytes = _PING
+) -> AsyncIterator[bytes]:
     """Yield the events, and a comment after each `seconds` without one; close them at the end."""
     waiting: asyncio.Task[bytes] | None = None
     try:
@@ -43,7 +45,7 @@ async def with_pings(events: AsyncIterator[bytes], seconds: float = PING_SECONDS
             waiting = waiting or asyncio.ensure_future(anext(events))
             done, _ = await asyncio.wait({waiting}, timeout=seconds)
             if not done:
-                yield _PING
+                yield ping
                 continue
             try:
                 chunk = waiting.result()
@@ -73,6 +75,7 @@ class EventStream(StreamingResponse):
     """A response of server-sent events with pings; its headers forbid proxies to buffer it."""
 
     media_type = "text/event-stream"
+    ping = _PING
 
     def __init__(
         self,
@@ -82,7 +85,8 @@ class EventStream(StreamingResponse):
     ) -> None:
         """Take events. `close` is called after the last one or a disconnection; `failed` makes an event of an error."""
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        super().__init__(with_pings(events if failed is None else _ended(events, failed)), headers=headers)
+        ended = events if failed is None else _ended(events, failed)
+        super().__init__(with_pings(ended, ping=self.ping), headers=headers)
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,6 +94,13 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._close()
+
+
+class LineStream(EventStream):
+    """A response of lines of JSON; a ping is a space before the next one."""
+
+    media_type = "application/x-ndjson"
+    ping = b" "
 
 
 class JSONReply(Response):

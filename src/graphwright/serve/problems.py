@@ -41,7 +41,8 @@ _STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (
 )
 """Status and kind of each class of error; the first match counts."""
 _CLIENT_GONE = 499  # not a standard status; only for logs
-_OPENAI = ("/v1/chat/", "/v1/models")  # routes whose clients expect OpenAI's field `error`
+_OPENAI = tuple(f"/v1/{name}" for name in ("chat/", "completions", "embeddings", "models", "responses"))
+_OLLAMA = "/api/"  # routes whose clients expect the field `error`, as OpenAI's do, but as text
 
 
 class ServeError(GraphwrightError):
@@ -56,6 +57,12 @@ class NotFoundError(ServeError):
     """A name in the address or the body does not exist, or the client may not see it."""
 
     status, kind = 404, "not-found"
+
+
+class UnsupportedError(ServeError):
+    """A request in the format of another server asks for what this one does not have."""
+
+    status, kind = 400, "unsupported"
 
 
 class TooLargeError(ServeError):
@@ -192,6 +199,7 @@ def _problem(status: int, kind: str, detail: str) -> dict[str, Any]:
 
 
 def _response(request: Request, problem: dict[str, Any], headers: Mapping[str, str] | None = None) -> ProblemResponse:
-    if any(route in request.url.path for route in _OPENAI):
-        problem = problem | {"error": openai_error(problem)}
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    if path.startswith((*_OPENAI, _OLLAMA)):
+        problem = problem | {"error": problem["detail"] if path.startswith(_OLLAMA) else openai_error(problem)}
     return ProblemResponse(problem, problem["status"], headers)

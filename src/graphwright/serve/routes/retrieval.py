@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +16,22 @@ from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
 from graphwright.serve.authentication import GrantOf, granted, require
 from graphwright.serve.chat import (
+    AskingBody,
     ChatBody,
     ChatReply,
     ChatWriter,
+    CompletionBody,
+    CompletionWriter,
+    Limits,
+    MessageBody,
     ModelReply,
     ModelsReply,
+    Stop,
+    refuse_format,
     with_addresses,
 )
 from graphwright.serve.events import EventStream, JSONReply, event, to_json
-from graphwright.serve.problems import NotFoundError, openai_error, reported
+from graphwright.serve.problems import NotFoundError, reported
 from graphwright.serve.schemas.answers import (
     AnswerReply,
     AskBody,
@@ -109,7 +115,7 @@ async def compare(body: CompareBody, call: CallOf) -> Any:
 
 
 chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
-_CREATED = int(time.time())
+CREATED = int(time.time())
 _CHUNKS = event_stream("The completion, or its chunks.")
 _Event = tuple[str, Mapping[str, Any]]
 """The kind and the data of an event of an answer."""
@@ -124,29 +130,52 @@ async def models(server: ServerOf, grant: GrantOf) -> Any:
 @chat_router.get("/models/{model}", response_model=ModelReply)
 async def one_model(model: str, server: ServerOf, request: Request) -> Any:
     """Return a model: INDEX or INDEX:METHOD."""
-    _name_and_method(model, server, request)
+    name_and_method(model, server, request)
     return _model(model)
 
 
 @chat_router.post("/chat/completions", response_model=ChatReply, responses=_CHUNKS)
 async def chat(body: ChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, with citations."""
-    name, method = _name_and_method(body.model, server, request)
-    conversation = Conversation.of(Message(message.role, message.text()) for message in body.messages)
+    refuse_format("response_format", body.response_format)
+    return await answered(body, body.messages, ChatWriter, server, request, body.max_completion_tokens)
+
+
+@chat_router.post("/completions", response_model=ChatReply, responses=_CHUNKS)
+async def completions(body: CompletionBody, server: ServerOf, request: Request) -> Any:
+    """Answer a question as a completion of its text."""
+    messages = [MessageBody(role="user", content=body.prompt if isinstance(body.prompt, str) else body.prompt[0])]
+    return await answered(body, messages, CompletionWriter, server, request)
+
+
+async def answered(
+    body: AskingBody,
+    messages: Iterable[MessageBody],
+    form: type[ChatWriter],
+    server: Server,
+    request: Request,
+    max_tokens: int | None = None,
+    stop: Stop = None,
+) -> Any:
+    """Reply to the last question of a conversation. `max_tokens`, `stop`: by default those of the body."""
+    name, method = name_and_method(body.model, server, request)
+    conversation = Conversation.of(Message(message.role, message.text()) for message in messages)
     options = body.graphwright
     asked, filter = conversation.question, filter_of(options.filter)
     query = query_to(server, name, asked, method, options.top_k, filter, offline=options.offline)
-    include_usage = body.stream_options is not None and body.stream_options.include_usage
     footer = server.settings.footer if options.footer is None else options.footer
-    writer = ChatWriter(f"chatcmpl-{uuid.uuid4().hex}", int(time.time()), body.model, footer, include_usage)
+    ends = stop or body.stop or ()
+    texts = tuple(text for text in ([ends] if isinstance(ends, str) else ends) if text)
+    limits = Limits(footer, texts, max_tokens or body.max_tokens)
+    writer = form(body.model, body.stream_options is not None and body.stream_options.include_usage)
     question = _ChatQuestion(query, conversation, name, server.settings.public_url or str(request.base_url))
     if body.stream:
         stream: Stream[_Event] = await server.workers.stream(
             lambda send, cancel: question.answer(cancel, send), lane=query.lane
         )
-        failed = lambda error: event("", {"error": openai_error(reported(error, server.catalog))})  # noqa: E731
-        return EventStream(writer.chunks(stream), stream.close, failed)
-    complete = lambda cancel: to_json(writer.completion(question.answer(cancel)))  # noqa: E731
+        failed = lambda error: writer.failed(reported(error, server.catalog))  # noqa: E731
+        return writer.response(writer.stream(limits.spoken(stream)), stream.close, failed)
+    complete = lambda cancel: to_json(writer.whole(limits.said(question.answer(cancel))))  # noqa: E731
     return JSONReply(await server.workers.run(complete, request, lane=query.lane))
 
 
@@ -174,9 +203,9 @@ class _ChatQuestion:
         return complete(self.query.ask(cancel, on_event, self.conversation.earlier))
 
 
-def _name_and_method(model: str, server: Server, request: Request) -> tuple[str, str | None]:
+def name_and_method(model: str, server: Server, request: Request) -> tuple[str, str | None]:
     """Return the names of the index and the method of a model. Raises NotFoundError for an unknown model."""
-    name, _, method = model.partition(":")
+    name, _, method = model.removesuffix(":latest").partition(":")  # which Ollama's clients add
     if method:
         try:
             method_named(method)
@@ -187,4 +216,4 @@ def _name_and_method(model: str, server: Server, request: Request) -> tuple[str,
 
 
 def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "graphwright"}
+    return {"id": name, "object": "model", "created": CREATED, "owned_by": "graphwright"}
