@@ -44,7 +44,9 @@ HELD = (
     "map-publisher",
     "museum-archive",
     "swimming-pool",
+    "taxi-cooperative",
     "veterinary-clinic",
+    "weg-ulmensteg",
 )
 READ = 8  # passages of a question that training draws from
 NEAR = 4  # of the others, those that are read alone

@@ -2,19 +2,22 @@
 
 `reader/statements.jsonl` has a text a line with a title, and questions with their answers: "yes", "no", "=" and words
 of the text, or nothing where the text does not tell. The others are the sentences that the reader, as it is, takes for
-the best of a question over documents (scripts/reader_documents.py), each with its neighbours.
+the best of a question over documents (scripts/reader_documents.py), each with its neighbours; and questions of SQuAD
+with an answer to be confirmed.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reader_data import DECIDED, NONE, SPAN, Example, Text
+from reader_data import DECIDED, NO, NONE, SPAN, YES, Example, Text, read_rows
 from reader_documents import OWN, Retrieved, answering, examples_of, learned_from, may_answer, places
 
 from graphwright.generate.quoted_sentences import sentences_of
@@ -26,8 +29,15 @@ Place = tuple[int, int, int]  # a sentence: its passage, and its first and last 
 BEST = 8  # sentences of a question
 WORDS = 45  # of a sentence with its neighbours
 RIGHT, WRONG = 3, 3  # quotations of a question that hold the answer, and that do not: the best, and one of the rest
+CONFIRMED = 8000  # questions with an answer to be confirmed
+ASKED_AGAIN = (
+    "{question} {answer}?",
+    "{answer}? {question}",
+    "Is it {answer}? {question}",
+    "{question} Is {answer} right?",
+)
 STATEMENTS = OWN / "statements.jsonl"
-HELD_TEXTS = slice(932, 1054)  # texts that training leaves out
+HELD_TEXTS = (slice(-45, None), slice(932, 1054))  # texts that training leaves out
 
 
 def quotation_examples(work: Path, draw: random.Random) -> Iterator[Example]:
@@ -89,15 +99,50 @@ def _is_row(passage: PassageText, start: int) -> bool:
 def statement_examples() -> Iterator[Example]:
     """Yield the questions of the written texts, without those that are held out."""
     rows = [json.loads(line) for line in STATEMENTS.read_text("utf-8").splitlines()]
-    del rows[HELD_TEXTS]
+    for held in HELD_TEXTS:
+        del rows[held]
     for row in rows:
-        yield from _asked(row)
+        yield from asked_of(row)
 
 
-def _asked(row: dict[str, Any]) -> Iterator[Example]:
+def asked_of(row: dict[str, Any]) -> Iterator[Example]:
+    """Yield the questions of one written text."""
     for question, answer in row["asked"]:
         if answer.startswith("="):
             at = row["text"].index(answer[1:])
             yield Example(question, (Text.of(row["title"], row["text"], [(at, at + len(answer) - 1)]),), SPAN)
         else:
-            yield Example(question, (Text(row["title"], row["text"]),), DECIDED if answer else NONE)
+            kind = {"yes": YES, "no": NO, "": NONE}[answer]
+            yield Example(question, (Text(row["title"], row["text"]),), kind)
+
+
+def confirmed_examples(folder: Path, draw: random.Random) -> Iterator[Example]:
+    """Yield questions that ask whether an answer is right, with the sentence that holds the right one.
+
+    A wrong answer is one to another question about the same article, of the same form: with digits, with a capital
+    letter, or neither.
+    """
+    rows = [row for row in read_rows(folder / "squad_train_subset/data.jsonl.gz") if row["spans"] and row["answerable"]]
+    texts = [row["passages"][0]["text"][slice(*row["spans"][0][1:])] for row in rows]
+    keys = [(row["passages"][0]["title"], _form(text)) for row, text in zip(rows, texts, strict=True)]
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for key, text in zip(keys, texts, strict=True):
+        alike[key].append(text)
+    for at in draw.sample(range(len(rows)), min(CONFIRMED, len(rows))):
+        passage, right = rows[at]["passages"][0], draw.random() < 0.5
+        others = [text for text in alike[keys[at]] if text.lower() not in texts[at].lower()]
+        if right or others:
+            answer = texts[at] if right else draw.choice(others)
+            question = draw.choice(ASKED_AGAIN).format(question=rows[at]["question"].strip(), answer=answer)
+            text = _around(PassageText(passage["title"], passage["text"]), rows[at]["spans"][0][1])
+            yield Example(question, (Text("", text),), YES if right else NO)
+
+
+def _form(text: str) -> str:
+    return "digits" if re.search(r"\d", text) else "name" if re.search(r"[A-Z]", text) else "words"
+
+
+def _around(passage: PassageText, start: int) -> str:
+    sentences: list[Place] = [(0, sentence.start, sentence.end) for sentence in sentences_of(passage)]
+    at = next((n for n, (_, begin, end) in enumerate(sentences) if begin <= start < end), 0)
+    return passage.text[slice(*quotation([passage], sentences, at)[1:])]

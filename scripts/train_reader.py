@@ -10,9 +10,9 @@ constant rate after a start, and then through questions of two steps made of the
 precision every 100 steps and goes on from the last one, at first from scripts/checkpoints. Stage `multihop` starts
 from it and lets the rate fall to zero: the multihop sets without one family, or all of them for the reader that ships;
 questions over manuals and office documents (scripts/reader_documents.py); and some of stage A's examples again. Stage
-`quotations` goes on with short texts (scripts/reader_quotations.py), and some of the examples again. The running mean
-of the weights (`-mean.safetensors`) is where that begins, and what scripts/build_reader.py makes small. Which examples
-make which step, and their order, follow from the seed alone.
+`quotations` goes on with short texts (scripts/reader_quotations.py), rows of tables (scripts/reader_rows.py), and some
+of the examples again. The running mean of the weights (`-mean.safetensors`) is where that begins, and what
+scripts/build_reader.py makes small. Which examples make which step, and their order, follow from the seed alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ from reader_data import (
     open_examples,
 )
 from reader_documents import document_examples
-from reader_quotations import quotation_examples, statement_examples
+from reader_quotations import confirmed_examples, quotation_examples, statement_examples
+from reader_rows import row_examples
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 from torch import nn
@@ -283,7 +284,9 @@ def tokenised(given: Any, stage: str) -> list[list[Encoded]]:
     new += document_examples(given.work, draw)
     examples = new + again(chained, REPLAYED_CHAINS, new) + again(plain, REPLAYED, new)
     if stage == "quotations":
-        learned = [*quotation_examples(given.work, draw), *statement_examples()]
+        rows = row_examples(given.data / "tables" / "wikitablequestions", given.work, draw)
+        confirmed = confirmed_examples(given.data / "qa", draw)
+        learned = [*quotation_examples(given.work, draw), *statement_examples(), *rows, *confirmed]
         examples = learned + again(examples, REPLAYED, learned)
     return batches(list(encode(tokenizer, examples)), draw)
 

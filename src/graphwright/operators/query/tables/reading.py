@@ -1,0 +1,72 @@
+"""Queries that look up cells, weighed by what a reader finds in their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from graphwright.models.protocols import PassageText, RowReader
+from graphwright.operators.query.checks import parts
+from graphwright.operators.query.execution import Execution
+from graphwright.operators.query.parser import QueryParser, ScoredQuery, apportioned
+from graphwright.operators.query.query import Compare, Follow, OfType, Query, Step, Where
+from graphwright.search.facts import Facts
+
+QUERIES, _ROWS = 5, 3  # that are read, of a question and of a query
+_LOOKS_UP = (Follow, Where, OfType, Compare, Step, str, tuple, bool, int)
+
+
+@dataclass(eq=False)
+class RowsRead:
+    """A parser whose queries for cells of a few rows are as probable as a reader, too, finds the answers there.
+
+    A query for the number of the invoice of a customer whose own number is asked for looks up what is near the
+    question; who reads the row sees that it has no such number, or that it has, in another cell.
+    """
+
+    parser: QueryParser
+    reader: RowReader
+
+    def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+        """Return the queries of the parser, the most probable first."""
+        found = self.parser.parse(question, facts)
+        return apportioned([*(self._read(question, own, facts) for own in found[:QUERIES]), *found[QUERIES:]])
+
+    def _read(self, question: str, own: ScoredQuery, facts: Facts) -> ScoredQuery:
+        rows = list(looked_up(own.query, facts))
+        if not rows:
+            return own
+        texts, cells = zip(*rows, strict=True)
+        return own._replace(probability=min(self.reader.cell_scores(question, texts, cells, own.probability)))
+
+
+def looked_up(query: Query, facts: Facts) -> Iterator[tuple[PassageText, tuple[int, int]]]:
+    """Yield the rows of which a query gives one cell, as texts, with the characters of the cell; none of other queries.
+
+    Other queries compute or compare, join tables, ask for a time, or for the cells of more rows than three.
+    """
+    if isinstance(query, Follow) and all(isinstance(part, _LOOKS_UP) for part in parts(query)):
+        steps = [part for part in parts(query) if isinstance(part, Step)]
+        things = Execution(facts).things(query.things)
+        compared = {part.comparison for part in parts(query) if isinstance(part, Compare)}
+        is_plain = not any(step.inverse or step.at or step.times > 1 for step in steps)
+        if is_plain and compared <= {"=", "contains"} and len(things) <= _ROWS:
+            kinds = [part.type for part in parts(query) if isinstance(part, OfType)]
+            for thing in things.tolist():
+                text, place = row_text(facts.row(thing), query.step.relation)
+                if place is not None:
+                    yield PassageText(", ".join(kinds), text), place
+
+
+def row_text(row: Mapping[str, str], column: str) -> tuple[str, tuple[int, int] | None]:
+    """Return the text of a row as passages have it, and the characters of the cell of a column.
+
+    >>> row_text({"Boat": "Lumo", "Built": "1998", "Crew": ""}, "Built")
+    ('Boat: Lumo; Built: 1998.', (19, 23))
+    """
+    text, place = "", None
+    for name, cell in row.items():
+        if cell:
+            text += f"{'; ' if text else ''}{name}: {cell}"
+            place = (len(text) - len(cell), len(text)) if name == column else place
+    return f"{text}.", place
