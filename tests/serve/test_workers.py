@@ -8,7 +8,7 @@ from tests.serve.conftest import wait_until
 from graphwright.errors import OptionError
 from graphwright.models.protocols import Cancellation
 from graphwright.serve.problems import ClientGoneError, OverloadedError, RequestTimeoutError
-from graphwright.serve.workers import Lane, Workers
+from graphwright.serve.workers import ASKER, Lane, Workers
 
 
 class Request:
@@ -37,6 +37,35 @@ def test_excess_work_is_refused_with_waiting_time() -> None:
         assert await workers.run(lambda _: "llm", lane="llm") == "llm"
         free.set()
         assert await asyncio.gather(*tasks) == [True, True]
+        assert workers.pending == 0
+
+    asyncio.run(run())
+
+
+def test_askers_take_turns_whoever_asks_most() -> None:
+    async def run() -> list[str]:
+        workers, free, order = Workers(threads=1), threading.Event(), list[str]()
+        tasks = [asyncio.ensure_future(workers.run(lambda _: free.wait(10)))]
+        for asker in ("much", "much", "much", "little", "much", "other", "little"):
+            ASKER.set(asker)
+            tasks.append(asyncio.ensure_future(workers.run(lambda _, asker=asker: order.append(asker))))  # type: ignore[misc]
+        await asyncio.sleep(0.05)
+        free.set()
+        await asyncio.gather(*tasks)
+        return order
+
+    assert asyncio.run(run()) == ["much", "little", "other", "much", "little", "much", "much"]
+
+
+def test_close_cancels_what_waits() -> None:
+    async def run() -> None:
+        workers, free = Workers(threads=1), threading.Event()
+        tasks = [asyncio.ensure_future(workers.run(lambda _: free.wait(10))) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        workers.close()
+        free.set()
+        first, second = await asyncio.gather(*tasks, return_exceptions=True)
+        assert first is True and isinstance(second, asyncio.CancelledError)
         assert workers.pending == 0
 
     asyncio.run(run())

@@ -26,6 +26,7 @@ from graphwright.errors import OptionError
 from graphwright.serve.keys import LOCAL, Key, Keys
 from graphwright.serve.problems import ServeError, send_problem
 from graphwright.serve.settings import ServeSettings, default_data_folder
+from graphwright.serve.workers import ASKER
 
 
 class RateLimitError(ServeError):
@@ -145,6 +146,7 @@ class Authentication:
             await send_problem(scope, receive, send, error)
             return
         scope.setdefault("state", {})["grant"] = grant
+        ASKER.set(grant.id if grant is not None and grant.id else client_address(scope))
         await self.app(scope, receive, send)
 
     def _grant(self, scope: Scope) -> Key | None:

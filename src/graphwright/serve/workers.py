@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 from fastapi import Request
@@ -23,13 +25,21 @@ Lane = Literal["reads", "retrieval", "answers", "llm"]
 """A kind of work with threads of its own: an answer delays no retrieval, and neither of them a look at documents."""
 
 
+ASKER: ContextVar[str] = ContextVar("asker", default="")
+"""Who sends the request: the key, or the address of a client without one. Askers take turns in a lane."""
+
+
 class _Pool:
-    """A thread pool for one kind of work, with the number of its running and waiting requests."""
+    """A thread pool for one kind of work, with the number of its running and waiting requests.
+
+    A free thread takes work of the asker whose turn is next, so that who asks much delays itself alone.
+    """
 
     def __init__(self, name: str, threads: int, queue: int) -> None:
         self.threads, self.queue = threads, queue
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"graphwright-{name}")
         self._lock = threading.Lock()
+        self._waiting: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()  # by turns
         self.pending = 0
 
     def submit(self, work: Callable[[], _T]) -> Future[_T]:
@@ -42,20 +52,40 @@ class _Pool:
                     _RETRY_AFTER,
                 )
             self.pending += 1
+            future: Future[_T] = Future()
+            future.add_done_callback(self._end)
+            job = future, partial(copy_context().run, work)  # with the request's id
+            self._waiting.setdefault(ASKER.get(), deque()).append(job)
         try:
-            future = self._pool.submit(copy_context().run, work)  # with the request's id
+            self._pool.submit(self._work)
         except RuntimeError as error:  # the server is shutting down
-            self._end()
+            future.cancel()
             raise ShuttingDownError from error
-        future.add_done_callback(self._end)
         return future
 
-    def _end(self, _: object = None) -> None:
+    def _work(self) -> None:
+        """Do the work that is next."""
+        with self._lock:
+            asker, jobs = self._waiting.popitem(last=False)
+            future, work = jobs.popleft()
+            if jobs:
+                self._waiting[asker] = jobs
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(work())
+            except BaseException as error:
+                future.set_exception(error)
+
+    def _end(self, _: object) -> None:
         with self._lock:
             self.pending -= 1
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            waiting = [future for jobs in self._waiting.values() for future, _ in jobs]
+        for future in waiting:
+            future.cancel()
 
 
 class Workers:
