@@ -67,7 +67,7 @@ def test_key_expires(data: Path, keys: Keys) -> None:
     ("arguments", "message"),
     [
         (["create", "x", "--scope", "root"], "the scopes are read, write, admin"),
-        (["create", "x", "--expires", "soon"], "--expires is 'soon'"),
+        (["create", "x", "--expires", "soon"], "expires is 'soon'"),
         (["create", "x", "--expires", "2001-01-01"], "give a later time"),
         (["revoke", "12345678"], "no key '12345678'"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.serve.conftest import DOCUMENTS, Running, serving
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
+from graphwright.serve.keys import Keys
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs the package schemathesis")
 
@@ -27,7 +29,8 @@ CHECKS = (
 
 def ask_every_operation(server: Running, examples: int) -> int:
     """Send drawn requests to each operation; an error of the server, or a reply of another form, is raised."""
-    schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
+    headers = {"Authorization": server.client.headers["Authorization"]}
+    schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json", headers=headers)
     operations = [result.ok() for result in schema.get_all_operations()]
     for number, operation in enumerate(operations):
 
@@ -39,7 +42,7 @@ def ask_every_operation(server: Running, examples: int) -> int:
                 case.path_parameters[name] = KNOWN[name]
             if isinstance(case.body, dict) and "model" in case.body:
                 case.body["model"] = "cities"
-            case.call_and_validate(checks=CHECKS)
+            case.call_and_validate(checks=CHECKS, headers=dict(headers))
 
         check()
     return len(operations)
@@ -47,18 +50,20 @@ def ask_every_operation(server: Running, examples: int) -> int:
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server of an index of its own: the requests add and remove documents."""
+    """A server of an index of its own: the requests add and remove documents, and make keys."""
     folder = tmp_path_factory.mktemp("contract") / "cities"
     with Index.create(folder, encoder=HashEncoder()) as index:
         index.add(DOCUMENTS)
-    with serving(folder) as running:
+    with closing(Keys(folder.parent / "data")) as keys:
+        key, _ = keys.create("owner", "admin")
+    with serving(folder, key=key) as running:
         yield running
 
 
 def test_operations_reply_as_documented(changed: Running) -> None:
-    assert ask_every_operation(changed, examples=1) >= 24
+    assert ask_every_operation(changed, examples=1) >= 30
 
 
 @pytest.mark.slow
 def test_operations_reply_as_documented_to_many_requests(changed: Running) -> None:
-    assert ask_every_operation(changed, examples=60) >= 24
+    assert ask_every_operation(changed, examples=60) >= 30

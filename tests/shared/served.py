@@ -46,12 +46,12 @@ def serving(
 
 
 @contextmanager
-def serving_home(home: Path, **settings: Any) -> Iterator[Running]:
-    """Serve the indexes of a folder, in which others can be made; see `serving`."""
+def serving_home(home: Path, encoder: HashEncoder | None = None, **settings: Any) -> Iterator[Running]:
+    """Serve the indexes of a folder, in which others can be made; see `serving`. `encoder`: of those in the folder."""
     from graphwright.serve.catalog import Catalog
 
     settings = {"data": home.parent / "data", **settings}
-    with _running(Catalog.open([], home=home), None, True, settings) as running:
+    with _running(Catalog.open([], encoder=encoder, home=home), None, True, settings) as running:
         yield running
 
 

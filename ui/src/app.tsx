@@ -12,7 +12,9 @@ import { DocumentScreen } from "./screens/document";
 import { DocumentsScreen } from "./screens/documents";
 import { GraphScreen } from "./screens/graph";
 import { HealthScreen } from "./screens/health";
+import { KeysScreen } from "./screens/keys";
 import { LoginScreen } from "./screens/login";
+import { ModelsScreen } from "./screens/models";
 import { NewIndexScreen } from "./screens/new";
 import { SettingsScreen } from "./screens/settings";
 import { chooseIndex, loadServer, server, type ServerState, signOut } from "./server";
@@ -26,8 +28,14 @@ const SCREENS: { name: string; label: string; icon: IconName; also: string[] }[]
   { name: "graph", label: "Graph", icon: "graph", also: [] },
   { name: "health", label: "Health", icon: "health", also: [] },
 ];
+const ADMIN: (typeof SCREENS)[number] = { name: "keys", label: "Admin", icon: "key", also: ["models"] };
 
-const OTHERS: Record<string, string> = { new: "New index", settings: "Settings" };
+const OTHERS: Record<string, string> = {
+  new: "New index",
+  settings: "Settings",
+  keys: "Keys",
+  models: "Language models",
+};
 
 export function App() {
   const state = useStore(server);
@@ -87,7 +95,7 @@ function Header({ route, state }: { route: Route; state: ServerState }) {
       </a>
       <nav class="nav" aria-label="Screens">
         <ul>
-          {SCREENS.map(({ name, label, icon, also }) => {
+          {[...SCREENS, ...(state.session?.manages ? [ADMIN] : [])].map(({ name, label, icon, also }) => {
             const here = name === route.screen || also.includes(route.screen);
             return (
               <li key={name}>
@@ -174,6 +182,10 @@ function Content({ route, state }: { route: Route; state: ServerState }): Compon
   if (state.phase !== "ready") return <Loading>Connecting to the server…</Loading>;
   const index = state.indexes.find(({ name }) => name === (route.query.get("index") ?? state.index));
   if (route.screen === "health") return <HealthScreen state={state} />;
+  if (route.screen === "keys" || route.screen === "models") {
+    if (!state.session?.manages) return <AdminOnly />;
+    return route.screen === "keys" ? <KeysScreen state={state} /> : <ModelsScreen />;
+  }
   if (state.choices && (route.screen === "new" || !state.indexes.length)) {
     return <NewIndexScreen choices={state.choices} first={!state.indexes.length} />;
   }
@@ -201,6 +213,14 @@ function Content({ route, state }: { route: Route; state: ServerState }): Compon
         </Empty>
       );
   }
+}
+
+function AdminOnly() {
+  return (
+    <Empty icon="key" title="This is for an admin" whole>
+      <p>Sign in with a key that has the scope admin and all indexes.</p>
+    </Empty>
+  );
 }
 
 function NoIndex({ route, state }: { route: Route; state: ServerState }) {

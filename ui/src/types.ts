@@ -128,6 +128,35 @@ export interface Session {
   name?: string | null;
   scope?: "read" | "write" | "admin" | null;
   indexes?: string[] | null;
+  /** Whether this client may manage keys and language models. */
+  manages?: boolean;
+}
+
+/** A key without its secret. */
+export interface KeyFacts {
+  id: string;
+  name: string;
+  scope: string;
+  indexes: string[] | null;
+  state: "active" | "expired" | "revoked";
+  created: string;
+  expires: string | null;
+  used: string | null;
+  /** Whether this session is of it. */
+  own: boolean;
+}
+
+export interface LanguageModel {
+  model: string;
+  base_url: string | null;
+  max_tokens: number;
+  timeout: number;
+  prompt_price: number | null;
+  completion_price: number | null;
+  /** Whether it was added in the page, and can be deleted there. */
+  added: boolean;
+  usable: boolean;
+  indexes: string[];
 }
 
 export interface DocumentRow {

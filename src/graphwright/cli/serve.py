@@ -10,7 +10,6 @@ import socket
 import time
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +29,6 @@ Data = Annotated[Path | None, "Folder of keys and jobs (default: the platform's 
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT")
 _HEADER = "Authorization: Bearer KEY"
-_UNITS = {"h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 
 
 @keys.command()
@@ -47,9 +45,11 @@ def create(
 
     The key is shown only once. From then on a running server requires a key.
     """
+    from graphwright.serve.keys import expiry
+
     now = time.time()
     with _opened(data) as opened:
-        token, key = opened.create(name, scope, index, None if expires is None else _end(expires, now))
+        token, key = opened.create(name, scope, index, None if expires is None else expiry(expires, now))
         if as_json:
             print_json({"key": token, **_facts(key, now)})
         else:
@@ -57,7 +57,7 @@ def create(
             note(f"Key {key.id} with scope {key.scope}. It is shown only now; clients send it as {_HEADER}.")
         if index:
             note("Names of indexes are not checked here; the server logs a warning for unknown ones.")
-        _audit(opened, "keys create", key)  # last, because an error must not prevent that the key is shown
+        opened.audit("keys create", _user(), key)  # last, because an error must not prevent that the key is shown
 
 
 @keys.command("list")
@@ -93,7 +93,7 @@ def revoke(
     with _opened(data) as opened:
         for id in ids:
             key = opened.revoke(id)
-            _audit(opened, "keys revoke", key)
+            opened.audit("keys revoke", _user(), key)
             note(f"Key {key.id} ({key.name}) is revoked.")
 
 
@@ -104,13 +104,6 @@ def _opened(data: Path | None) -> closing[Keys]:
     return closing(Keys(data or default_data_folder()))
 
 
-def _audit(opened: Keys, action: str, key: Key) -> None:
-    from graphwright.serve.logs import AuditLog
-
-    facts = {"target": key.id, "target_name": key.name, "target_scope": key.scope, "target_indexes": key.indexes}
-    AuditLog(opened.path.parent).write({"action": action, "name": _user(), **facts})
-
-
 def _user() -> str:
     """Return the name of the user, or the uid if it has no name, as in a container."""
     try:
@@ -119,30 +112,8 @@ def _user() -> str:
         return f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
-def _end(text: str, now: float) -> float:
-    """Return the end of a duration, or a date (midnight in UTC), in seconds since 1970.
-
-    >>> _end("2d", 1000.0), _end("2030-01-01", 0.0)
-    (173800.0, 1893456000.0)
-    """
-    match = re.fullmatch(r"(\d{1,6})([hdwy])", text)
-    if match is not None:
-        return now + int(match[1]) * _UNITS[match[2]]
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise OptionError(f"--expires is {text!r}; give 12h, 90d, 2w, 1y, or a date such as 2030-01-31.") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
 def _facts(key: Key, now: float) -> dict[str, Any]:
-    times = {name: _time(getattr(key, name)) for name in ("created", "expires", "used", "revoked")}
-    indexes = ["all"] if key.indexes is None else list(key.indexes)
-    return {"id": key.id, "name": key.name, "scope": key.scope, "indexes": indexes, "state": key.state(now), **times}
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return {**key.to_dict(now), "indexes": ["all"] if key.indexes is None else list(key.indexes)}
 
 
 def _cell(value: Any) -> str:

@@ -17,13 +17,14 @@ from starlette.routing import Route
 
 from graphwright import __version__
 from graphwright.errors import OptionError
+from graphwright.serve.added_models import AddedModels
 from graphwright.serve.authentication import Authentication, RateLimits, check_exposure
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.keys import Keys
 from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
 from graphwright.serve.requests import Addressing, BodyLimits, HostGuard
-from graphwright.serve.routes import compatible, documents, indexes, jobs, page, retrieval
+from graphwright.serve.routes import admin, compatible, documents, indexes, jobs, page, retrieval
 from graphwright.serve.schemas.answers import PROBLEMS
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
@@ -76,6 +77,8 @@ _ROUTERS = (
     compatible.ollama_router,
     documents.router,
     jobs.router,
+    admin.key_router,
+    admin.model_router,
 )
 
 
@@ -89,7 +92,8 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         keys.close()
         raise
     limits = RateLimits(settings.requests_per_minute, settings.failures_per_minute)
-    server = Server(**vars(Library.of(catalog, settings)), keys=keys, limits=limits)
+    added = AddedModels(settings.data)
+    server = Server(**vars(Library.of(catalog, settings, added)), keys=keys, limits=limits, added=added)
     server.telemetry.metrics.registry.register(Gauges(server))
     app = FastAPI(
         title="graphwright",
@@ -155,3 +159,4 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         server.jobs.close()
         server.catalog.close()
         server.keys.close()
+        server.added.close()

@@ -16,11 +16,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from graphwright.errors import OptionError, meant
 from graphwright.serve.database import Database
+from graphwright.serve.logs import AuditLog
 from graphwright.store import IndexLayout
 
 SCOPES = ("read", "write", "admin")
@@ -33,6 +35,7 @@ _TOKEN = re.compile(r"gw_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _SESSION = re.compile(r"gws_[A-Za-z0-9_-]{43}")
 _NO_HASH = "0" * 64  # compared for an unknown id, so that the time is the same
 _USE_RESOLUTION = 60.0  # seconds between two writes of a key's last use
+_UNITS = {"h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS keys (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, scope TEXT NOT NULL, indexes TEXT,
@@ -76,9 +79,36 @@ class Key:
         """Return whether the key includes a scope."""
         return SCOPES.index(self.scope) >= SCOPES.index(scope)
 
+    def to_dict(self, now: float) -> dict[str, Any]:
+        """Return the facts for JSON, with times in ISO 8601."""
+        times = {name: _time(getattr(self, name)) for name in ("created", "expires", "used", "revoked")}
+        facts = {"id": self.id, "name": self.name, "scope": self.scope}
+        return {**facts, "indexes": self.indexes and list(self.indexes), "state": self.state(now), **times}
+
 
 LOCAL = Key("", "local", "admin")
 """Rights of every request to a loopback server without keys."""
+
+
+def expiry(text: str, now: float) -> float:
+    """Return the end of a duration, or a date (midnight in UTC), in seconds since 1970. Raises OptionError.
+
+    >>> expiry("2d", 1000.0), expiry("2030-01-01", 0.0)
+    (173800.0, 1893456000.0)
+    """
+    match = re.fullmatch(r"(\d{1,6})([hdwy])", text)
+    try:
+        if match is not None:
+            moment = datetime.fromtimestamp(now + int(match[1]) * _UNITS[match[2]], UTC)
+        else:
+            moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):  # also a year after 9999
+        raise OptionError(f"expires is {text!r}; give 12h, 90d, 2w, 1y, or a date such as 2030-01-31.") from None
+
+
+def _time(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 class Keys(Database):
@@ -140,6 +170,11 @@ class Keys(Database):
                 return key
         known = [key.id for key in keys]
         raise OptionError(f"there is no key {id!r}; 'graphwright keys list' shows the ids.{meant(id, known)}")
+
+    def audit(self, action: str, by: str, key: Key) -> None:
+        """Write to the audit log that somebody has created or revoked a key."""
+        facts = {"target": key.id, "target_name": key.name, "target_scope": key.scope, "target_indexes": key.indexes}
+        AuditLog(self.path.parent).write({"action": action, "name": by, **facts})
 
     def rename_index(self, index: str, name: str | None) -> None:
         """Change the name of an index in all keys; None: no key is for it any more."""

@@ -14,6 +14,7 @@ from graphwright.generate import Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
 from graphwright.operators import Run
+from graphwright.serve.added_models import AddedModels
 from graphwright.serve.authentication import RateLimits, granted
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.failures import WatchedLLM
@@ -39,10 +40,12 @@ class Library:
     telemetry: Telemetry
 
     @classmethod
-    def of(cls, catalog: Catalog, settings: ServeSettings) -> Library:
-        """Return the library of open indexes."""
+    def of(cls, catalog: Catalog, settings: ServeSettings, added: AddedModels | None = None) -> Library:
+        """Return the library of open indexes. `added`: further models that every question may choose."""
         folders, telemetry = {name: index.path for name, index in catalog.items()}, Telemetry(settings.data)
         models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call, settings.models)
+        if added is not None:
+            added.offer_to(models)
         for name, record in catalog.records.items():
             models.choose(name, record.model)
         workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
@@ -88,6 +91,7 @@ class Server(Library):
 
     keys: Keys
     limits: RateLimits
+    added: AddedModels
 
     @property
     def closed(self) -> bool:

@@ -70,6 +70,8 @@ class AnswerModels:
         self._quick: dict[LLMSettings, LLM] = {}  # with one retry
         self.named = {settings.model: settings for settings in self._models}  # those that an index can choose
         self._listed = listed = {server.base_url: server for server in servers}
+        own = [] if shared is None else [shared.base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL]
+        self.addresses = list(dict.fromkeys((*map(checked_address, own), *listed)))  # that offered models may have
         self._offered = dict[str, LLMSettings]()
         for settings in offered:
             self.offer(settings)
@@ -81,19 +83,28 @@ class AnswerModels:
                     self._models[chosen] = chosen.llm(_key(listed[str(chosen.base_url)]))
                     self.named.setdefault(chosen.model, chosen)
 
-    def offer(self, settings: LLMSettings) -> None:
-        """Let every question choose a model. Raises OptionError if its server is not listed, or its name is taken."""
+    def offer(self, settings: LLMSettings) -> LLMSettings:
+        """Let every question choose a model; return it with the whole address of its server.
+
+        Raises OptionError if the settings do not have the server, or if the name is taken.
+        """
         address = OPENAI_URL if settings.base_url is None else checked_address(settings.base_url)
         if settings.model in self.named:
             raise OptionError(f"The model {settings.model!r} is there already; a name stands for one model.")
-        if address not in self._listed:
+        if address not in self.addresses:
             raise OptionError(
                 f"The model {settings.model!r} is on {address}, which this server does not list. If you trust that, "
                 f'add to server.toml: [[model_servers]] base_url = "{address}"'
             )
         offered = replace(settings, base_url=address)
-        self._models[offered] = offered.llm(_key(self._listed[address]))
+        listed = self._listed.get(address)
+        self._models[offered] = offered.llm(None if listed is None else _key(listed))  # else with the key of [llm]
         self.named[offered.model] = self._offered[offered.model] = offered
+        return offered
+
+    def withdraw(self, model: str) -> None:
+        """Offer a model no longer; questions that it answers already go on."""
+        del self._offered[model], self.named[model]
 
     def choices(self, index: str) -> list[str]:
         """Return the names of the models that a question to an index may choose, its own first."""
@@ -102,8 +113,8 @@ class AnswerModels:
     def choose(self, index: str, model: str | None) -> None:
         """Answer an index by a model from now on; offline for None, and for a model that is not configured."""
         self._chosen.pop(index, None)
-        if model in self.named:
-            self._chosen[index] = self.named[str(model)]
+        if (named := self.named.get(str(model))) is not None:
+            self._chosen[index] = named
         elif model is not None:
             _log.warning("index %r answers offline: the model %r is not configured", index, model)
 

@@ -59,6 +59,34 @@ def test_first_index_is_made_by_keyboard_and_answers(opener: Opener, home: Runni
     assert home.client.get("/v1/indexes/Flüsse").json()["llm"] is None
 
 
+def test_admin_makes_keys_and_adds_a_model(opener: Opener, home: Running) -> None:
+    screen = opener(home)
+    tab = screen.open("keys")
+    checked(screen)
+    tab.get_by_label("Name", exact=True).fill("owner")
+    tab.get_by_role("button", name="Make the key").click()
+    tab.get_by_text("this session").wait_for()
+    key = tab.get_by_label("The key, which is shown only now").input_value()
+    assert key.startswith("gw_")
+    tab.get_by_label("Name", exact=True).fill("reader")
+    tab.get_by_role("button", name="Make the key").click()
+    tab.get_by_role("button", name="Revoke").click()
+    checked(screen)
+    tab.get_by_role("button", name="Revoke").click()
+    tab.get_by_text("revoked").wait_for()
+    tab.get_by_role("link", name="Language models").click()
+    tab.get_by_label("Name", exact=True).fill("team/large")
+    tab.get_by_role("button", name="Add the model").click()
+    tab.get_by_role("button", name="Delete").wait_for()
+    checked(screen)
+    headers = {"Authorization": f"Bearer {key}"}
+    assert home.client.get("/v1/indexes", headers=headers).json()["new"]["models"] == ["small", "team/large"]
+    tab.get_by_role("button", name="Delete").click()
+    tab.get_by_role("button", name="Delete").click()
+    tab.get_by_role("button", name="Delete").wait_for(state="detached")
+    assert home.client.get("/v1/indexes", headers=headers).json()["new"]["models"] == ["small"]
+
+
 def test_index_is_renamed_copied_and_deleted_by_its_typed_name(opener: Opener, home: Running) -> None:
     assert home.client.post("/v1/indexes", json={"name": "drafts"}).status_code == 201
     assert home.client.post("/v1/indexes", json={"name": "kept"}).status_code == 201

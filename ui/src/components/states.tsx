@@ -32,6 +32,22 @@ export function Empty({ icon, title, whole = false, children }: EmptyProps) {
   );
 }
 
+/** The way between the two screens for an admin. */
+export function AdminTabs({ here }: { here: string }) {
+  return (
+    <nav class="orders" aria-label="Admin">
+      {[
+        ["keys", "Keys"],
+        ["models", "Language models"],
+      ].map(([name = "", label]) => (
+        <a key={name} href={href(name)} aria-current={name === here ? "page" : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
 /** The way out of an index without documents. */
 export function AddDocuments({ index }: { index: string }) {
   return (

@@ -1,6 +1,5 @@
 /** The kept conversations as a list, and what can be done with one: rename, export, share, delete. */
 
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Conversation, threadFrom } from "../asking";
 import { save } from "../judged";
@@ -9,6 +8,7 @@ import { useStore } from "../store";
 import { ago, count } from "../text";
 import { type Asked, deleteThread, isKept, keepThread, nameOf, type Thread, threads } from "../threads";
 import { linkTo, markdown } from "../transcript";
+import { Confirmed, CopyButton } from "./buttons";
 import { Icon } from "./icon";
 
 interface SavedProps {
@@ -100,44 +100,6 @@ function RenameForm({ thread, onEnd }: { thread: Thread; onEnd: () => void }) {
   );
 }
 
-interface ConfirmedProps {
-  label: ComponentChildren;
-  question: string;
-  onConfirm: () => Promise<void> | void;
-  small?: boolean;
-}
-
-/** A button that asks before it does something. */
-function Confirmed({ label, question, onConfirm, small = false }: ConfirmedProps) {
-  const [asking, setAsking] = useState(false);
-  const size = small ? " small" : "";
-  if (!asking) {
-    return (
-      <button type="button" class={`button quiet${size}`} onClick={() => setAsking(true)}>
-        {label}
-      </button>
-    );
-  }
-  return (
-    <span class="confirm" role="group" aria-label={question}>
-      <button
-        type="button"
-        class={`button danger${size}`}
-        onClick={() => {
-          setAsking(false);
-          void onConfirm();
-        }}
-        ref={(button) => button?.focus()}
-      >
-        {question}
-      </button>
-      <button type="button" class={`button${size}`} onClick={() => setAsking(false)}>
-        Keep
-      </button>
-    </span>
-  );
-}
-
 /** What can be done with the shown conversation. */
 export function ThreadBar({ state, onDelete }: { state: Conversation; onDelete: () => void }) {
   const [open, setOpen] = useState<"rename" | "share" | null>(null);
@@ -201,7 +163,6 @@ export function ThreadBar({ state, onDelete }: { state: Conversation; onDelete: 
 }
 
 function ShareLink({ link }: { link: string }) {
-  const [copied, setCopied] = useState(false);
   return (
     <div class="thread-link">
       <label>
@@ -209,20 +170,7 @@ function ShareLink({ link }: { link: string }) {
         <input type="text" readOnly value={link} onFocus={(event) => event.currentTarget.select()} />
         <small>It holds the questions, not the answers, and asks them again when its reader says so.</small>
       </label>
-      {"clipboard" in navigator && (
-        <button
-          type="button"
-          class="button small"
-          onClick={() =>
-            void navigator.clipboard.writeText(link).then(
-              () => setCopied(true),
-              () => setCopied(false),
-            )
-          }
-        >
-          {copied ? "Copied" : "Copy"}
-        </button>
-      )}
+      <CopyButton text={link} />
     </div>
   );
 }

@@ -91,6 +91,7 @@ class SessionReply(Reply):
     name: Annotated[str | None, Field(description="Name of the key.", examples=["reader"])] = None
     scope: Annotated[str | None, Field(description="read, write or admin.", examples=["read"])] = None
     indexes: Annotated[list[str] | None, Field(description="Names of the indexes that the client sees.")] = None
+    manages: Annotated[bool, Field(description="Whether it may manage keys and language models.")] = False
 
 
 @session_router.get("", response_model=SessionReply)
@@ -127,7 +128,8 @@ def _session(server: Server, grant: Key | None) -> SessionReply:
     if grant is None:
         return SessionReply(closed=server.closed, signed_in=False)
     names = server.visible(grant)
-    return SessionReply(closed=server.closed, signed_in=True, name=grant.name, scope=grant.scope, indexes=names)
+    told = SessionReply(closed=server.closed, signed_in=True, name=grant.name, scope=grant.scope, indexes=names)
+    return told.model_copy(update={"manages": grant.may("admin") and grant.indexes is None})
 
 
 def _cookie(server: Server, request: Request) -> dict[str, Any]:
