@@ -60,6 +60,7 @@ from graphwright.operators.rerank.fitted_scorer import PassageScorer
 
 OPEN_SETS = ("xquad", "covidqa")  # plain questions, of which no fold reports a figure
 SCORERS = Path(__file__).parents[1] / "benchmarks" / "results" / "scorer"  # fitted without the set that is searched
+FITTED = ("mixture", "confidence", "sentence", "answerable")  # parts; the other by fit_cells.py
 READ, RETRIEVED = 8, 20
 RIGHT = 0.8
 PENALTY = 1e-4  # of the squared weights of standardised features, per row
@@ -347,14 +348,15 @@ def family_left_out(folder: Path) -> str | None:
 def fit_folder(given: Any, folder: Path) -> None:
     """Fit the reader in a folder, and write its weights."""
     settings = json.loads((folder / "model.json").read_text("utf-8"))
-    settings |= {part: dict.fromkeys(names, 0.0) for part, names in PARTS.items() if part in given.parts}
+    unset = {part: dict.fromkeys(names, 0.0) for part, names in PARTS.items()}
+    settings = unset | settings | {part: unset[part] for part in given.parts}
     (folder / "model.json").write_text(json.dumps(settings, indent=1) + "\n", "utf-8")
     reader = MiniLMReader(weights=str(folder))
     without = family_left_out(folder)
     names = [name for family, sets in FAMILIES.items() if family != without for name in sets]
     names += [*OPEN_SETS, *(SETS if given.documents else ())]
     parts = [part for name in names for part in remembered(given, name, reader, settings["sha256"])]
-    kept = {part: np.array([*settings[part].values()]) for part in PARTS if part not in given.parts}
+    kept = {part: np.array([*settings[part].values()]) for part in FITTED if part not in given.parts}
     if given.check:
         check(parts, kept)
     for part, weights in fit(parts, kept).items():
@@ -369,7 +371,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--unseen", action="store_true")
-    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS), help="which weights to write")
+    parser.add_argument("--parts", nargs="+", choices=FITTED, default=FITTED, help="which weights to write")
     parser.add_argument(
         "--documents", action="store_true", help="read questions over manuals and office documents, too"
     )

@@ -29,6 +29,7 @@ Place = tuple[int, int, int]  # a sentence: its passage, and its first and last 
 BEST = 8  # sentences of a question
 WORDS = 45  # of a sentence with its neighbours
 RIGHT, WRONG = 3, 3  # quotations of a question that hold the answer, and that do not: the best, and one of the rest
+KEPT = 0.75  # share of those that do not
 CONFIRMED = 8000  # questions with an answer to be confirmed
 ASKED_AGAIN = (
     "{question} {answer}?",
@@ -75,7 +76,8 @@ def _quoted(row: Retrieved, reader: MiniLMReader, draw: random.Random) -> Iterat
     for text in right[:RIGHT]:
         yield Example(question, (text,), DECIDED if row.asked.decided else SPAN)
     for text in [*wrong[: WRONG - 1], *draw.sample(wrong[WRONG - 1 :], min(1, len(wrong[WRONG - 1 :])))]:
-        yield Example(question, (text,), NONE)
+        if draw.random() < KEPT:
+            yield Example(question, (text,), NONE)
 
 
 def quotation(passages: Sequence[PassageText], sentences: Sequence[Place], at: int) -> Place:

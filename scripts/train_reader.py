@@ -64,6 +64,7 @@ SORTED = 1024  # examples that are sorted by length before they are batched
 RATES, WARM_UP = {"open": 2e-4, "multihop": 2e-4, "quotations": 1.2e-4}, 200
 AVERAGE = 0.998  # of the running mean of weights, which is what is kept
 REPLAYED = 0.2  # examples of the open sets that are read again, per new example
+REPLAYED_LAST = 0.1  # of all before, in stage `quotations`
 REPLAYED_CHAINS = 0.05  # questions of two steps that are read again, per new example
 KINDS = 5
 WITH_SPANS = (SPAN, SEVERAL, DECIDED)
@@ -287,7 +288,7 @@ def tokenised(given: Any, stage: str) -> list[list[Encoded]]:
         rows = row_examples(given.data / "tables" / "wikitablequestions", given.work, draw)
         confirmed = confirmed_examples(given.data / "qa", draw)
         learned = [*quotation_examples(given.work, draw), *statement_examples(), *rows, *confirmed]
-        examples = learned + again(examples, REPLAYED, learned)
+        examples = learned + again(examples, REPLAYED_LAST, learned)
     return batches(list(encode(tokenizer, examples)), draw)
 
 

@@ -117,9 +117,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "it starts the server": (
             "serve.app:create_app serve.catalog:Catalog serve.catalog:is_home serve.app:DrainingServer "
             "serve.app:server_config "
-            "serve.mcp.server:create_mcp serve.authentication:create_command serve.keys:Key "
+            "serve.mcp.server:create_mcp serve.authentication:create_command serve.keys:Key serve.keys:expiry "
             "serve.keys:Keys serve.server:Library serve.settings:ServeSettings "
-            "serve.settings:default_data_folder serve.settings:read_server_file serve.logs:AuditLog "
+            "serve.settings:default_data_folder serve.settings:read_server_file "
             "serve.logs:configure_logging"
         ),
         "a method of one's own comes from a file": "methods.method:Builder methods.method:read_method_file",

@@ -1,12 +1,24 @@
 """Examples of short texts that the embedded reader learns from."""
 
+import gzip
+import json
 import random
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from reader_data import DECIDED, NONE, SPAN
+from reader_data import DECIDED, NO, NONE, SPAN, YES
 from reader_documents import Asked, Retrieved
-from reader_quotations import HELD_TEXTS, STATEMENTS, Place, _quoted, quotation, statement_examples
+from reader_quotations import (
+    HELD_TEXTS,
+    STATEMENTS,
+    Place,
+    _quoted,
+    confirmed_examples,
+    quotation,
+    statement_examples,
+)
 
 from graphwright.models.protocols import PassageText
 
@@ -51,8 +63,33 @@ def test_quotations_are_right_where_they_have_the_evidence(decided: bool, kind: 
 
 
 def test_statements_are_read_without_those_held_out() -> None:
-    examples = list(statement_examples())
-    held = set(STATEMENTS.read_text("utf-8").splitlines()[HELD_TEXTS])
-    assert len(held) == 122 and 15_000 < len(examples) < 15_910
-    assert {e.kind for e in examples} == {NONE, SPAN, DECIDED}
-    assert all(bool(e.passages[0].spans) == (e.kind == SPAN) for e in examples)
+    examples, lines = list(statement_examples()), STATEMENTS.read_text("utf-8").splitlines()
+    held = {json.loads(line)["text"] for part in HELD_TEXTS for line in lines[part]}
+    assert len(held) == 45 + 122 and 25_000 < len(examples) < 26_000
+    assert not held & {example.passages[0].text for example in examples}
+    assert {example.kind for example in examples} == {NONE, SPAN, YES, NO}
+    assert all(bool(example.passages[0].spans) == (example.kind == SPAN) for example in examples)
+
+
+def test_confirmed_examples_are_right_answers_and_others_of_their_form(tmp_path: Path) -> None:
+    text = "The abbey was founded in 1120 by Ida. It burned down in 1486. Ermengarde paid for the new roof in 1502."
+    rows = [
+        {
+            "question": f"What about {answer}?",
+            "answerable": True,
+            "spans": [[0, text.index(answer), text.index(answer) + len(answer)]],
+            "passages": [{"title": "Abbey", "text": text}],
+        }
+        for answer in ("1120", "Ida", "1486", "Ermengarde", "1502")
+    ]
+    (tmp_path / "squad_train_subset").mkdir()
+    with gzip.open(tmp_path / "squad_train_subset" / "data.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    examples = [e for seed in range(9) for e in confirmed_examples(tmp_path, random.Random(seed))]
+    assert {example.kind for example in examples} == {YES, NO}
+    for example in examples:
+        asked = re.search(r"What about (\w+)\?", example.question)
+        assert asked is not None
+        rest = example.question.replace(asked[0], "")
+        assert (asked[1] in rest) == (example.kind == YES)
+        assert bool(re.search(r"\d", rest)) == asked[1].isdigit()

@@ -217,7 +217,7 @@ class Quote(Operator):
     words: Annotated[int, AtLeast(1)] = 75
     share: Annotated[float, Between(0, 1)] = 0.05
     sides: Annotated[float, AtLeast(0)] = 3.0
-    threshold: Annotated[float, Between(0, 1)] = 0.15
+    threshold: Annotated[float, Between(0, 1)] = 0.2
     needs = ("passages",)
     gives = ("answer",)
 

@@ -30,6 +30,7 @@ from graphwright.operators.query.parse_query import ExecuteQuery, IsComputed, Mo
 from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.result import LIKELY, SURE
 from graphwright.operators.query.tables.parser import TableQueryParser
+from graphwright.operators.query.tables.reading import RowsRead
 from graphwright.operators.select import ToPassages
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.versions import versions_of
@@ -92,7 +93,12 @@ OptionalParser = Annotated[
 
 def offline_parser(ix: Snapshot) -> QueryParser:
     """Return the parser of questions over records of documents, without a language model."""
-    return MostProbable((TableQueryParser(MiniLM(), MiniLMAmounts()),) if has_records(ix) else ())
+    return MostProbable((table_parser(),) if has_records(ix) else ())
+
+
+def table_parser() -> QueryParser:
+    """Return the parser of questions over tables, whose cells are read in their rows too."""
+    return RowsRead(TableQueryParser(MiniLM(), MiniLMAmounts()), MiniLMReader())
 
 
 def has_records(ix: Snapshot) -> bool:
@@ -104,7 +110,7 @@ def has_records(ix: Snapshot) -> bool:
 def graph_parser(ix: Snapshot, hops: int = 3) -> QueryParser:
     """Return the parsers of questions over a graph, with paths of at most `hops` relations, and over its records."""
     over_graph = GraphQueryParser(MiniLM(), MiniLMCrossEncoder(QUERIES), MiniLMAmounts(), length=hops)
-    return MostProbable((over_graph, TableQueryParser(MiniLM(), MiniLMAmounts())) if has_records(ix) else (over_graph,))
+    return MostProbable((over_graph, table_parser()) if has_records(ix) else (over_graph,))
 
 
 def executed(llm: LLM | None, parser: QueryParser, threshold: float = LIKELY) -> Operator:

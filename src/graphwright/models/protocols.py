@@ -241,6 +241,19 @@ class AnsweringReader(Reader, Protocol):
         ...
 
 
+class RowReader(Protocol):
+    """A reader of rows of tables."""
+
+    def cell_scores(
+        self, question: str, rows: Sequence[PassageText], cells: Sequence[tuple[int, int]], probability: float
+    ) -> list[float]:
+        """Return the probability that a cell, by characters of its row, answers a question.
+
+        `probability`: that of the query which looks up these cells.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """The reply of a language model.

@@ -12,6 +12,7 @@ from graphwright.models.embedded.encoder import checksum, weights_file
 from graphwright.models.embedded.reader import MiniLMReader, _span
 from graphwright.models.embedded.reader_answers import (
     ANSWER_FEATURES,
+    CELL_FEATURES,
     CONFIDENCE_FEATURES,
     READING_FEATURES,
     SENTENCE_FEATURES,
@@ -61,6 +62,7 @@ class Numbers:
             "confidence": ("probability", CONFIDENCE_FEATURES),
             "answerable": ("sentence", ANSWER_FEATURES),
             "sentence": ("alone", SENTENCE_FEATURES),
+            "cell": ("begins", CELL_FEATURES),
         }[part]
         return 1 / (1 + np.exp(-rows[..., names.index(column)]))
 
@@ -189,6 +191,14 @@ def test_question_for_yes_or_no_has_no_span(network, monkeypatch):
     kinds = np.array([-3, 3, 2.5, 2.5, -3], np.float32)
     monkeypatch.setattr(network, "run", lambda ids, types: (Numbers.run(network, ids, types)[0], kinds))
     assert MiniLMReader().read(QUESTION, PASSAGES) == []
+
+
+def test_cell_scores_are_of_cell_in_which_answer_begins(network):
+    row = PassageText("universities", "City: Graz; Founded: 1585.")
+    cells = [(6, 10), (21, 25)]
+    assert [row.text[start:end] for start, end in cells] == ["Graz", "1585"]
+    other, right = MiniLMReader().cell_scores(QUESTION, [row, row], cells, 0.5)
+    assert right > 0.4 > 0.1 > other
 
 
 def test_question_without_both_sides_is_undecided():

@@ -19,6 +19,7 @@ from graphwright.errors import ModelError
 from graphwright.models.embedded.encoder import REMEDY, WEIGHTS, loaded, open_graph, run_session, side_by_side, tokenise
 from graphwright.models.embedded.reader_answers import (
     ANSWER_FEATURES,
+    CELL_FEATURES,
     CONFIDENCE_FEATURES,
     READING_FEATURES,
     SENTENCE_FEATURES,
@@ -30,6 +31,7 @@ from graphwright.models.embedded.reader_answers import (
     asking_of,
     asks_yes_or_no,
     candidates,
+    cell_features,
     confidence_features,
     log_softmax,
     mixture,
@@ -54,6 +56,7 @@ PARTS = {
     "confidence": CONFIDENCE_FEATURES,
     "answerable": ANSWER_FEATURES,
     "sentence": SENTENCE_FEATURES,
+    "cell": CELL_FEATURES,
 }
 """The features of each part of model.json, in the order of its weights."""
 
@@ -113,6 +116,18 @@ class MiniLMReader(Checked):
         answered = _network(self.weights).probability(row, "answerable")
         shown: Floats = (answered * scores / scores.max()).astype(np.float32)
         return shown
+
+    def cell_scores(
+        self, question: str, rows: Sequence[PassageText], cells: Sequence[tuple[int, int]], probability: float
+    ) -> list[float]:
+        """Return the probability that a cell, by characters of its row, answers a question.
+
+        `probability`: that of the query which looks up these cells. Each row is read alone.
+        """
+        read = replace(self, paired=0).readings(question, rows, Usage())
+        features = [cell_features(*each, probability) for each in zip(rows, read, cells, strict=True)]
+        scores: list[float] = _network(self.weights).probability(np.array(features), "cell").tolist()
+        return scores
 
     def _mixed(
         self, question: str, passages: Sequence[PassageText], usage: Usage | None

@@ -400,5 +400,20 @@ def answer_features(
     return np.array([1, _logit(scores[best]), _logit(1 - none), covered, by_all])
 
 
+CELL_FEATURES = (
+    "constant",
+    "query",  # logit of the probability of the query that looks it up
+    "answer",  # logit that its row holds an answer
+    "begins",  # log-probability that the answer begins in it
+)
+"""Features of a cell of a row that is read alone, in the order of their weights."""
+
+
+def cell_features(row: PassageText, reading: ReaderOutput, cell: tuple[int, int], probability: float) -> Scores:
+    """Return the features of a cell, given the probability of the query that looks it up: float64[4]."""
+    (begins,) = _begins_within(reading, row, reading.passages[0], np.array([(0, *cell)]))
+    return np.array([1, _logit(probability), _answer_logit(reading), max(_MIN_LOG, np.log(begins + 1e-9))])
+
+
 def _logit(probability: float) -> float:
     return float(np.log(probability + 1e-4) - np.log1p(1e-4 - probability))

@@ -37,9 +37,7 @@ class Finds:
         self, question: str, rows: Sequence[PassageText], cells: Sequence[tuple[int, int]], probability: float
     ) -> list[float]:
         self.rows += [row.text for row in rows]
-        return [
-            0.9 if row.text[start:end] == self.text else 0.1 for row, (start, end) in zip(rows, cells, strict=True)
-        ]
+        return [0.9 if row.text[start:end] == self.text else 0.1 for row, (start, end) in zip(rows, cells, strict=True)]
 
 
 def test_parse_cell_that_is_not_the_answer_comes_after_the_one_that_is() -> None:

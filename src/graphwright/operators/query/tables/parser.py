@@ -162,6 +162,8 @@ class TableQueryParser:
             lacking = {own.given for own in sets.empty if own.given[0].kind == "cell" and own.given[0].bits not in met}
             made = islice(Enumeration(sets, tables=types), _MOST)
             candidates = [candidate for candidate in made if not lacking or candidate.given in lacking]
+            if not candidates:
+                continue
             features = QuestionFeatures(facts, table, links, vector, pieces, vectors, frequency).features(candidates)
             yield TableCandidates(table, candidates, features, vectors.mean)
 

@@ -13,6 +13,7 @@ from graphwright.operators.query.query import Compare, Follow, OfType, Query, St
 from graphwright.search.facts import Facts
 
 QUERIES, _ROWS = 5, 3  # that are read, of a question and of a query
+_LEAST = 0.05  # probability of a query whose rows are read
 _LOOKS_UP = (Follow, Where, OfType, Compare, Step, str, tuple, bool, int)
 
 
@@ -33,7 +34,7 @@ class RowsRead:
         return apportioned([*(self._read(question, own, facts) for own in found[:QUERIES]), *found[QUERIES:]])
 
     def _read(self, question: str, own: ScoredQuery, facts: Facts) -> ScoredQuery:
-        rows = list(looked_up(own.query, facts))
+        rows = list(looked_up(own.query, facts)) if own.probability >= _LEAST else []
         if not rows:
             return own
         texts, cells = zip(*rows, strict=True)
