@@ -14,7 +14,7 @@ def question(number: int, kind: str = "fact", accept: tuple[tuple[str, ...], ...
     identity = f"graz-{number:02}"
     evidence = ({"document": "graz", "text": "lies on the Mur"},) if accept else ()
     return Question(
-        identity, "graz", half_of(identity), kind, "", f"On which river does Graz lie, {number}?",
+        identity, "graz", half_of(identity), kind, "", f"On which river does Graz lie? ({number})",
         accept, (), False, evidence, 40, "It says the Mur.",
     )  # fmt: skip
 
@@ -42,14 +42,14 @@ def test_open_half_is_default_and_halves_partition() -> None:
 def test_answers_are_scored_and_shown(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     (row,) = ask_all(index, [question(1)], options("--method", "bm25", "--show"))
     assert row["verdict"] == "good" and row["found"]
-    assert capsys.readouterr().out.startswith("good    graz-01  On which river does Graz lie, 1?\n        answer: ")
+    assert capsys.readouterr().out.startswith("good    graz-01  On which river does Graz lie? (1)\n        answer: ")
 
 
 def test_failing_question_is_unanswered_and_others_continue(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = index.ask
 
     def failing(text: str, *args: object, **more: object) -> object:
-        if ", 1?" in text:
+        if "(1)" in text:
             raise ModelError("the server is away")
         return ask(text)
 

@@ -217,11 +217,11 @@ def test_ollama_chat_streams_lines_by_default(server: Running, answer: str) -> N
     assert (whole["message"]["content"], whole["done"]) == (answer, True)
 
 
-@pytest.mark.parametrize(("options", "reason"), [({"stop": ["Mur"]}, "stop"), ({"num_predict": 3}, "length")])
+@pytest.mark.parametrize(("options", "reason"), [({"stop": ["Styria"]}, "stop"), ({"num_predict": 3}, "length")])
 def test_ollama_options_limit_text(server: Running, answer: str, options: dict[str, Any], reason: str) -> None:
     whole = post(server, "/api/chat", messages=RIVER, stream=False, options=options).json()
     text = whole["message"]["content"]
-    assert whole["done_reason"] == reason and answer.startswith(text) and "Mur" not in text
+    assert whole["done_reason"] == reason and answer.startswith(text) and "Styria" not in text
 
 
 def test_ollama_errors_are_text(server: Running, guarded: Guarded) -> None:

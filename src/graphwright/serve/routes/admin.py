@@ -34,7 +34,7 @@ class NewKeyBody(Body):
 
 
 class KeyReply(Reply):
-    """A key without its secret. `own`: whether the request was sent with it, or in a session of it."""
+    """A key, of which only the id can be read. `own`: whether the request was sent with it, or in a session of it."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ class KeysReply(Reply):
 
 @key_router.get("", response_model=KeysReply, dependencies=_ADMIN)
 async def keys(server: ServerOf, grant: GrantOf) -> Any:
-    """List the keys, without their secrets."""
+    """List the keys; none of them can be read again."""
     listed, now = await run_sync(server.keys.all), time.time()
     return {"keys": [{**key.to_dict(now), "own": key.id == grant.id} for key in listed]}
 
