@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from graphwright.models.protocols import PassageText, RowReader
 from graphwright.operators.query.checks import parts
@@ -14,15 +15,14 @@ from graphwright.search.facts import Facts
 
 QUERIES, _ROWS = 5, 3  # that are read, of a question and of a query
 _LEAST = 0.05  # probability of a query whose rows are read
-_LOOKS_UP = (Follow, Where, OfType, Compare, Step, str, tuple, bool, int)
 
 
 @dataclass(eq=False)
 class RowsRead:
-    """A parser whose queries for cells of a few rows are as probable as a reader, too, finds the answers there.
+    """A parser whose queries for cells of a few rows become more or less probable by what a reader finds in the rows.
 
-    A query for the number of the invoice of a customer whose own number is asked for looks up what is near the
-    question; who reads the row sees that it has no such number, or that it has, in another cell.
+    "Customer number of Ostler" may be parsed as a query for the number of the invoice of Ostler. The reader finds no
+    answer in that row, or finds it in another cell, and the query becomes improbable.
     """
 
     parser: QueryParser
@@ -46,17 +46,23 @@ def looked_up(query: Query, facts: Facts) -> Iterator[tuple[PassageText, tuple[i
 
     Other queries compute or compare, join tables, ask for a time, or for the cells of more rows than three.
     """
-    if isinstance(query, Follow) and all(isinstance(part, _LOOKS_UP) for part in parts(query)):
-        steps = [part for part in parts(query) if isinstance(part, Step)]
-        things = Execution(facts).things(query.things)
-        compared = {part.comparison for part in parts(query) if isinstance(part, Compare)}
-        is_plain = not any(step.inverse or step.at or step.times > 1 for step in steps)
-        if is_plain and compared <= {"=", "contains"} and len(things) <= _ROWS:
-            kinds = [part.type for part in parts(query) if isinstance(part, OfType)]
-            for thing in things.tolist():
-                text, place = row_text(facts.row(thing), query.step.relation)
-                if place is not None:
-                    yield PassageText(", ".join(kinds), text), place
+    if not isinstance(query, Follow) or not all(map(_looks_up, parts(query))):
+        return
+    things = Execution(facts).things(query.things)
+    kinds = ", ".join(part.type for part in parts(query) if isinstance(part, OfType))
+    for thing in things.tolist() if len(things) <= _ROWS else ():
+        text, place = row_text(facts.row(thing), query.step.relation)
+        if place is not None:
+            yield PassageText(kinds, text), place
+
+
+def _looks_up(part: Any) -> bool:
+    """Return whether a part of a query only chooses rows by their cells, or takes a cell of them."""
+    if isinstance(part, Step):
+        return not (part.inverse or part.at or part.times > 1)
+    if isinstance(part, Compare):
+        return part.comparison in ("=", "contains")
+    return isinstance(part, (Follow, Where, OfType, str, tuple))
 
 
 def row_text(row: Mapping[str, str], column: str) -> tuple[str, tuple[int, int] | None]:
