@@ -9,6 +9,7 @@ from graphwright.models import MiniLM, MiniLMAmounts
 from graphwright.models.fake import HashEncoder
 from graphwright.operators.query.execution import execute
 from graphwright.operators.query.parser import QueryParser
+from graphwright.operators.query.tables import parser
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.search.facts import Facts
 
@@ -77,3 +78,9 @@ def test_parse_at_a_date_when_what_is_named_did_not_hold_asks_of_nothing_else() 
     }
     assert isinstance(held := found["3 May 2022"], np.ndarray) and facts.texts(held) == ["Tern"]
     assert found["3 January 2021"] in (False, 0)
+
+
+def test_parse_table_without_candidates_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is a table whose rows that hold at a date lack the cell that is named."""
+    monkeypatch.setattr(parser, "Enumeration", lambda sets, tables: iter(()))
+    assert PARSER.parse("How many tickets are open?", ticket_facts()) == []
