@@ -11,7 +11,7 @@ only those that the network was not trained on (`--unseen`: it was trained on no
 COVID-QA, which it never saw; and with `--documents` of the manuals and office documents that training left out
 (scripts/reader_documents.py), each among the documents of its source. Each is read three times: with what retrieval
 gives, without the gold passages, and without the sentences that hold the answer; no candidate is right in the last two,
-which count half for the probability that a question is answered. A candidate is right where its token F1 with a gold
+which count half for the probabilities of an answer. A candidate is right where its token F1 with a gold
 answer is at least 0.8, and a question is answerable where one of its best three sentences holds the answer. With
 `--check` each source of the documents is first left out in turn, and it is printed how well its questions are answered.
 """
@@ -285,7 +285,7 @@ def fitted_confidence(proposed: Sequence[Proposed], shares: Sequence[Any]) -> An
     for each, share in zip(proposed, shares, strict=True):
         rows.append(confidence_features(each.candidates, each.part.readings, share, each.rows))
         right.append(each.right[int((each.table @ share).argmax())])
-    return fitted(np.array(rows), right)
+    return fitted(np.array(rows), right, [each.part.weight for each in proposed])
 
 
 def fitted_answerable(asked: Sequence[tuple[Read, Any]], found: Sequence[Any], weights: Any) -> Any:
