@@ -145,6 +145,16 @@ def test_answer_of_named_dates_is_of_their_versions(index_versions: Index, quest
     assert answer is not None and {citation.document for citation in answer.citations} <= documents
 
 
+def test_answer_of_named_number_is_of_its_version(tmp_path: Path) -> None:
+    for number, rate in ((1, 54), (2, 58), (10, 66)):
+        text = f"Contract\nVersion {number}, {2020 + number}-04-01\n\nThe hourly rate is {rate} crowns."
+        (tmp_path / f"contract_v{number}.txt").write_text(text)
+    made = Index.create(tmp_path / "index", encoder=HashEncoder())
+    made.add(read_documents(sorted(tmp_path.glob("*.txt")), print))
+    answer = made.ask("What was the hourly rate in version 2?", "bm25").answer
+    assert answer is not None and {citation.document for citation in answer.citations} == {"contract_v2.txt"}
+
+
 def test_retrieve_gives_passages_of_all_versions(index_versions: Index) -> None:
     passages = index_versions.retrieve("What is the daily meal allowance?").passages
     assert (

@@ -8,6 +8,7 @@ import os
 import pickle
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -568,6 +569,14 @@ def test_sync_ignores_documents_of_other_origin(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nothing to read"):  # an unmounted disk looks like this
         index.sync(tmp_path / "docs")
     assert index.documents == 2 and index.is_current
+
+
+def test_id_in_decomposed_letters_is_that_of_the_document(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index", encoder=HashEncoder())
+    index.add([Document("Đà Nẵng.txt", "The bridge has six lanes.", metadata={"lang": "vi"})])
+    given = unicodedata.normalize("NFD", "Đà Nẵng.txt")
+    assert given != "Đà Nẵng.txt" and index.text(given) == "The bridge has six lanes."
+    assert index.metadata_by_document([given])["Đà Nẵng.txt"]["lang"] == "vi"
 
 
 def test_sync_keeps_documents_of_unreadable_files(tmp_path: Path) -> None:

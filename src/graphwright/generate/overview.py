@@ -15,6 +15,7 @@ from typing import Annotated
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
+from graphwright.data.records.versions import versions_in
 from graphwright.errors import cut
 from graphwright.generate.citations import best_passages, numbered
 from graphwright.generate.quoted_sentences import quotations
@@ -140,8 +141,9 @@ class NewestVersions(Operator):
     """Leave out passages of versions of a document of which a newer version has a passage too.
 
     Documents whose names differ only in their dates are versions where they share half of their words. Versions that
-    the question names are kept instead of newer ones: by their id, or by a date at which they are valid. So it is with
-    dated sections of one document where the other one has all words of the question that this one has.
+    the question names are kept instead of newer ones: by their id, by their number ("version 2"), or by a date at which
+    they are valid. So it is with dated sections of one document where the other one has all words of the question that
+    this one has.
     """
 
     needs = ("passages",)
@@ -184,11 +186,12 @@ def _older(graph: Graph, documents: set[str], versions: Versions, question: str)
     """Return the documents that compete with a newer version of themselves, or with one that the question names."""
     older = set[str]()
     values = [found.value for found in values_in(question) if found.value.kind == "date"]
+    numbers = {*versions_in(question)}
     for group in {versions.of[document] for document in documents if document in versions.of}:
         competing = [version for version in group if version.document in documents]
         if len(competing) < 2 or not _agree(graph, group):
             continue
-        kept = [version for version in competing if version.document in question]
+        kept = [v for v in competing if v.document in question or v.number in numbers]
         kept += [v for value in values for v in _valid(competing, value.amount, value.amount + value.precision)]
         older.update(version.document for version in competing if version not in (kept or competing[-1:]))
     return older

@@ -148,7 +148,7 @@ class IndexReading:
 
     def metadata_by_document(self, documents: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Return the metadata of these documents, or of all, by id; unknown ones are left out."""
-        return self._store.metadata(documents)
+        return self._store.metadata(None if documents is None else map(composed, documents))
 
     def copies(self, documents: Iterable[str]) -> dict[str, str]:
         """Return those of the documents that are copies of others, also under other headers, with the original."""
@@ -161,7 +161,7 @@ class IndexReading:
         an unknown document.
         """
         graph, passages, rows = self._rows(document)
-        return passages.text(document, [graph.text(int(passages.nodes[row])) for row in rows])
+        return passages.text(composed(document), [graph.text(int(passages.nodes[row])) for row in rows])
 
     def places(self, document: str) -> Places | None:
         """Return the pages, slides, cells or lines of a document's file, by characters of its text; None without any.

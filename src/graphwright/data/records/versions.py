@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -61,10 +61,20 @@ NameParts(name='policy', date='2023', version='2.1'))
                 part = part[: match.start()] + " " + part[match.end() :]
                 break
         if match := _VERSION_IN_NAME.search(part):
-            version = (match["marked"] or match["numbered"] or match["bare"]).replace("_", ".")
+            version = next(versions_in(part))
             part = part[: match.start()] + " " + part[match.end() :]
         parts.append(_SEPARATORS.sub(" ", part).strip())
     return NameParts("/".join(filter(None, parts)), date, version)
+
+
+def versions_in(text: str) -> Iterator[str]:
+    """Yield the numbers of versions that a text names.
+
+    >>> list(versions_in("What did version 2 say, and v1.3, and Rev. B?"))
+    ['2', '1.3', 'B']
+    """
+    for match in _VERSION_IN_NAME.finditer(text):
+        yield (match["marked"] or match["numbered"] or match["bare"]).replace("_", ".")
 
 
 def _date_in(parts: Mapping[str, str | None]) -> str:
