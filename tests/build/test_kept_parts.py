@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 from tests.cli.command import graphwright
+from tests.faults.index_state import contents
 
 from graphwright import Document, Index
-from graphwright.build import document_storage
-from graphwright.errors import DataError
+from graphwright.build import apply_change, document_storage
+from graphwright.build.publication import Publication
+from graphwright.errors import DataError, StoreError
 from graphwright.models.fake import HashEncoder
 
 TEXTS = {f"town{i}": f"Town{i} lies on River{i}." for i in range(6)}
@@ -145,3 +147,74 @@ def test_progress_of_listed_documents_has_their_number(index: Index) -> None:
     shown = list[tuple[str, int, int]]()
     index.add(list(documents()), lambda *step: shown.append(step))
     assert [step for step in shown if step[0] == "read documents"][-1] == ("read documents", 6, 6)
+
+
+@pytest.fixture
+def growing(index: Index, monkeypatch: pytest.MonkeyPatch) -> Index:
+    monkeypatch.setattr(apply_change, "_FIRST", 0.0)
+    return index
+
+
+def test_documents_are_searchable_while_others_are_read(growing: Index) -> None:
+    seen = list[tuple[int, bool, str]]()
+
+    def watched() -> Iterator[Document]:
+        for at, document in enumerate(documents()):
+            if at == 5:
+                with Index(growing.path, encoder=HashEncoder()) as beside:
+                    answer = beside.ask("What is the boiling point of tin?", "bm25").answer
+                    assert answer is not None
+                    seen.append((len(beside.list_documents()), beside.is_current, answer.text))
+            yield document
+
+    changes = growing.add(watched())
+    ((count, current, text),) = seen
+    assert count == 2 and not current and "read so far" in text
+    assert changes.added == list(TEXTS) and not changes.resumed and growing.is_current and not growing.verify()
+    whole = Index.create(growing.path.with_name("whole"), encoder=HashEncoder())
+    whole.add(documents())
+    assert contents(growing) == contents(whole)
+
+
+def test_error_after_publication_leaves_index_as_before(growing: Index) -> None:
+    growing.add([Document("graz", "Graz lies on the Mur.")])
+    with pytest.raises(DataError, match="broken"):
+        growing.add(documents(DataError("broken")))
+    assert [listed.id for listed in growing.list_documents()] == ["graz"] and growing.is_current
+    assert not growing.verify()
+
+
+def test_interruption_after_publication_loses_nothing(growing: Index) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        growing.add(documents(KeyboardInterrupt()))
+    assert growing.documents == 4 and len(growing.list_documents()) >= 2
+    again = growing.add(documents())
+    assert again.added == ["town4", "town5"] and len(growing.list_documents()) == 6 and not growing.verify()
+
+
+def test_removed_file_is_hidden_though_parts_were_published(growing: Index, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in list(TEXTS.items())[:3]:
+        (folder / f"{name}.txt").write_text(text)
+    growing.sync(folder)
+    (folder / "town1.txt").unlink()
+    for name, text in list(TEXTS.items())[3:]:
+        (folder / f"{name}.txt").write_text(text)
+    changes = growing.sync(folder)
+    assert changes.removed == ["town1.txt"] and len(changes.added) == 3
+    assert len(growing.list_documents()) == 5 and growing.is_current and not growing.verify()
+
+
+def test_failed_publication_is_raised_at_the_end(growing: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    refresh, calls = Publication.refresh, list[int]()
+
+    def failing(self: Publication) -> int | None:
+        calls.append(1)
+        if len(calls) == 1:
+            raise StoreError("the disk is full")
+        return refresh(self)
+
+    monkeypatch.setattr(Publication, "refresh", failing)
+    changes = growing.add(documents())
+    assert len(calls) == 2 and len(changes.added) == 6 and growing.is_current and not growing.verify()

@@ -11,6 +11,9 @@
    (`chunk_extraction`);
 9. clean up: old snapshots, caches of vectors, and replies that may quote removed text are deleted (`publication`).
 
+While documents are read for long, those that are stored are published after a minute, and then whenever that time has
+doubled, so that they can be searched; the whole costs at most twice the last merge more.
+
 Each change is one transaction of the store, all or nothing; queries do not wait for it. If the process is killed
 between steps 4 and 7, the store is ahead of the snapshot, and the next change completes the work. Until then readers
 hide the documents that were withdrawn (removed or replaced), and the same change can be made again.
@@ -18,8 +21,10 @@ hide the documents that were withdrawn (removed or replaced), and the same chang
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
@@ -29,12 +34,14 @@ from graphwright.build.operation import Operation
 from graphwright.build.publication import Publication
 from graphwright.data.document import Document
 from graphwright.data.folders import ReadOptions
-from graphwright.errors import DataError, StoreError
+from graphwright.errors import DataError, GraphwrightError, StoreError
 from graphwright.extract.extraction import Excerpt, ExtractionFailure
 from graphwright.extract.llm import Task
 from graphwright.store.changes import Changes
 from graphwright.store.chunk_record import id_digest
 from graphwright.store.store import StoredChunk
+
+_FIRST = 60.0  # seconds after which what was read is published for the first time
 
 
 class IndexChange:
@@ -46,6 +53,8 @@ class IndexChange:
         self._documents = DocumentStorage(operation, self._extraction)
         self._publication = Publication(operation)
         self._kept = 0  # number of new documents that were committed before the end
+        self._shown, self._searchable = self._store.revision, 0  # last published: revision, number of new documents
+        self._start, self._due = (now := time.monotonic()), now + _FIRST
 
     def add(
         self, sources: Iterable[Source] | Source, options: ReadOptions | None = None, transform: Transform | None = None
@@ -118,41 +127,77 @@ class IndexChange:
         Cached replies that may quote removed text are marked, to be deleted at the end.
         """
         store, changes, batch = self._store, self._changes, self._operation.batch
-        before = store.revision
-        with self._operation.layout.changing(before + 1) if batch is None else nullcontext():
+        before = self._shown = store.revision
+        with ExitStack() as self._locks:
+            self._hold()
             with self._removing_kept(before), store.writing():
                 yield
                 gone = [*withdrawn, *changes.removed, *changes.replaced]
                 if gone:
                     store.set("delete replies", "1")
                 gone += [earlier for earlier, _ in changes.moved]
-                if changes.added or gone:
-                    revision = before + 1 if batch is None else batch.first
+                if len(changes.added) > self._searchable or gone:
+                    revision = self._shown + 1 if batch is None else batch.first
                     store.withdraw(gone, revision, self._publication.revision)
-                    store.set("revision", str(before + 1))
-            shown = self._publication.refresh() if batch is None else before
-        changes.resumed |= shown is not None and shown != before
+                    store.set("revision", str(self._shown + 1))
+            if batch is None:
+                self._refresh()
+
+    def _hold(self) -> None:
+        """Hold the lock of a change to the next revision, which tells readers that this process is at work on it."""
+        if self._operation.batch is None:
+            self._locks.enter_context(self._operation.layout.changing(self._shown + 1))
+
+    def _refresh(self) -> None:
+        """Publish the store; note whether the snapshot lacked documents of an interrupted change."""
+        revision = self._publication.refresh()
+        self._changes.resumed |= revision is not None and revision != self._shown
+        self._shown = self._store.revision
 
     def _keep(self) -> None:
         """Commit the new documents that were read, unless others were replaced or moved, which only happens at the end.
 
-        So an operation that is killed while it reads does not begin anew; an error removes them again.
+        So an operation that is killed while it reads does not begin anew; an error removes them again. They are
+        published when it is time.
         """
         if len(self._changes.added) > self._kept and not (self._changes.replaced or self._changes.moved):
-            self._store.set("revision", str(self._store.revision + (not self._kept)))
+            self._store.set("revision", str(self._shown + 1))
             self._store.keep()
             self._kept = len(self._changes.added)
+            if time.monotonic() >= self._due and self._operation.batch is None:
+                self._publish_kept()
+
+    def _publish_kept(self) -> None:
+        """Publish the documents that were kept; after an error they wait for the end, where it is raised again."""
+        self._operation.report("publish what was read", 0, 0)
+        progress, self._operation.progress = self._operation.progress, None
+        try:
+            with self._store.suspended():
+                self._refresh()
+                self._hold()
+            self._searchable, self._due = self._kept, 2 * time.monotonic() - self._start
+        except GraphwrightError:
+            self._due = math.inf
+        finally:
+            self._operation.progress = progress
 
     @contextmanager
     def _removing_kept(self, revision: int) -> Iterator[None]:
-        """After an error in the block, remove the documents that were kept meanwhile, and restore the revision."""
+        """After an error in the block, remove the documents that were kept meanwhile, also from the snapshot."""
         try:
             yield
         except Exception:
             if self._kept:
                 with suppress(StoreError), self._store.writing():
-                    self._store.remove(self._changes.added[: self._kept])
+                    kept = self._changes.added[: self._kept]
+                    self._store.remove(kept)
+                    if self._searchable:
+                        revision = self._shown + 1
+                        self._store.withdraw(kept, revision, self._shown)
                     self._store.set("revision", str(revision))
+                if self._searchable:
+                    with suppress(GraphwrightError):
+                        self._publication.refresh()
             raise
 
     def _finish(self, chunks: Sequence[StoredChunk]) -> Changes:

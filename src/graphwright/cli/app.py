@@ -6,10 +6,9 @@ their modules when they run, so that `--help` is fast.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
-from contextlib import redirect_stderr, suppress
+from contextlib import redirect_stderr
 from io import StringIO, TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
@@ -46,7 +45,6 @@ IndexArgument = Annotated[Path | None, typer.Argument(help="Index folder.")]
 IndexOption = Annotated[Path | None, "Index folder, as in other commands."]
 
 _INTERRUPTED = 130  # exit code after Ctrl-C
-_CHANGING = ("index", "import", "sync", "reextract", "rebuild")
 _STDOUT = Path("-")
 
 app = typer.Typer(name="graphwright", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -350,9 +348,6 @@ def main(arguments: list[str] | None = None) -> None:
         # A letter that the terminal cannot encode is escaped instead of raising an error.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    if arguments is None and sys.argv[1:2] in [[name] for name in _CHANGING]:
-        with suppress(AttributeError, OSError):
-            os.nice(10)  # questions have priority over indexing
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
         raise SystemExit(_run(arguments))

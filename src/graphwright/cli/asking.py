@@ -60,7 +60,7 @@ def open_index(folder: Path) -> Index:
     if index.is_being_written:
         documents = counted(len(index.list_documents()), "document")
         progress = "" if (state := index.progress) is None else f" ({progress_text(*state)})"
-        note(f"note: {folder} is being indexed{progress}; {documents} can be searched now, the others when that ends.")
+        note(f"note: {folder} is being indexed{progress}; {documents} can be searched now, others will follow.")
     elif not index.documents:
         note(f"note: {folder} contains no documents. Add some: graphwright index PATH --into {folder}")
     elif not index.is_current:

@@ -191,7 +191,7 @@ def plain_table(title: str = "", *, expand: bool = False) -> Table:
 Show = Callable[[str, int, int], None]
 _SECONDS = 10.0  # between two lines
 _WINDOW = 30.0  # seconds that the rate is taken of
-_READ = "read files (kB)"
+_READ, _PUBLISH = "read files (kB)", "publish what was read"
 _COSTS = {"encode passages": 40.0, "encode names": 1.0, "encode triples": 12.0}  # of a text, to one another
 _AFTER_READING = 0.6  # time of all further steps, as a share of that of reading
 
@@ -240,14 +240,16 @@ def progress(usage: Usage | None = None, interval: float = _SECONDS, whole: bool
     def cost() -> str:
         return "" if usage is None else tokens_and_cost(usage)
 
-    output, tasks, latest = console(stderr=True), dict[str, Task](), "working"
+    output, tasks, latest, published = console(stderr=True), dict[str, Task](), "working", 0.0
     bar = (text("description"), BarColumn(), MofNCompleteColumn(), text("fields[rate]"))
     columns = (*bar, text("fields[cost]", "cyan"))
     silent = not output.is_terminal
     bars = Progress(*columns, console=output, transient=True, disable=silent, speed_estimate_period=_WINDOW)
 
     def show(work: str, done: int, total: int) -> None:
-        nonlocal latest
+        nonlocal latest, published
+        if work == _PUBLISH:
+            published = tasks[_READ].completed if _READ in tasks else 0.0
         if work not in tasks:
             added = bars.add_task(work, total=None, rate="", cost="")
             tasks[work] = next(task for task in bars.tasks if task.id == added)
@@ -257,7 +259,7 @@ def progress(usage: Usage | None = None, interval: float = _SECONDS, whole: bool
         bars.update(task.id, completed=done, total=total if total > done else None, cost=cost())
         further = [t for t in bars.tasks if t.total and t.description in _COSTS and t is not task]
         later = sum(_COSTS[t.description] * (t.remaining or 0.0) for t in further) / _COSTS.get(work, 1)
-        later = total * _AFTER_READING if work == _READ else later
+        later = (total - published) * _AFTER_READING if work == _READ else later
         latest = progress_text(work, done, total, task.speed, later if whole and work in (_READ, *_COSTS) else None)
         bars.update(task.id, rate=latest.partition(", ")[2])
 

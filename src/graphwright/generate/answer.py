@@ -10,7 +10,7 @@ from graphwright.constraints import AtLeast, Has
 from graphwright.errors import cut
 from graphwright.generate.citations import best_passages, locate, numbered, supported
 from graphwright.generate.contexts import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted, shown_passages
-from graphwright.generate.readers import NOTHING, MayAnswer, answered
+from graphwright.generate.readers import MayAnswer, answered, nothing
 from graphwright.models.protocols import LLM
 from graphwright.models.structured import plain_text, without_thoughts
 from graphwright.operators.operator import Operator
@@ -110,7 +110,7 @@ class Generate(Operator):
     def apply(self, state: State, run: Run) -> State:
         draft = Draft(run.on_text)
         if not best_passages(state, 1) or state.context is None:
-            answer: Answer | None = Answer(NOTHING, found=False)
+            answer: Answer | None = Answer(nothing(run), found=False)
         else:
             answer = _written(self.model, state, state.context, run, draft)
         if answer is None:
@@ -197,7 +197,7 @@ def _written(model: LLM, state: State, context: Context, run: Run, draft: Draft)
     if reply is None:
         return _unverified(text, run)
     if not reply.found or not reply.text.strip():
-        return Answer(NOTHING, found=False)
+        return Answer(nothing(run), found=False)
     draft.finish(reply.text)
     return _checked(reply, state, context, run)
 

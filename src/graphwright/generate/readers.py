@@ -86,11 +86,20 @@ def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageTex
     return replace(passage, labels=tuple(sorted((*left, *rows))))
 
 
-NOTHING = "Nothing in the documents answers this."
-NEAREST = f"{NOTHING} Nearest text:"
+_NOTHING = "Nothing in the documents answers this."
+_NOTHING_YET = "Nothing in the documents that were read so far answers this; others are still being read."
 
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 _MAX_CLAUSES = 4  # that are quoted
+
+
+def nothing(run: Run) -> str:
+    """Return the sentence that nothing answers the question, in none of the documents or of those read so far.
+
+    >>> nothing(Run(incomplete=True))
+    'Nothing in the documents that were read so far answers this; others are still being read.'
+    """
+    return _NOTHING_YET if run.incomplete else _NOTHING
 
 
 class MayAnswer(Operator):
@@ -228,11 +237,11 @@ class Quote(Operator):
         cited, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
         citations, quotes = _newest_first(cited, state.graph)
         if not citations:
-            return answered(state, run, Answer(NOTHING, found=False))
+            return answered(state, run, Answer(nothing(run), found=False))
         text, found = "\n".join(quotes), probability >= self.threshold
         if not found:
             run.note(f"the passages answer the question with a probability of {probability:.2f}")
-            text = f"{NEAREST}\n{text}"
+            text = f"{nothing(run)} Nearest text:\n{text}"
         return answered(state, run, Answer(text, citations=citations, found=found))
 
     def quotes(

@@ -108,6 +108,7 @@ class Run:
     pipeline has paid for; if given, an output from another pipeline is charged with its cost there (cost attribution).
     `shared`: steps computed once for several pipelines. `on_text`: called with each piece of a streamed answer;
     `on_step`: with each step as it ends. `cancel`: stops model calls. `failed`: whether the step gave no usable result.
+    `incomplete`: whether documents are being read that cannot be searched yet.
     `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is given.
     """
 
@@ -117,6 +118,7 @@ class Run:
     on_text: Callable[[str], None] | None = None
     on_step: Callable[[Step], None] | None = None
     cancel: Cancellation | None = None
+    incomplete: bool = False
     _computed: dict[Hashable, Any] = field(default_factory=dict)
     faults: _Faults = field(default_factory=_Faults)
     failed: bool = False

@@ -86,6 +86,16 @@ class StoreFile:
         self._db.commit()
         self._db.execute("BEGIN IMMEDIATE")
 
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Commit the changes of the `writing` block so far, which goes on after this block."""
+        self._packs.renew()
+        self._db.commit()
+        try:
+            yield
+        finally:
+            self._db.execute("BEGIN IMMEDIATE")
+
     def _schema(self) -> int:
         """Return the schema of the file as it is now; another process may have changed it."""
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
