@@ -287,3 +287,10 @@ def test_quotation_of_an_entry_or_paragraph_ends_with_it(text: str, found: str, 
     at = text.index(found)
     start, end = around(PassageText("", text), at, at + len(found), 40)
     assert text[start:end] == quotation
+
+
+def test_commands_keep_their_lines_and_lone_item_loses_its_bullet() -> None:
+    commands = "curl -O https://tessel.example/tessel-4.2.tar.gz\ntar xf tessel-4.2.tar.gz"
+    assert shown(f"Unpack it:\n\n{commands}") == f"Unpack it:\n{commands}"
+    assert shown("- On Debian, install it.") == "On Debian, install it."
+    assert shown("Either:\n- cold\n- warm") == "Either:\n- cold\n- warm"

@@ -58,20 +58,28 @@ function places(text: string, part: string): { start: number; end: number }[] {
   return found;
 }
 
-/** A citation, with its number. */
+/** Return a text with the cells of its Markdown tables between dots, and without the rules below their headers. */
+export function withoutPipes(text: string): string {
+  return text
+    .replace(/^[ \t]*\|[-:| \t]*\|[ \t]*\n/gm, "")
+    .replace(/^[ \t]*\|[ \t]*(.*\S)[ \t]*\|/gm, (_, row: string) => row.split(/\s*\|\s*/).join(" · "));
+}
+
+/** A quotation as the answer shows it, with its citation and number. */
 export interface Quoted {
+  text: string;
   citation: Citation;
   number: number;
 }
 
-/** Return the citations of an answer of quotes alone, each with its number at the end; null for any other answer. */
+/** Return the quotations of an answer of quotes alone, each with its number at the end; null for any other answer. */
 export function quotedLines(answer: string, citations: readonly Citation[]): Quoted[] | null {
   const quoted: Quoted[] = [];
   for (const part of answer.trim().split(/(?<=\[\d+\])\n+/)) {
     const [, text = "", marker] = /^([^]*?)\s*\[(\d+)\]$/.exec(part.trim()) ?? [];
     const citation = citations[Number(marker) - 1];
-    if (!citation || spacedOnce(citation.text) !== spacedOnce(text)) return null;
-    quoted.push({ citation, number: Number(marker) });
+    if (!citation) return null;
+    quoted.push({ text, citation, number: Number(marker) });
   }
   return quoted.length ? quoted : null;
 }
@@ -121,27 +129,21 @@ export function shortened(text: string, limit: number): string {
   return `${(space > limit * 0.6 ? cut.slice(0, space) : cut).trimEnd()}…`;
 }
 
-/** Return the words of a name in camel case: "VectorSearch" becomes "Vector search". */
-export function spaced(name: string): string {
-  const words = name
-    .replace("PageRank", "pagerank")
-    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
-    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
-    .split(" ");
-  const plainWords = words.map((word, at) => (at && !/^[A-Z]{2}/.test(word) ? word.toLowerCase() : word));
-  return plainWords.join(" ").replace(/pagerank/i, "PageRank");
-}
-
 const MIN_WRAPPED = 45; // characters of a line that is continued in the next one
 const MAX_WRAPPED = 120;
 const TOLERANCE = 0.88; // characters of a printed page differ in width
 
 /** Marks of program text and tables, whose lines mean something. */
-const CODE = /(?:^|\s)--[a-z]|[{}]|;$|\w\([^)]*$|\w=\S|^\s*\|/m;
+const CODE = /(?:^|\s)--?[a-zA-Z]|[{}]|;$|\w\([^)]*$|\w=\S|^\s*\|/m;
 
-/** Return a quote without the line ends inside its paragraphs, unless it is program text or a table. */
-export function unwrapped(text: string): string {
-  return CODE.test(text) ? text : text.replace(/([^\n])\n(?!\n)\s*/g, "$1 ");
+/** Items of lists, and rows of tables as records: "river: Mur; km: 464". */
+const ITEM = /^\s*(?:[-*+•] |[^\s:;][^:;]{0,40}: [^;]*;)/;
+
+/** Return a text without empty lines, and without the line ends at which it was only wrapped. */
+export function flowing(text: string): string {
+  const places = wraps(text).reverse();
+  const joined = places.reduce((left, { start, end }) => `${left.slice(0, start)} ${left.slice(end)}`, text);
+  return joined.replace(/\n\s+/g, "\n");
 }
 
 /**
@@ -174,6 +176,7 @@ function isContinued(line: string, next: string, width: number): boolean {
     written.length >= MIN_WRAPPED &&
     !CODE.test(written) &&
     !CODE.test(next) &&
+    !ITEM.test(next) &&
     written.length + 1 + word.length > TOLERANCE * width &&
     !/\S {3,}\S/.test(written) && // a table, or a drawing
     !/\S {3,}\S/.test(next.trimEnd()) &&

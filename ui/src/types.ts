@@ -52,6 +52,8 @@ export interface Usage {
 
 export interface Step extends Usage {
   operator: string;
+  /** What it does; missing in threads that were kept before it was told. */
+  about?: string;
   seconds: number;
   model_seconds: number;
   sizes: Record<string, number>;
@@ -74,6 +76,8 @@ export interface Answer extends Found {
   found: boolean | null;
   answer: string | null;
   short: string[];
+  /** The beginning of the text that tells what is found, which is shown above the rest. */
+  headline?: string;
   verified: boolean | null;
   unsupported: string[];
   dropped?: string[];
@@ -117,6 +121,7 @@ export interface Choices {
 
 export interface Method {
   name: string;
+  group: string;
   about: string;
   options: Record<string, unknown>;
   needs_llm: boolean;
@@ -197,6 +202,12 @@ export interface EntityRow extends EntityRef {
   type: string;
   passages: number;
   degree: number;
+}
+
+/** Entities, and which of them are neighbours. */
+export interface Entities {
+  entities: EntityRow[];
+  links: [number, number][];
 }
 
 export interface Statement {

@@ -15,7 +15,7 @@ from graphwright.cli.asking import open_index
 from graphwright.cli.terminal import console, note, plain_table, print_json, say, shortened
 from graphwright.errors import GraphwrightError, counted
 from graphwright.index_folder.index import Index
-from graphwright.methods.registry import METHODS, NamedMethod, make_method, method_named
+from graphwright.methods.registry import GROUPS, METHODS, NamedMethod, make_method, method_named
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     from graphwright.search import Filter, Snapshot
 
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Search": ("vector", "bm25", "hybrid"),
-    "Of this package": ("multihop", "ppr", "multihop-rerank", "rerank", "graph"),
-    "Published, over documents": (
-        *("bubblerag", "fastinsight", "fastinsight-entities", "pathrag", "pathrag-lt", "hipporag", "hipporag2"),
-        *("proprag", "linearrag", "clue-rag", "lightrag-local", "lightrag-global", "lightrag-hybrid", "graphrag-local"),
-        *("graphrag-global", "raptor", "g-retriever", "gar", "hyde", "ircot"),
-    ),
-    "Published, over knowledge graphs": (
-        *("reg", "rog", "gsr", "kelp", "tog", "grag-m", "gcr"),
-        *(name for name in METHODS if name.startswith("lego-")),
-    ),
-    "A language model alone": ("vanilla", "cot"),
-}
-"""The methods of the list, by heading."""
 _EXTRAS = {name: ("communities", "igraph") for name in ("graphrag-local", "graphrag-global", "grag-m")}
 _SLOW: Mapping[str, str] = {
     **dict.fromkeys(

@@ -42,6 +42,8 @@ _AROUND = ".,;:!?'()[]{}*_"  # punctuation before and after words
 _MARKER = re.compile(r"\[\s*(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]")
 _MARKERS = re.compile(rf"(\s*)({_MARKER.pattern}(?:\s*{_MARKER.pattern})*)")  # in a row, on one statement
 _UNSUPPORTED = "[unsupported]"
+# The line end before markers on a line of their own.
+_LONE = re.compile(r"(?<=\S)\s*\n\s*(?=(?:\[(?:\d[\d, ]*|unsupported)\][ .]*)+(?:\n|$))")
 _NO_STATEMENT = re.compile(r"^#|[:：?？؟]\W*$")
 _ANY_MARK = re.compile(rf"\s*(?:{_MARKER.pattern}|{re.escape(_UNSUPPORTED)})")
 
@@ -108,7 +110,7 @@ def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[st
         sentences[start] = without_markers(before[start:end])
         return f"{markers[1] or ' '}{_UNSUPPORTED}"
 
-    marked = _MARKERS.sub(replacement, answer).strip()
+    marked = _LONE.sub(" ", _MARKERS.sub(replacement, answer)).strip()
     sentences |= {at: plain[at:end] for at, end in bare.items() if not _NO_STATEMENT.search(plain[at:end])}
     return marked, tuple(text for _, text in sorted(sentences.items()))
 

@@ -105,7 +105,7 @@ class Compare(MayAnswer, Confident):
             for name, v, number in zip(compared.names, values, numbers, strict=True)
         )
         short = (compared.short,) if compared.short and compared.probability >= self.threshold else ()
-        return Answer("\n".join((*short, "; ".join(shown))), short, citations)
+        return Answer("\n".join((*short, "; ".join(shown))), short, citations, headline="".join(short))
 
 
 def compare(

@@ -103,7 +103,7 @@ def computed_answer(state: State) -> Answer:
     names = ", ".join(shown[:_LISTED]) + (", …" if result.is_set and len(result.things) > _LISTED else "")
     cited = "".join(f"[{number}]" for number in range(1, len(result.citations) + 1))
     parts = (names, f"({asked.words})", cited, f"and {more:,} more" if cited and more > 0 else "", *result.notes)
-    return Answer(" ".join(filter(None, parts)), short, result.citations)
+    return Answer(" ".join(filter(None, parts)), short, result.citations, headline=names)
 
 
 def _named(graph: Graph, result: QueryResult) -> list[tuple[str, str]]:
@@ -146,4 +146,5 @@ def _joined(computed: Answer, other: Answer | None) -> Answer:
         text=f"{computed.text}\n{text}",
         short=(*computed.short, *other.short),
         citations=(*computed.citations, *other.citations),
+        headline=computed.headline,
     )

@@ -20,8 +20,9 @@ _MAX_BLOCK, _MAX_GAP = 12, 8  # lines of a block; characters between a colon and
 _BLOCK_WORDS = 60  # of a block that is quoted whole where one of its lines is
 _LEVELS = " › "  # between the headings in the title of a passage
 _NO_HEADING = re.compile(r"[\d:<>@\n]|^[-*+•·‣▪–—] ")
-_WRAPPED = 45  # characters of a line that is continued in the next one
+_WRAPPED, _WORDS = 45, 5  # characters and words of a line that is continued in the next one
 _ENDS = ("", *".!?…。！？")
+_BULLET = re.compile(r"^[-*+•·‣▪–—]\s+")
 _MARK = re.compile(r"([-*+•·‣▪–—]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 _ITEM = re.compile(rf"{_MARK.pattern}|[^\W\d_][^:.!?\n]{{0,40}}: |\w+(?:[ -]\w+)?\. \w|\S*[\d_`]\S* \S")
 _TABLE_LINE = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
@@ -209,6 +210,8 @@ def _announced(best: int, sentences: Sequence[Sentence], lengths: Sequence[int],
 def shown(text: str) -> str:
     """Return a quotation as people read it: prose on one line, lines of a list, table or command on lines of their own.
 
+    The bullet of an item that is quoted alone is left out.
+
     >>> shown("Check the\\nbackup:\\n\\n| Copy | Size |\\n|---|---|\\n| a | 3 MB |"), shown("It is\\ncold. It rains.")
     ('Check the backup:\\nCopy; Size\\na; 3 MB', 'It is cold. It rains.')
     """
@@ -225,16 +228,21 @@ def shown(text: str) -> str:
             pieces[0] = f"{lines.pop()} {pieces[0]}"
         lines += filter(None, pieces)
         ended, before = end, part or before
-    return "\n".join(lines)
+    return _BULLET.sub("", lines[0]) if len(lines) == 1 else "\n".join(lines)
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a text, joined where the first was wrapped: it is long, and the next word had no room."""
+    """Return the lines of a text, joined where the first was wrapped: it is long, and the next word had no room.
+
+    >>> _lines("curl -O https://tessel.example/tessel-4.2.tar.gz\\ntar xf tessel-4.2.tar.gz")
+    ['curl -O https://tessel.example/tessel-4.2.tar.gz', 'tar xf tessel-4.2.tar.gz']
+    """
     lines = [" ".join(line.split()) for line in text.splitlines()]
     width = max(map(len, lines), default=0)
     joined = lines[:1]
     for before, line in pairwise(lines):
-        if len(before) >= _WRAPPED and len(before) + len(line.partition(" ")[0]) >= width:
+        is_prose = len(before) >= _WRAPPED and len(before.split()) >= _WORDS
+        if is_prose and len(before) + len(line.partition(" ")[0]) >= width:
             joined[-1] += f" {line}"
         else:
             joined.append(line)

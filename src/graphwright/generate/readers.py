@@ -354,7 +354,8 @@ def read_answer(
     citations, numbers = numbered(state, cited)
     quotes = zip([prefixes[numbers.index(n)] for n in range(1, len(citations) + 1)], quotations(citations), strict=True)
     answer = "\n".join(quote if quote.startswith(f"{first[:-2]} [") else first + quote for first, quote in quotes)
-    return Answer(answer, (shorts[0],), citations)
+    headline = f"{shorts[0]}: "
+    return Answer(answer, (shorts[0],), citations, headline=headline if answer.startswith(headline) else "")
 
 
 def best_sentence(reader: AnsweringReader, question: str, passages: Sequence[PassageText], run: Run) -> Sentence | None:

@@ -140,6 +140,19 @@ _BUILDERS: tuple[Callable[..., Method], ...] = (
 )  # fmt: skip
 
 METHODS = {name: NamedMethod(name, build) for build in _BUILDERS for name in [build.__name__.replace("_", "-")]}
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Recommended": ("multihop", "multihop-rerank", "graph"),
+    "Other searches": ("vector", "bm25", "hybrid", "ppr", "rerank"),
+    "Published, over documents": (
+        *("bubblerag", "fastinsight", "fastinsight-entities", "pathrag", "pathrag-lt", "hipporag", "hipporag2"),
+        *("proprag", "linearrag", "clue-rag", "lightrag-local", "lightrag-global", "lightrag-hybrid", "graphrag-local"),
+        *("graphrag-global", "raptor", "g-retriever", "gar", "hyde", "ircot"),
+    ),
+    "Published, over knowledge graphs": ("reg", "rog", "gsr", "kelp", "tog", "grag-m", "gcr"),
+    "Instances of LEGO-GraphRAG": tuple(name for name in METHODS if name.startswith("lego-")),
+    "A language model alone": ("vanilla", "cot"),
+}
+"""The methods in the order of lists, by heading."""
 
 
 def default_method(*, imported: bool) -> str:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from graphwright.errors import NeedsError, OptionError
 from graphwright.operators.run import Run
 from graphwright.operators.state import State, Step
 
+_CLAUSE_END = re.compile(r"\s*(?:[.,:;](?=\s|$)|\n|\()")
 # Remedy for a step that lacks a field.
 _REMEDY = {
     "anchors": "Put LinkEntities() before it, or call start(..., entities=[...])",
@@ -84,7 +86,8 @@ class Operator(Checked, ABC):
             run.absorb(child)
         seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
-        step = Step(label, seconds, child.usage, after.sizes(), tuple(child.notes), after, child.failed)
+        about = _CLAUSE_END.split(type(self).__doc__ or "", maxsplit=1)[0]
+        step = Step(label, seconds, child.usage, after.sizes(), tuple(child.notes), after, child.failed, about)
         if run.on_step is not None:
             run.on_step(step)
         return after.with_(trace=(*after.trace, step))

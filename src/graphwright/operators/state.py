@@ -116,8 +116,8 @@ class Answer:
     `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers. `found` is
     False where the documents do not answer the question. `dropped`: quotes of a language model that are in no passage;
     `unsupported`: the sentences of the text without a verified quote; those whose quotes were dropped end in
-    [unsupported]. `choices`: the names
-    that a turn of a conversation may mean, if the text asks which.
+    [unsupported]. `choices`: the names that a turn of a conversation may mean, if the text asks which. `headline`: the
+    beginning of the text, if it tells what is found before what that rests on.
     """
 
     text: str
@@ -127,6 +127,7 @@ class Answer:
     unsupported: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
+    headline: str = ""
 
     @property
     def verified(self) -> bool:
@@ -144,6 +145,7 @@ class Step:
     """One step of a run: the operator, its seconds, the usage of models, and the next state, which shares its arrays.
 
     `failed`: whether the step has no usable result, such as after an unusable reply of a language model (see Fallback).
+    `about`: what the operator does, the first clause of its documentation.
     """
 
     operator: str
@@ -153,12 +155,14 @@ class Step:
     notes: tuple[str, ...] = ()
     after: State | None = field(default=None, repr=False, compare=False)
     failed: bool = False
+    about: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values, without the state."""
         usage = {name: getattr(self.usage, name) for name in _USAGE}
         times = {"seconds": round(self.seconds, 6), "model_seconds": round(self.usage.seconds, 6)}
-        return {"operator": self.operator, **times, **usage, "sizes": dict(self.sizes), "notes": list(self.notes)}
+        told = {"operator": self.operator, "about": self.about}
+        return {**told, **times, **usage, "sizes": dict(self.sizes), "notes": list(self.notes)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +253,7 @@ class State:
             "found": None if answer is None else answer.found,
             "answer": None if answer is None else answer.text,
             "short": [] if answer is None else list(answer.short),
+            "headline": "" if answer is None else answer.headline,
             "verified": None if answer is None else answer.verified,
             "unsupported": [] if answer is None else list(answer.unsupported),
             "dropped": [] if answer is None else list(answer.dropped),

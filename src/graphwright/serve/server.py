@@ -14,6 +14,7 @@ from graphwright.generate import Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
 from graphwright.operators import Run
+from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.added_models import AddedModels
 from graphwright.serve.authentication import RateLimits, granted
 from graphwright.serve.catalog import Catalog
@@ -132,6 +133,9 @@ CallOf = Annotated[Call, Depends(call_of)]
 """The call, as a parameter of a route below an index."""
 
 
+_searched: SnapshotCache[None] = SnapshotCache()
+
+
 @dataclass(frozen=True)
 class Query:
     """A question to an index. `llm`: None for an offline answer; `deadline`: seconds until it continues without it."""
@@ -152,6 +156,15 @@ class Query:
                 f"{self.method} asks a language model only, and retrieves nothing. Ask it, or name another one."
             )
         return self._reported(self.index.retrieve(self.question, self.method, run=_run(cancel), **self._options()))
+
+    def warm_up(self, cancel: Cancellation) -> None:
+        """Search by the method, unless this snapshot was searched by it, so that no time is that of loading."""
+
+        def search() -> None:
+            self.index.retrieve(self.question, self.method, run=_run(cancel))
+
+        if not method_named(self.method).required:
+            _searched.get(self.index.graph.columns, self.method, search)
 
     def ask(
         self,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice, pairwise
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.versions import versions_of, years_of
 from graphwright.serve.problems import NotFoundError
 
+_MAX_VALUES = 100  # of a metadata field that a reader may choose
 _listed: SnapshotCache[list[Listed]] = SnapshotCache()
 
 
@@ -65,6 +68,17 @@ def document(index: Index, id: str) -> dict[str, Any]:
         "metadata": index.metadata(id),
         "chunks": chunks,
     }
+
+
+def filters(index: Index) -> dict[str, Any]:
+    """Return the folders of the documents, and the metadata fields with their most frequent values."""
+    folders = {parent for item in listed(index) for parent in PurePosixPath(item.id.split("#")[0]).parents}
+    values: dict[str, Counter[str]] = {}
+    for fields in index.metadata_by_document().values():
+        for name, value in fields.items():
+            values.setdefault(name, Counter())[value] += 1
+    metadata = {name: [value for value, _ in found.most_common(_MAX_VALUES)] for name, found in sorted(values.items())}
+    return {"folders": sorted(map(str, folders - {PurePosixPath("."), PurePosixPath("/")})), "metadata": metadata}
 
 
 def text(index: Index, id: str) -> str:
@@ -111,6 +125,8 @@ def _entities(graph: Graph, chunk: int) -> list[dict[str, Any]]:
     return [{"node": node, "name": graph.names[node]} for node in nodes]
 
 
+_WIDER = 4  # times as many of the best connected are sorted by type
+_LAST = {"": 1, "number": 2, "date": 2}
 MAX_EDGES = 6
 """Maximum length of a path."""
 _entity_edges: SnapshotCache[Csr] = SnapshotCache()
@@ -119,7 +135,8 @@ _entity_edges: SnapshotCache[Csr] = SnapshotCache()
 def entities(snapshot: Snapshot, query: str, limit: int) -> list[dict[str, Any]]:
     """Return the entities whose names equal a text, begin with it or are similar; without a text the best connected.
 
-    Each is {node, name, type, passages, degree}: numbers of the passages that name it, and of its neighbours.
+    Then things come before names without a type, such as titles, and these before numbers and dates. Each is {node,
+    name, type, passages, degree}: numbers of the passages that name it, and of its neighbours.
     """
     graph = snapshot.graph
     nodes = _best_connected(graph, limit) if not query.strip() else _matching(snapshot, query.strip(), limit)
@@ -129,9 +146,15 @@ def entities(snapshot: Snapshot, query: str, limit: int) -> list[dict[str, Any]]
 def _best_connected(graph: Graph, limit: int) -> list[int]:
     degrees = np.diff(_adjacency(graph.columns).indptr)
     candidates = np.flatnonzero(graph.columns.kinds != Kind.CHUNK)
-    order = np.lexsort((candidates, -degrees[candidates]))[:limit]
+    order = np.lexsort((candidates, -degrees[candidates]))[: _WIDER * limit]
     best: list[int] = candidates[order].tolist()
-    return best
+    return sorted(best, key=lambda node: _LAST.get(_type(graph, node), 0))[:limit]
+
+
+def links(graph: Graph, nodes: list[int]) -> list[tuple[int, int]]:
+    """Return the pairs of these nodes that are neighbours."""
+    adjacency, wanted = _adjacency(graph.columns), set(nodes)
+    return [(a, b) for a in nodes for b in adjacency.row(a).tolist() if a < b and b in wanted]
 
 
 def _matching(snapshot: Snapshot, query: str, limit: int) -> list[int]:

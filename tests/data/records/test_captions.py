@@ -24,6 +24,7 @@ def types(name: str, content: str | bytes) -> list[str]:
         ("# R\n\n{0}\nTab. 1: Rivers\n\nText.\n\nFig. 1: Map\n\n{0}\nTab. 2: Brooks\n", ["Rivers", "Brooks"]),
         ("Week 12: Shifts\n\n{0}\nWeek 13: Shifts\n\n{0}", ["Week 12: Shifts", "Week 13: Shifts"]),
         ("# R\n\nTable 3 shows the rivers.\n\n{0}", ["R"]),
+        ("# R\n\nVersion 4.2 was released in May. It lists\nthe rivers.\n\n{0}", ["R"]),
         ("# R\n\nOn 5 May Graz had these:\n\n{0}\nIn 2020 Graz had more\n\n{0}", ["R", "R"]),
         ("# R\n\n{0}", ["R"]),
     ],

@@ -188,7 +188,10 @@ def test_filters_restrict_and_are_in_address(screen: Screen) -> None:
     tab.get_by_label("Question").fill("Which river is there?")
     tab.get_by_text("Method and filters").click()
     tab.get_by_label("Folder").fill("notes")
-    tab.get_by_label("Metadata").fill("year = 2024")
+    assert "notes" in tab.locator("#folders option").evaluate_all("(options) => options.map(({ value }) => value)")
+    tab.get_by_label("Choose a condition to add").select_option("year = 2024")
+    assert tab.get_by_label("Metadata").input_value() == "year = 2024"
+    assert "Recommended" in tab.locator("optgroup").evaluate_all("(groups) => groups.map(({ label }) => label)")
     tab.get_by_label("Passages", exact=True).fill("3")
     tab.get_by_role("button", name="Ask").click()
     tab.locator(".answer-foot").wait_for()
@@ -276,3 +279,15 @@ def test_failure_of_model_is_told_above_quotations(
     assert screen.violations() == [] and screen.overflow() <= 0
     screen.open(index="cities")
     assert tab.get_by_text("Asked before").count() == 0, "nothing is kept"
+
+
+def test_table_and_lone_marker_of_answer_are_readable(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
+    text = "Graz lies on the Mur.\n[1]\n\n| River | Town |\n|---|---|\n| Mur | Graz [1] |"
+    screen = opener(serve_model(reply(text, "Graz lies on the Mur")), viewport={"width": 360, "height": 780})
+    tab = screen.open(index="cities", q=QUESTION, method="bm25")
+    tab.locator(".answer-foot").wait_for()
+    lines = tab.locator(".answer p").all_inner_texts()
+    assert lines == ["Graz lies on the Mur.1", "River · Town", "Mur · Graz1"]
+    tab.get_by_role("link", name="Trace").click()
+    assert tab.get_by_role("heading", name="Rank passages by BM25 over their words").count() == 1
+    assert screen.violations() == [] and screen.overflow() <= 0

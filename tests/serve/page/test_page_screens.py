@@ -112,7 +112,7 @@ def test_page_works_below_sub_path(opener: Opener, library: Path, tmp_path: Path
         tab.locator(".marker").first.click()
         tab.locator("mark").wait_for()
         tab.get_by_role("link", name="Graph", exact=True).click()
-        tab.locator(".entity-list").wait_for()
+        tab.locator(".overview a").first.wait_for()
 
 
 def test_unreachable_server_is_shown(opener: Opener, library: Path, tmp_path: Path) -> None:

@@ -34,9 +34,16 @@ def test_entities_are_found_by_name_prefix_and_similarity(server: Running) -> No
     names = [item["name"] for item in get(server, "entities", q="ida")["entities"]]
     assert names[0] == "Ida Pfeiffer"
     assert get(server, "entities", q="Vienna", limit=1)["entities"][0]["name"] == "Vienna"
-    best = get(server, "entities")["entities"]
-    assert [item["degree"] for item in best] == sorted((item["degree"] for item in best), reverse=True)
-    assert all(item["passages"] for item in best)
+    found = get(server, "entities")
+    best, nodes = found["entities"], {item["node"] for item in found["entities"]}
+    ranks = [({"": 1, "number": 2, "date": 2}.get(item["type"], 0), -item["degree"]) for item in best]
+    assert ranks == sorted(ranks) and all(item["passages"] for item in best)
+    assert found["links"] and all(set(link) <= nodes for link in found["links"])
+
+
+def test_filters_that_can_be_chosen_are_listed(server: Running) -> None:
+    filters = get(server, "filters")
+    assert "a" in filters["folders"] and all(isinstance(values, list) for values in filters["metadata"].values())
 
 
 def test_entity_has_statements_passages_and_neighbours(server: Running) -> None:

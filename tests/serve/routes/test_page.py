@@ -10,6 +10,7 @@ import httpx
 import pytest
 from tests.serve.conftest import Running, serving
 
+from graphwright.methods.registry import METHODS
 from graphwright.serve.routes.page import page_files
 
 UI = Path(__file__).parents[3] / "ui"
@@ -103,4 +104,5 @@ def test_index_is_described(server: Running) -> None:
 def test_methods_equal_registry(server: Running) -> None:
     methods = {method["name"]: method for method in server.client.get("/v1/methods").json()["methods"]}
     assert methods["vanilla"]["needs_llm"] and not methods["bm25"]["needs_llm"]
+    assert methods["multihop"]["group"] == "Recommended" and set(methods) == set(METHODS)
     assert methods["bm25"]["options"]["top_k"] == 15

@@ -1,7 +1,7 @@
 /** The text of an answer with its citations, and the list of its sources. */
 
 import { useState } from "preact/hooks";
-import { answerParts, type Quoted, shortened, unwrapped } from "../text";
+import { answerParts, type Quoted, shortened, withoutPipes } from "../text";
 import { href, hrefWith, type Route } from "../router";
 import type { Citation, Passage } from "../types";
 
@@ -62,9 +62,10 @@ function titleOf({ documents, passages }: Titles, { chunk, document }: Citation)
 /** An answer whose markers are links to their sources. */
 export function AnswerText({ route, index, text, citations, titles, writing = false }: Props) {
   const quotes = citations.map((citation) => citation.text);
+  const paragraphs = withoutPipes(text).split(/\n+/);
   return (
     <div class={writing ? "answer writing" : "answer"}>
-      {text.split(/\n+/).map((paragraph, at) => (
+      {paragraphs.map((paragraph, at) => (
         <p key={at} dir="auto">
           {answerParts(paragraph, quotes).map((part, key) => {
             if ("text" in part) return <span key={key}>{part.text}</span>;
@@ -96,9 +97,9 @@ interface QuotationsProps {
 export function Quotations({ route, index, quoted, titles }: QuotationsProps) {
   return (
     <div class="answer quotations">
-      {quoted.map(({ citation, number }) => (
+      {quoted.map(({ text, citation, number }) => (
         <figure key={number} data-source={number}>
-          <blockquote dir="auto">{unwrapped(citation.text.trim())}</blockquote>
+          <blockquote dir="auto">{text}</blockquote>
           <figcaption>
             <Marker {...{ route, index, number, titles, citation }} />
             <a href={sourceHref(route, index, citation)} class="source-title">

@@ -1,10 +1,10 @@
-/** The neighbours of an entity: a drawing around it, and on demand more of them. */
+/** The best connected entities; the neighbours of one: a drawing around it, and on demand more of them. */
 
 import { useRef, useState } from "preact/hooks";
 import { getJson, indexPath, withQuery } from "../api";
 import { href } from "../router";
-import { shortened } from "../text";
-import type { EntityFacts, EntityRef, EntityRow, Neighbour } from "../types";
+import { capitalised, shortened } from "../text";
+import type { Entities, EntityFacts, EntityRef, EntityRow, Neighbour } from "../types";
 import { useLoaded } from "./loading";
 import { Loading } from "./states";
 import { useWidth } from "./width";
@@ -197,6 +197,72 @@ function Around({ index, entity, neighbours }: PartProps & { entity: EntityFacts
             {shortened(entity.name, 24)}
           </text>
         </g>
+      </svg>
+    </div>
+  );
+}
+
+const LINE = 34;
+const NAME = 28; // height
+const NAMES = 320;
+const CHARACTER = 8; // pixels
+const OTHER = "Other names";
+
+/** The best connected entities below their types, with arcs between those that are neighbours. */
+export function Overview({ index, entities, links }: Entities & { index: string }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const [active, setActive] = useState<number | null>(null);
+  const typeOf = ({ type }: EntityRow): string => (type && type !== "other" ? capitalised(type) : OTHER);
+  const types = [...new Set(entities.map(typeOf))].sort((one, two) => Number(one === OTHER) - Number(two === OTHER));
+  const rows = types.flatMap((type) => [type, ...entities.filter((entity) => typeOf(entity) === type)]);
+  const shown = types.length > 1 ? rows : rows.slice(1);
+  const places = new Map(shown.map((row, at) => [typeof row === "string" ? row : row.node, (at + 0.5) * LINE]));
+  const height = shown.length * LINE;
+  const names = Math.min(NAMES, width * 0.6);
+  const arc = (ends: [number, number]): string => {
+    const [from = 0, to = 0] = ends.map((node) => places.get(node));
+    const bend = names + 14 + ((width - names - 20) * 1.3 * Math.abs(to - from)) / height;
+    return `M${names} ${from}C${bend} ${from} ${bend} ${to} ${names} ${to}`;
+  };
+  const mark = (lit: boolean): string => (active === null ? "" : lit ? "lit" : "dim");
+  return (
+    <div class="drawing overview" ref={frame}>
+      <svg width={width} height={height} role="group" aria-label="The best connected entities">
+        {links.map((ends) => (
+          <path
+            key={ends.join()}
+            class={`edge ${mark(ends.includes(active ?? -1))}`}
+            d={arc(ends)}
+            aria-hidden="true"
+          />
+        ))}
+        {shown.map((row) =>
+          typeof row === "string" ? (
+            <text key={row} class="layer-head" y={(places.get(row) ?? 0) + 8}>
+              {row}
+            </text>
+          ) : (
+            <a
+              key={row.node}
+              href={href("graph", { index, node: nodeKey(row) })}
+              onMouseEnter={() => setActive(row.node)}
+              onMouseLeave={() => setActive(null)}
+              onFocus={() => setActive(row.node)}
+              onBlur={() => setActive(null)}
+            >
+              <g class="node entity" transform={`translate(0 ${places.get(row.node)})`}>
+                <rect y={-NAME / 2} width={names} height={NAME} rx={8} />
+                <text x={10} y={5}>
+                  {`${shortened(row.name, Math.floor((names - 50) / CHARACTER))} `}
+                </text>
+                <text class="neighbour-relation" x={names - 10} y={4} text-anchor="end">
+                  {row.degree}
+                </text>
+              </g>
+            </a>
+          ),
+        )}
       </svg>
     </div>
   );

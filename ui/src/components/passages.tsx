@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Route } from "../router";
+import { flowing } from "../text";
 import type { Passage } from "../types";
 import { sourceHref } from "./answer";
 
@@ -30,13 +31,12 @@ export function PassageList({ route, index, passages, limit = 8, beside, scores 
               </a>
               {scores && Number.isFinite(passage.score) && (
                 <span class="score" title="Score of the method: higher is better">
-                  <span class="unseen">Score </span>
-                  {passage.score.toFixed(2)}
+                  score {passage.score.toFixed(2)}
                 </span>
               )}
               {beside?.(passage)}
             </div>
-            <p dir="auto">{passage.text}</p>
+            <p dir="auto">{flowing(passage.text)}</p>
           </li>
         ))}
       </ol>

@@ -239,7 +239,7 @@ function AnswerView({ route, state, onAgain }: ViewProps) {
   const titles = titlesOf(found?.passages ?? []);
   const common = { route, index: asked.index, citations, titles };
   if (answer?.found === false) return <NotFound {...{ route, state, onAgain }} />;
-  const quoted = answer?.usage.llm_calls === 0 ? quotedLines(text, citations) : null;
+  const quoted = answer?.usage.llm_calls === 0 && !answer.short.length ? quotedLines(text, citations) : null;
   return (
     <article
       class={citations.length && !quoted ? "answer-view two" : "answer-view"}
@@ -253,7 +253,7 @@ function AnswerView({ route, state, onAgain }: ViewProps) {
             <Quotations {...common} quoted={quoted} />
           </>
         ) : text ? (
-          <AnswerText {...common} text={withoutHeadline(text, answer?.short ?? [])} writing={!answer} />
+          <AnswerText {...common} text={text.slice(answer?.headline?.length ?? 0).trimStart()} writing={!answer} />
         ) : (
           <Progress state={state} />
         )}
@@ -270,12 +270,6 @@ function AnswerView({ route, state, onAgain }: ViewProps) {
       {citations.length > 0 && !quoted && <Sources {...common} />}
     </article>
   );
-}
-
-/** Return an answer's text without the short answer that it begins with, which stands above it. */
-function withoutHeadline(text: string, short: string[]): string {
-  const headline = `${short.join(", ")}: `;
-  return short.length && text.startsWith(headline) ? text.slice(headline.length) : text;
 }
 
 function ShortAnswer({ short, text }: { short: string[]; text: string }) {

@@ -12,7 +12,7 @@ import { useStore } from "../store";
 import { count } from "../text";
 import { type Asked, keyOf, newId, threads } from "../threads";
 import { questionsOf } from "../transcript";
-import type { EntityRow, IndexFacts, Method } from "../types";
+import type { Entities, IndexFacts, Method } from "../types";
 import { askedOf, queryOf, QuestionForm } from "./question";
 
 interface Props {
@@ -186,19 +186,21 @@ function Facts({ index }: { index: IndexFacts }) {
 
 /** Questions to begin with, about the best connected entities. */
 function Suggestions({ index }: { index: IndexFacts }) {
-  const { data } = useLoaded<{ entities: EntityRow[] }>(
+  const { data } = useLoaded<Entities>(
     index.nodes
-      ? (signal) => getJson(withQuery(indexPath(index.name, "entities"), { limit: SUGGESTED }), signal)
+      ? (signal) => getJson(withQuery(indexPath(index.name, "entities"), { limit: 4 * SUGGESTED }), signal)
       : null,
     [index.name, index.snapshot],
   );
   if (!data?.entities.length) return null;
+  const often = data.entities.filter(({ passages }) => passages > 1);
+  const named = (often.length ? often : data.entities).slice(0, SUGGESTED);
   return (
     <section class="suggestions" aria-label="Examples">
       <p class="soft">For example</p>
       <ul class="chips">
-        {data.entities.map((entity) => {
-          const question = `What is known about ${entity.name}?`;
+        {named.map((entity) => {
+          const question = index.documents ? `Tell me about ${entity.name}.` : `What is known about ${entity.name}?`;
           return (
             <li key={entity.node}>
               <a href={href("ask", { index: index.name, q: question })} dir="auto">

@@ -6,17 +6,17 @@ import { getJson, indexPath, withQuery } from "../api";
 import { sourceHref } from "../components/answer";
 import { Icon } from "../components/icon";
 import { useLoaded } from "../components/loading";
-import { loadEntity, Neighbourhood, nodeKey } from "../components/neighbours";
+import { loadEntity, Neighbourhood, nodeKey, Overview } from "../components/neighbours";
 import { AddDocuments, Empty, Failure, Loading } from "../components/states";
 import type { ExplorerProps } from "../explorer/explorer";
 import { go, href, type Route } from "../router";
 import { count, shortened } from "../text";
-import type { EntityFacts, EntityRow, IndexFacts, NamingPassage, PathPart, Statement } from "../types";
+import type { Entities, EntityFacts, EntityRow, IndexFacts, NamingPassage, PathPart, Statement } from "../types";
 
 export function GraphScreen({ route, index }: { route: Route; index: IndexFacts }) {
   const query = route.query.get("q") ?? "";
   const node = route.query.get("node");
-  const found = useLoaded<{ entities: EntityRow[] }>(
+  const found = useLoaded<Entities>(
     (signal) => getJson(withQuery(indexPath(index.name, "entities"), { q: query, limit: 24 }), signal),
     [index.name, query],
   );
@@ -38,12 +38,17 @@ export function GraphScreen({ route, index }: { route: Route; index: IndexFacts 
         <section aria-label="Entities">
           {found.data?.entities.length !== 0 && (
             <p class="soft">
-              {query ? `Names like “${query}”` : "What the documents speak of: the best connected names"}
+              {query
+                ? `Names like “${query}”`
+                : "The best connected names, with the number of their neighbours; lines join neighbours"}
             </p>
           )}
           {found.problem && <Failure problem={found.problem} onRetry={found.reload} />}
           {found.loading && !found.data && <Loading />}
-          {found.data && <EntityList index={index.name} query={query} entities={found.data.entities} />}
+          {found.data && !query && <Overview index={index.name} {...found.data} />}
+          {found.data && (query || !found.data.entities.length) && (
+            <EntityList index={index.name} query={query} entities={found.data.entities} />
+          )}
         </section>
       )}
     </div>

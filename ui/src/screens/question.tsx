@@ -1,11 +1,13 @@
 /** The form of a question: text, method, number of passages, and filters; and its place in the address. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { getJson, indexPath, withQuery } from "../api";
 import { Icon } from "../components/icon";
+import { useLoaded } from "../components/loading";
 import { useWidth } from "../components/width";
 import { numberOf, type Route } from "../router";
 import type { Asked } from "../threads";
-import type { Filter, IndexFacts, Method } from "../types";
+import type { DocumentRow, Filter, IndexFacts, Method } from "../types";
 
 /** Return the question that an address asks, null where it asks none. */
 export function askedOf(route: Route, index: string): Asked | null {
@@ -147,6 +149,7 @@ export function QuestionForm({ asked, follows, focused, index, methods, busy, on
   const restricted = [fields.documents, fields.folder, fields.metadata].some((text) => text.trim());
   const optioned =
     restricted || fields.method !== "" || fields.passages !== "" || fields.model !== "" || fields.offline;
+  const [open, setOpen] = useState(optioned && !follows);
   useEffect(() => {
     if (focused && matchMedia("(pointer: fine)").matches) box.current?.focus({ preventScroll: true });
   }, []);
@@ -191,7 +194,7 @@ export function QuestionForm({ asked, follows, focused, index, methods, busy, on
           </button>
         )}
       </div>
-      <details class="options" open={optioned && !follows}>
+      <details class="options" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <Icon name="filter" />
           Method and filters
@@ -200,7 +203,7 @@ export function QuestionForm({ asked, follows, focused, index, methods, busy, on
             {fields.method || index.default_method} · <bdi>{answering(fields, index)}</bdi>
           </span>
         </summary>
-        <Options fields={fields} set={set} index={index} methods={methods} />
+        {open && <Options fields={fields} set={set} index={index} methods={methods} />}
       </details>
     </form>
   );
@@ -214,6 +217,33 @@ interface OptionsProps {
 }
 
 function Options({ fields, set, index, methods }: OptionsProps) {
+  const { data: choosable } = useLoaded<{ folders: string[]; metadata: Record<string, string[]> }>(
+    (signal) => getJson(indexPath(index.name, "filters"), signal),
+    [index.name, index.snapshot],
+  );
+  const { data: listed } = useLoaded<{ documents: DocumentRow[] }>(
+    (signal) => getJson(withQuery(indexPath(index.name, "documents"), { limit: 1000 }), signal),
+    [index.name, index.snapshot],
+  );
+  const conditions = Object.entries(choosable?.metadata ?? {}).flatMap(([name, values]) =>
+    values.map((value) => `${name} = ${value.replaceAll("\n", " ")}`),
+  );
+  const adder = (field: "documents" | "metadata", what: string, options: string[]) => (
+    <select
+      aria-label={what}
+      value=""
+      disabled={!options.length}
+      onChange={({ currentTarget: select }) => {
+        set({ [field]: [...new Set([...lines(fields[field]), select.value])].join("\n") });
+        select.value = "";
+      }}
+    >
+      <option value="">{what}</option>
+      {options.map((option) => (
+        <option key={option}>{option}</option>
+      ))}
+    </select>
+  );
   const about = methods.find(({ name }) => name === (fields.method || index.default_method))?.about;
   return (
     <div class="option-grid">
@@ -243,29 +273,43 @@ function Options({ fields, set, index, methods }: OptionsProps) {
         Folder
         <input
           type="text"
+          list="folders"
           value={fields.folder}
           placeholder="reports/2024"
           onInput={(event) => set({ folder: event.currentTarget.value })}
         />
+        <datalist id="folders">
+          {choosable?.folders.map((folder) => (
+            <option key={folder} value={folder} />
+          ))}
+        </datalist>
         <small>Only documents whose id is in this folder.</small>
       </label>
       <label>
         Documents
         <textarea
           rows={2}
+          aria-label="Documents"
           value={fields.documents}
           placeholder="One id a line"
           onInput={(event) => set({ documents: event.currentTarget.value })}
         />
+        {adder(
+          "documents",
+          "Choose one to add",
+          (listed?.documents ?? []).map(({ id }) => id),
+        )}
       </label>
       <label>
         Metadata
         <textarea
           rows={2}
+          aria-label="Metadata"
           value={fields.metadata}
           placeholder="year = 2024"
           onInput={(event) => set({ metadata: event.currentTarget.value })}
         />
+        {adder("metadata", "Choose a condition to add", conditions)}
         <small>One condition a line. All must hold.</small>
       </label>
       <label>
@@ -314,18 +358,24 @@ interface MethodSelectProps {
   optional?: boolean;
 }
 
-/** The choice of a method; those that only ask a language model are left out where there is none. */
+/** The choice of a method, in groups; those that only ask a language model are left out where there is none. */
 export function MethodSelect({ value, methods, index, onChange, optional = false }: MethodSelectProps) {
+  const usable = methods.filter(({ needs_llm }) => !needs_llm || index.llm || (optional && index.models.length));
   return (
     <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
       {optional && <option value="">{index.default_method} (default)</option>}
-      {methods
-        .filter(({ needs_llm }) => !needs_llm || index.llm || (optional && index.models.length))
-        .map(({ name }) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
+      {[...new Set(usable.map(({ group }) => group))].map((group) => (
+        <optgroup key={group} label={group}>
+          {usable.map(
+            ({ name, needs_llm, group: own }) =>
+              own === group && (
+                <option key={name} value={name}>
+                  {needs_llm ? `${name} (needs a language model)` : name}
+                </option>
+              ),
+          )}
+        </optgroup>
+      ))}
     </select>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { Asking } from "../asking";
 import { Loading } from "../components/states";
-import { digits, duration, money, shortened, spaced } from "../text";
+import { digits, duration, money, shortened } from "../text";
 import type { Found, Step } from "../types";
 
 export function TraceView({ state }: { state: Asking }) {
@@ -51,12 +51,8 @@ function tokensOf(step: Step): number {
   return step.prompt_tokens + step.completion_tokens;
 }
 
-/** Return the name of an operator, and how many results it keeps. */
-function named(operator: string): { name: string; keeps: string } {
-  const name = /^\w+/.exec(operator)?.[0] ?? operator;
-  const keeps = /\)\s*%\s*(\d+)$/.exec(operator)?.[1];
-  return { name: spaced(name), keeps: keeps ? `best ${keeps}` : "" };
-}
+/** What the sizes of a step count. */
+const NOUNS: Record<string, string> = { anchors: "names of the question", evidence: "items of evidence" };
 
 /** Return what a step found, by name, where the answer tells: entities of the question, and passages. */
 function foundBy(step: Step, before: Step | undefined, found: Found | null): string[] {
@@ -76,24 +72,24 @@ interface RowProps {
 }
 
 function StepRow({ step, before, share, found }: RowProps) {
-  const { name, keeps } = named(step.operator);
+  const keeps = /\)\s*%\s*(\d+)$/.exec(step.operator)?.[1];
   const tokens = tokensOf(step);
   const findings = foundBy(step, before, found);
   return (
     <li class="step">
       <div class="step-head">
         <h2>
-          {name} {keeps && <span class="soft">{keeps}</span>}
+          {step.about || /^\w*/.exec(step.operator)?.[0]} {keeps && <span class="soft">best {keeps}</span>}
         </h2>
       </div>
       <div class="step-found">
         <dl class="step-facts">
           {Object.entries(step.sizes)
-            .filter(([what, size]) => before?.sizes[what] !== size)
+            .filter(([what, size]) => (before?.sizes[what] ?? 0) !== size)
             .map(([what, size]) => (
               <div key={what}>
-                <dt>{size === 1 ? what.replace(/s$/, "") : what}</dt>
-                <dd>{digits(size)}</dd>
+                <dt>{(NOUNS[what] ?? what).replace(/s\b/, size === 1 ? "" : "s")}</dt>
+                <dd>{size ? digits(size) : "no"}</dd>
               </div>
             ))}
           {step.calls > 0 && (

@@ -13,7 +13,7 @@ from graphwright.data.records.table import Head
 
 _WINDOW = 400  # characters beside a table in which its caption stands
 _MIN_LABEL = 3  # Latin letters of a label without a sign after its number
-_NUMBER = r"(?:[A-Z]?\.?\d{1,3}(?:[.–-]\d{1,3})*[a-z]?|[IVXLC]{1,7})(?!\d)"
+_NUMBER = r"(?:[A-Z]?\.?\d{1,3}(?:[.–-]\d{1,3})*[a-z]?|[IVXLC]{1,7})(?!\.?\d)"
 _BETWEEN = r"(?:[ \xa0]?[.:–—|：．。][ \xa0]*\n{0,2}|\n{1,2}|(?P<space>[ \xa0\u3000]+)(?=[^\Wa-z]))"
 _NUMBERED = rf"(?P<label>[^\W\d_]{{1,15}})\.?[ \xa0]?{_NUMBER}{_BETWEEN}"
 _CAPTION = re.compile(  # Table 4: Rivers; "Table 4" and "Rivers" in the next line; 表4 河川

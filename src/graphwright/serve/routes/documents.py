@@ -223,14 +223,25 @@ End = Annotated[str, Query(min_length=1, max_length=1_000, description="A node's
 Place = Annotated[int | None, Query(ge=0, le=_MAX_CHARACTERS, description="A character of the document.")]
 
 
-@graph_router.get("/entities", response_model=replies.EntitiesReply)
+@graph_router.get("/entities", response_model=replies.LinkedEntitiesReply)
 async def entities(
     call: CallOf,
     q: Annotated[str, Query(max_length=1_000, description="A name, or the beginning of one.")] = "",
     limit: Limit = 20,
 ) -> Any:
     """Search entities by name; without a name, list the best connected."""
-    return await call.run(lambda _: {"entities": views.entities(call.index.snapshot, q, limit)})
+
+    def work(_: Cancellation) -> dict[str, Any]:
+        found, graph = views.entities(call.index.snapshot, q, limit), call.index.graph
+        return {"entities": found, "links": views.links(graph, [entity["node"] for entity in found])}
+
+    return await call.run(work)
+
+
+@graph_router.get("/filters", response_model=replies.FiltersReply)
+async def filters(call: CallOf) -> Any:
+    """List the folders and the metadata that can restrict a question."""
+    return await call.run(lambda _: views.filters(call.index))
 
 
 @graph_router.get("/entities/{node}", response_model=replies.EntityReply)

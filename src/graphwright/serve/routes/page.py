@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 from pydantic import Field
 
-from graphwright.methods.registry import METHODS
+from graphwright.methods.registry import GROUPS, METHODS
 from graphwright.serve.authentication import COOKIE, UnauthorizedError, require, route_path, session_token
 from graphwright.serve.keys import LOCAL, Key
 from graphwright.serve.problems import NotFoundError, StartingError
@@ -168,12 +168,14 @@ async def methods() -> Any:
     return {
         "methods": [
             {
-                "name": method.name,
+                "name": name,
+                "group": group,
                 "about": method.about,
-                "options": {name: _plain(value) for name, value in method.options.items()},
+                "options": {option: _plain(value) for option, value in method.options.items()},
                 "needs_llm": "llm" in method.required,
             }
-            for method in METHODS.values()
+            for group, names in GROUPS.items()
+            for name, method in ((name, METHODS[name]) for name in names)
         ]
     }
 

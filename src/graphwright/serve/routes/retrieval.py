@@ -105,10 +105,12 @@ async def schema(call: CallOf) -> Any:
 
 @router.post("/compare", response_model=CompareReply)
 async def compare(body: CompareBody, call: CallOf) -> Any:
-    """Answer a question by several methods, one after the other."""
+    """Answer a question by several methods, one after the other, each once it is warmed up."""
     queries = [query_of(body, call, method) for method in body.methods]
 
     def answers(cancel: Cancellation) -> str:
+        for query in queries:
+            query.warm_up(cancel)
         return to_json({"question": body.question, "results": [query.ask(cancel) for query in queries]})
 
     return JSONReply(await call.run(answers, lane=max(query.lane for query in queries)))

@@ -185,6 +185,7 @@ class AnswerReply(RetrievalReply):
     found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
     answer: Annotated[str | None, Field(description="The text, with markers [1] that number the citations.")]
     short: list[str]
+    headline: Annotated[str, Field(description="The beginning of the text that tells what is found, or nothing.")] = ""
     verified: Annotated[
         bool | None, Field(description="Whether every sentence has a quote of the documents, which it may misread.")
     ]
@@ -235,6 +236,7 @@ class MethodReply(Reply):
     """A retrieval method."""
 
     name: str
+    group: Annotated[str, Field(description="The heading of its group; a group's methods follow one another.")]
     about: str
     options: dict[str, Any]
     needs_llm: Annotated[bool, Field(description="Whether it has no offline form.")]

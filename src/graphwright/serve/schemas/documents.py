@@ -172,6 +172,19 @@ class EntitiesReply(Reply):
     entities: list[EntitySummary]
 
 
+class LinkedEntitiesReply(EntitiesReply):
+    """Entities with the lines between them."""
+
+    links: Annotated[list[tuple[int, int]], Field(description="The pairs of them that are neighbours.")]
+
+
+class FiltersReply(Reply):
+    """What documents can be chosen by."""
+
+    folders: list[str]
+    metadata: Annotated[dict[str, list[str]], Field(description="The most frequent values of each field.")]
+
+
 class StatementReply(Reply):
     """A statement: an edge of the graph and the passages that state it."""
 
