@@ -85,6 +85,11 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "search.name_index:name_index_of"
         ),
         "uploads are bounded": "data.formats.archives:measured data.formats.format:UnreadableError",
+        "originals are files as readers open them, and belong to what the index stored": (
+            "data.formats.format:File data.file_documents:named_in data.formats.parsing.pdf_image:page_image "
+            "data.formats.parsing.pdf_image:page_marks text.places:Places "
+            "build.document_sources:storable store.chunk_record:content_hash"
+        ),
         "the settings of models are those of the command line": (
             "models.registry:EMBEDDED models.openai.model:OPENAI_URL models.settings:SETTINGS "
             "models.openai.model:checked_address models.settings:read_settings"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, Record, fil
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.data.records.versions import dated_lines, document_record
 from graphwright.errors import DataError
-from graphwright.text.characters import clean
+from graphwright.text.characters import clean, composed
 from graphwright.text.names import is_file_title
 
 OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -115,6 +116,15 @@ class FileReader:
             yield from _inner_rows(file, name, where, self.options)
         else:
             yield from FileReader(where, self.allowance, self.options, self.depth + 1).read(file, name)
+
+
+def named_in(file: File, rest: str) -> File:
+    """Return the file in a file, or in one in it, of the document whose id ends in `rest`; without one the file."""
+    with suppress(UnreadableError):  # such as rows, whose ids are their own
+        for part in format_of(file).read(file) if "/" in rest else ():
+            if isinstance(part, File) and re.match(f"{re.escape(name := composed(part.name))}([/#]|$)", rest):
+                return named_in(part, rest[len(name) :])
+    return file
 
 
 def with_records(document: Document) -> Document:

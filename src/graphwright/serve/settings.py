@@ -233,6 +233,7 @@ class ServeSettings(Checked):
     models: tuple[LLMSettings, ...] = ()
     max_unpacked: Annotated[int, AtLeast(1024)] = 1024 * _MB
     max_files: Annotated[int, AtLeast(1)] = 10_000
+    max_originals: Annotated[int, AtLeast(0)] = 4096 * _MB
     extract: bool = False
     max_job_tokens: Annotated[int | None, AtLeast(0)] = None
     max_job_cost: Annotated[float | None, AtLeast(0)] = None

@@ -126,7 +126,7 @@ def _lines(page: Any) -> list[Line]:
             raise UnreadableError(f"a page of more than {_MAX_CHARACTERS:,} characters")
         handle = text_page.raw
         codes = [pdfium.FPDFText_GetUnicode(handle, at) for at in range(count)]
-        reader = _Reader(page, handle)
+        reader = PageReader(page, handle)
         reader.mark_raised(codes)
         lines: list[Line] = []
         first = 0
@@ -140,7 +140,7 @@ def _lines(page: Any) -> list[Line]:
         text_page.close()
 
 
-class _Reader:
+class PageReader:
     """Boxes of the characters of one page, in 1/10,000 of its width and height."""
 
     def __init__(self, page: Any, text_page: Any) -> None:

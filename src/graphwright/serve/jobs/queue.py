@@ -53,7 +53,7 @@ class Jobs:
         self._catalog, self._settings = catalog, settings
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)
-        self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
+        self.attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
         self._locks = ExitStack()  # the lock that marks this process as running
         self._lock = threading.RLock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index
@@ -82,6 +82,7 @@ class Jobs:
             if other.name != self._runner and not is_written(other):
                 shutil.rmtree(other, ignore_errors=True)
         self._delete_old()
+        self.attempts.originals.sweep()
         for name in self._catalog:
             self._wake(name)
 
@@ -183,6 +184,8 @@ class Jobs:
             thread.join(_STOP_TIMEOUT / len(threads))
         if "_table" in vars(self):
             self._table.close()
+        if "originals" in vars(self.attempts):
+            self.attempts.originals.close()
         self._locks.close()
         shutil.rmtree(self._runners / self._runner, ignore_errors=True)
 
@@ -233,7 +236,7 @@ class Jobs:
                 with self._lock:
                     del self._threads[name]
                 return
-            for attempted, end in self._attempts.perform(name, run, lambda: self._claim(name)):
+            for attempted, end in self.attempts.perform(name, run, lambda: self._claim(name)):
                 self._record(attempted, end)
 
     def _claim(self, name: str) -> JobRun | None:

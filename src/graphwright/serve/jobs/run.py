@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -23,6 +23,7 @@ from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload, UploadFolder
+from graphwright.serve.originals import Originals
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import Changes, IndexLayout
 
@@ -219,6 +220,11 @@ class Attempts:
     def __init__(self, catalog: Catalog, settings: ServeSettings, models: AnswerModels, uploads: UploadFolder) -> None:
         self._catalog, self._settings, self._models, self._uploads = catalog, settings, models, uploads
 
+    @cached_property
+    def originals(self) -> Originals:
+        """The files that documents were read from."""
+        return Originals(self._settings)
+
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
         """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
         runs, ends = [run], list[End]()
@@ -229,6 +235,7 @@ class Attempts:
                 if at == len(ends) or ends[at].state == "done":
                     end = _stopped(attempt) if attempt.stopped else published
                     ends[at : at + 1] = [replace(end, message=end.message + note)]
+        self.originals.sweep(self._catalog[name].path)
         yield from zip(runs, ends, strict=True)
 
     def _perform_batch(
@@ -242,6 +249,7 @@ class Attempts:
                 run = runs[-1]
                 upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
                 end = self._end(name, run, partial(perform, run, index, upload))
+                self.originals.keep(index.path, () if upload is None else upload.sources)
                 if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
                     end = replace(end, message=end.message + _STORED)
                 ends.append(end)

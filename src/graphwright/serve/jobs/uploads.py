@@ -11,17 +11,19 @@ import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from graphwright.build.document_sources import Source
+from graphwright.build.document_sources import Source, storable
 from graphwright.data import Skipped, read_file
 from graphwright.data.formats.archives import measured
 from graphwright.data.formats.format import UnreadableError
 from graphwright.errors import DataError, GraphwrightError
 from graphwright.files import flush
+from graphwright.serve import originals
 from graphwright.serve.problems import ServeError, TooLargeError
+from graphwright.store.chunk_record import content_hash
 
 _LIST = "upload.json"
 _ROWS = "documents.jsonl"
@@ -87,6 +89,7 @@ class Upload:
     folder: Path
     files: tuple[tuple[str, str], ...]
     skipped: tuple[tuple[str, str], ...] = ()
+    sources: list[originals.Source] = field(default_factory=list, compare=False)  # that were read so far
 
     @classmethod
     def open(cls, folder: Path) -> Upload | None:
@@ -121,7 +124,10 @@ class Upload:
             with rows.open(encoding="ascii") as lines:
                 yield from map(json.loads, lines)
         for stored, name in self.files:
-            yield from read_file(self.folder / stored, name, skip)
+            for document in read_file(path := self.folder / stored, name, skip):
+                stored_as = storable(document)
+                self.sources.append((stored_as.id, content_hash(stored_as), path, name))
+                yield document
 
     def shown(self, text: str) -> str:
         """Return a message with original file names in place of the stored ones."""

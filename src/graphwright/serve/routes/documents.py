@@ -20,6 +20,7 @@ from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.jobs.uploads import Limits, Sent, Upload
 from graphwright.serve.problems import MediaTypeError, NotFoundError
 from graphwright.serve.requests import document_id
+from graphwright.serve.routes.originals import DocumentPath, Place, original_facts
 from graphwright.serve.schemas import documents as replies
 from graphwright.serve.schemas.answers import TextReply
 from graphwright.serve.schemas.documents import DocumentsBody, SyncBody
@@ -59,9 +60,6 @@ _BODY: dict[str, Any] = {
 }
 """The body of requests with documents, for OpenAPI."""
 
-DocumentPath = Annotated[
-    str, Path(max_length=10_000, description="Id of a document, percent-encoded.", examples=["graz.md"])
-]
 MaxTokens = Annotated[
     int | None, Query(ge=0, le=10**15, description="Tokens of the language model for this job, if it reads documents.")
 ]
@@ -85,7 +83,8 @@ async def documents(
 @router.get("/{document}", response_model=replies.DocumentReply, dependencies=_READ)
 async def document(document: DocumentPath, call: CallOf) -> Any:
     """Return a document's title, metadata and passages, with the entities that each names."""
-    return await call.run(lambda _: views.document(call.index, document_id(document)))
+    id = document_id(document)
+    return await call.run(lambda _: views.document(call.index, id) | {"original": original_facts(call, id)})
 
 
 @router.post("", status_code=202, response_model=replies.QueuedReply, openapi_extra=_BODY, dependencies=_WRITE)
@@ -215,12 +214,9 @@ def _invalid(errors: list[Any]) -> RequestValidationError:
 
 
 graph_router = APIRouter(prefix="/v1/indexes/{ix}", tags=["graph"], dependencies=[require("read")])
-_MAX_CHARACTERS = 2**40
-
 Limit = Annotated[int, Query(ge=1, le=200, description="Number of entries.")]
 Node = Annotated[str, Path(max_length=1_000, description="A node's number, or its name.", examples=["Graz"])]
 End = Annotated[str, Query(min_length=1, max_length=1_000, description="A node's number, or its name.")]
-Place = Annotated[int | None, Query(ge=0, le=_MAX_CHARACTERS, description="A character of the document.")]
 
 
 @graph_router.get("/entities", response_model=replies.LinkedEntitiesReply)
@@ -272,12 +268,7 @@ async def paths(
 
 
 @graph_router.get("/documents/{document}/text", response_model=TextReply)
-async def text(
-    document: Annotated[str, Path(description="Id of a document, percent-encoded.", examples=["graz.md"])],
-    call: CallOf,
-    start: Place = 0,
-    end: Place = None,
-) -> Any:
+async def text(document: DocumentPath, call: CallOf, start: Place = 0, end: Place = None) -> Any:
     """Return characters of a document, counted as in citations; by default all."""
     id = document_id(document)
     return {"document": id} | await call.run(lambda _: views.document_text(views.text(call.index, id), start or 0, end))

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from functools import partial
 from importlib.util import find_spec
 from tempfile import TemporaryFile
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
-from starlette.background import BackgroundTask
 
 from graphwright import Index
 from graphwright.errors import OptionError
 from graphwright.serve.authentication import ForbiddenError, GrantOf, require
 from graphwright.serve.catalog import Record
 from graphwright.serve.jobs.uploads import clean_name
+from graphwright.serve.routes.originals import download
 from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply
 from graphwright.serve.schemas.documents import QueuedReply
 from graphwright.serve.server import Call, CallOf, Server, ServerOf
@@ -99,11 +97,7 @@ async def export(call: CallOf, what: Literal["index", "documents"] = "index") ->
     file = TemporaryFile(dir=call.server.settings.data)  # noqa: SIM115
     with ZipFile(file, "w", ZIP_DEFLATED) as packed:
         await run_sync(_pack, call.index, what, packed)
-    name = f"attachment; filename*=UTF-8''{quote(call.ix)}.zip"
-    headers = {"Content-Disposition": name, "Content-Length": str(file.tell())}
-    file.seek(0)
-    parts, closing = iter(partial(file.read, 2**18), b""), BackgroundTask(file.close)
-    return StreamingResponse(parts, media_type="application/zip", headers=headers, background=closing)
+    return download(file, f"{call.ix}.zip", "application/zip")
 
 
 def _checked(server: Server, record: Record) -> Record:
@@ -123,6 +117,8 @@ def _change(call: Call, record: Record | None) -> None:
         call.server.keys.rename_index(call.ix, record and record.name)
         if record is not None:
             call.server.models.choose(record.name, record.model)
+        else:
+            call.server.jobs.attempts.originals.sweep(call.index.path)
 
 
 def _pack(index: Index, what: str, packed: ZipFile) -> None:

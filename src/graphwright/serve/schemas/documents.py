@@ -135,6 +135,23 @@ class DocumentChunk(Reply):
     entities: list[NamedEntity]
 
 
+class OriginalReply(Reply):
+    """The file that a document was read from."""
+
+    name: str
+    pages: Annotated[int, Field(description="Of a PDF, which can be seen as pictures; else 0.")]
+
+
+class PageMark(Reply):
+    """A rectangle on a page, in 1/10,000 of its width and height from the top left."""
+
+    page: Annotated[int, Field(description="Counted from 1.")]
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
 class DocumentReply(Reply):
     """A document with its passages."""
 
@@ -143,6 +160,7 @@ class DocumentReply(Reply):
     characters: int
     metadata: dict[str, str]
     chunks: list[DocumentChunk]
+    original: Annotated[OriginalReply | None, Field(description="Null where no uploaded file is kept.")]
 
 
 class EstimateReply(Reply):
