@@ -189,6 +189,16 @@ export interface DocumentFacts {
   characters: number;
   metadata: Record<string, string>;
   chunks: ChunkRow[];
+  original: { name: string; pages: number } | null;
+}
+
+/** A line of cited text on a page of a PDF, in 1/10,000 of the page. */
+export interface PageMark {
+  page: number;
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
 }
 
 export interface TextSpan {

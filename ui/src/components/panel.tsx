@@ -4,8 +4,9 @@ import { useEffect, useRef } from "preact/hooks";
 import { getJson, indexPath } from "../api";
 import { go, href, hrefWith, numberOf, type Route } from "../router";
 import type { DocumentFacts } from "../types";
-import { DocumentText } from "./document";
 import { Icon } from "./icon";
+import { DocumentBody } from "./original";
+import { Failure } from "./states";
 import { capitalised } from "../text";
 import { useLoaded } from "./loading";
 
@@ -16,7 +17,7 @@ export function SourcePanel({ route, index }: { route: Route; index: string }) {
   const place = route.query.get("place");
   const heading = useRef<HTMLHeadingElement>(null);
   const before = useRef<Element | null>(null);
-  const { data: facts } = useLoaded<DocumentFacts>(
+  const { data: facts, problem } = useLoaded<DocumentFacts>(
     id === null ? null : (signal) => getJson(indexPath(index, "documents", id), signal),
     [index, id],
   );
@@ -66,7 +67,7 @@ export function SourcePanel({ route, index }: { route: Route; index: string }) {
         </div>
       </header>
       <div class="panel-body" tabIndex={0} role="region" aria-label="Text of the source">
-        <DocumentText {...{ index, id, span, facts }} showEntities={false} />
+        {problem ? <Failure problem={problem} /> : <DocumentBody {...{ index, span, facts }} showEntities={false} />}
       </div>
     </aside>
   );

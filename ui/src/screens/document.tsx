@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { getJson, indexPath } from "../api";
-import { DocumentText } from "../components/document";
 import { Icon } from "../components/icon";
 import { useLoaded } from "../components/loading";
 import { nodeKey } from "../components/neighbours";
+import { DocumentBody } from "../components/original";
 import { Empty, Failure } from "../components/states";
 import { href, numberOf, type Route } from "../router";
 import { count, digits } from "../text";
@@ -60,7 +60,7 @@ export function DocumentScreen({ route, index }: { route: Route; index: IndexFac
           Mark entities
         </label>
       )}
-      <DocumentText index={index.name} {...{ id, span, facts }} showEntities={marked} />
+      {!problem && <DocumentBody index={index.name} {...{ span, facts }} showEntities={marked} />}
       {facts && <Entities index={index.name} facts={facts} />}
     </div>
   );

@@ -206,10 +206,11 @@ class Enumeration:
                     yield made
 
     def _differences(self) -> Iterator[Candidate]:
-        """Yield differences of the values or numbers of two linked sets of rows, and of a column's extremes."""
+        """Yield differences of the values or numbers of two linked sets without a common row; of a column's extremes."""
         cells = [rows for rows in self.sets.single if rows.operators[0] in ("is", "has")][:10]
-        for first, second in combinations(cells, 2):
-            if first.bits & second.bits:
+        found = [(rows, {*self.sets.execution.things(rows.query).tolist()}) for rows in cells]
+        for (first, things), (second, others) in combinations(found, 2):
+            if first.bits & second.bits or not things.isdisjoint(others):
                 continue
             both = Rows(
                 first.query, 2, ("or", *first.operators), first.given + second.given, -1, first.bits | second.bits
