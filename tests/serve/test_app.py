@@ -105,7 +105,7 @@ def test_empty_index_is_served(tmp_path: Path) -> None:
     with serving(tmp_path / "cities") as running:
         reply = running.client.post(ASK, json=QUESTION)
         assert reply.status_code == 200 and reply.json()["found"] is False
-        assert running.client.get("/v1/indexes/cities/entities").json() == {"entities": []}
+        assert running.client.get("/v1/indexes/cities/entities").json() == {"entities": [], "links": []}
 
 
 def test_damaged_index_is_not_ready_without_path(tmp_path: Path) -> None:

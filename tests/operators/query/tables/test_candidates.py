@@ -170,3 +170,13 @@ def test_candidates_two_cells_and_a_column_of_few_values_are_checked_together(pa
     found = candidates("has Ada paid for Greek", facts_of({"courses": rows}))
     checked = {frozenset((part.column, part.text) for part in c.given) for c in found if isinstance(c.query, Exists)}
     assert {(0, "Ada"), (1, "Greek"), (2, paid)} in checked
+
+
+def test_difference_of_a_row_with_itself_is_no_candidate() -> None:
+    rows = [{"buyer": "Ada", "item": "flour", "amount": "40"}, {"buyer": "Ben", "item": "rye", "amount": "75"}]
+    for question, is_there in (
+        ("How much flour did Ada order?", False),
+        ("How much did Ben order more than Ada?", True),
+    ):
+        found = [c.query for c in candidates(question, facts_of({"orders": rows})) if isinstance(c.query, Difference)]
+        assert any(isinstance(query.first, Follow) for query in found) == is_there
