@@ -161,3 +161,24 @@ def test_markdown_attributes_of_headings_are_no_text() -> None:
 )
 def test_markdown_title_of_image_is_text(image: str, expected: str) -> None:
     assert markdown_text(f"See {image}.\n").text == f"See {expected}."
+
+
+def test_markdown_fence_in_quotation_or_list_is_code() -> None:
+    page = markdown_text(
+        "> Run:\n> ```sh\n> # Clean up\n> purge > log\n> ```\n> Done.\n\n- a\n    - b\n\n        ~~~\n        # no\n        ~~~\n"
+    )
+    assert page.text.startswith("Run:\n# Clean up\npurge > log\nDone.") and "# no" in page.text
+    assert "~~~" not in page.text and "```" not in page.text and page.headings == ()
+
+
+def test_markdown_html_table_has_rows_as_in_a_page() -> None:
+    header = '<tr><th rowspan="2">Pump</th><th colspan="2">Pressure</th></tr>\n<tr><th>Summer</th><th>Winter</th></tr>'
+    row = '<tr><th scope="row">P2</th><td>3.8 bar</td><td>4.9 bar</td></tr>'
+    table = f"<table>\n{header}\n{row}\n<tr hidden><td>P9</td><td>1</td><td>2</td></tr>\n</table>"
+    page = markdown_text(f"# Pumps\n\nPressures:\n{table}\n\n*All* measured.")
+    assert "Pump: P2; Pressure / Summer: 3.8 bar; Pressure / Winter: 4.9 bar." in page.text and "P9" not in page.text
+    assert page.text.endswith("All measured.") and page.records[0].fields[2].text == "4.9 bar"
+
+
+def test_markdown_cell_keeps_its_sign() -> None:
+    assert "limit: x > 3" in markdown_text("| name | limit |\n|---|---|\n| a | x > 3 |").text

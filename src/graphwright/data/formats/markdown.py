@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder
+from graphwright.data.formats.html import html_text
 from graphwright.data.formats.parsing.rst_tables import drawn_table
 from graphwright.data.formats.structured import toml_value, yaml_value
 from graphwright.data.records.grid import Cell, spread
@@ -20,7 +21,8 @@ from graphwright.data.records.objects import object_parts
 from graphwright.data.records.record import DOCUMENT, Field, Record
 from graphwright.data.records.table import Table
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FENCE = re.compile(r"[ \t]{0,20}(`{3,}|~{3,})")  # in a nested list, too
+_HTML = re.compile(r"[ \t]*<(table|dl)\b", re.IGNORECASE)
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _ATTRIBUTES = re.compile(r"\{:?[ \t]{0,9}(?:-|(?:[#.]|[\w-]{1,50}=)[^{}]{1,500})\}$")  # of a heading: {#piers .wide}
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
@@ -33,7 +35,7 @@ _BOLD = re.compile(r"(\*\*|__)\S.*\1")
 _NO_TEXT = re.compile(  # an underline, a rule, or the definition of a reference
     r" {0,3}(?:(?:=+|-{2,})[ \t]*$|(?:[-*_][ \t]*){3,}$|\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+<?\S+)"
 )
-_QUOTE = re.compile(r"(?: {0,3}> ?)+")
+_QUOTE = re.compile(r"^(?: {0,3}> ?)+")
 _SETTING = re.compile(r"^([A-Za-z_][\w-]*):[ \t]+(\S.*)", re.MULTILINE)  # in front matter that is no YAML
 _MAX_SETTINGS = 200  # lines
 
@@ -119,9 +121,15 @@ class _Reader:
 
     def read(self, lines: list[str]) -> None:
         """Add the lines of a file."""
-        fence, table_end = "", 0
+        fence, in_quote, table_end = "", False, 0
         code: list[str] = []
         for number, line in enumerate(lines):
+            if in_quote or not fence:
+                in_quote = line.lstrip().startswith(">")
+                if fence and not in_quote:  # a fence ends with the quotation that it is in
+                    self.builder.line("\n".join(code))
+                    fence, code = "", []
+                line = _QUOTE.sub("", line, count=1) if in_quote else line
             mark = _FENCE.match(line)
             if mark and (not fence or mark[1].startswith(fence)):
                 self.builder.line("\n".join(code))
@@ -137,13 +145,17 @@ class _Reader:
                 elif number >= table_end and (drawn := drawn_table(lines, number) if line[:1] == "+" else None):
                     self._add_table(drawn[0])
                     table_end = drawn[1]
+                elif number >= table_end and (tag := _HTML.match(line)) and (end := _html_end(lines, number, tag[1])):
+                    part = html_text("\n".join(_QUOTE.sub("", row, count=1) for row in lines[number:end]))
+                    self.builder.include(part)
+                    self.targets.extend(part.links)
+                    table_end = end
                 elif number >= table_end:
                     self._add(line, lines[number + 1] if number + 1 < len(lines) else "")
         self.builder.line("\n".join(code))
 
     def _add(self, line: str, after: str) -> None:
         """Add a line outside of code and tables."""
-        line = _QUOTE.sub("", line, count=1) if line.lstrip().startswith(">") else line
         line = _NOTE_TEXT.sub(r"[\1] ", line, count=1) if "[^" in line else line
         heading = _HEADING.match(line)
         if not line.strip():
@@ -164,6 +176,16 @@ class _Reader:
         self.builder.types.begin()
         for item in table.items():
             self.builder.row(item)
+
+
+def _html_end(lines: list[str], number: int, tag: str) -> int:
+    """Return the line after the HTML element that begins at a line, 0 if it has no end."""
+    depth, marks = 0, re.compile(rf"<(/?){tag}\b", re.IGNORECASE)
+    for at in range(number, len(lines)):
+        depth += sum(-1 if mark[1] else 1 for mark in marks.finditer(lines[at]))
+        if depth <= 0:
+            return at + 1
+    return 0
 
 
 def _targets(line: str) -> Iterator[str]:
