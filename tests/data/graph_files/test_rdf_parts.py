@@ -160,6 +160,13 @@ def test_import_of_wikidata_names_items_and_relations(tmp_path):
     assert read.left_out == {"rows of Wikibase about its own data": 2}
 
 
+def test_import_of_wikidata_leaves_out_data_about_its_data(tmp_path):
+    about = "<https://base.example/wiki/Special:EntityData/Q1>"
+    rows = (f"{about} <http://schema.org/about> wd:Q1", f'{about} <http://schema.org/version> "1882"')
+    read = imported(tmp_path, WIKIDATA + "\n".join(rows) + "\n")
+    assert len(stated(read)) == 4 and read.left_out == {"rows of Wikibase about its own data": 4}
+
+
 def test_import_of_wikidata_statement_has_qualifiers_and_sources(tmp_path):
     read = imported(tmp_path, WIKIDATA + QUALIFIED)
     assert stated(read)[0] == "branch works founded by Henriette Voss (start time 1911-04-01, stated in Grauburg)"
