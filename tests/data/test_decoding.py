@@ -111,3 +111,15 @@ def test_readers_damaged_gzip_is_named(tmp_path: Path, damage: Callable[[bytes],
     for read in (lines, read_questions, read_graph_questions, read_triples, lambda path: read_openie(path, print)):
         with pytest.raises(DataError, match=r"q\.jsonl\.gz cannot be read to its end \(.+\)\. Fetch or pack it again"):
             list(read(path))
+
+
+def test_decode_utf8_cut_within_a_character_keeps_the_rest() -> None:
+    whole = "Die Brücke bei Ähren. Der Bürgermeister heißt Götz.".encode()
+    assert decode(whole[: whole.rindex(b"\xc3") + 1]) == "Die Brücke bei Ähren. Der Bürgermeister heißt G\ufffd"
+    assert decode("Café".encode("cp1252")) == "Café"
+
+
+def test_decode_lines_of_two_encodings_are_each_right() -> None:
+    lines = ("Der Förster heißt Lößl.", "Die Förstersfrau heißt Käthe.", "Müller auch.")
+    data = b"\n".join(line.encode(codec) for line, codec in zip(lines, ("cp1252", "utf-8", "cp1252"), strict=True))
+    assert decode(data) == "\n".join(lines)

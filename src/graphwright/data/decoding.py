@@ -44,10 +44,11 @@ def decode(data: bytes, declared: str = "") -> str | None:
     """Return the bytes as text, or None if no encoding fits.
 
     Tried in this order: a byte order mark; UTF-16, detected by its zero bytes; UTF-8; UTF-8 with a few damaged
-    bytes (which become U+FFFD); the `declared` encoding, as HTML pages name one; a guess.
+    bytes (which become U+FFFD), or cut within a character; the `declared` encoding, as HTML pages name one; a guess.
+    Lines of UTF-8 in a text of a Latin code page, as where files were joined, are read as UTF-8.
 
-    >>> decode("Füße".encode("cp1252"))
-    'Füße'
+    >>> decode("Füße".encode("cp1252")), decode("Füße".encode("cp1252") + "\\nMühe, Öl".encode())
+    ('Füße', 'Füße\\nMühe, Öl')
     """
     if codec := _marked(data[:SAMPLE]):
         return data.decode(codec, "replace")
@@ -55,11 +56,22 @@ def decode(data: bytes, declared: str = "") -> str | None:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        if _hardly_damaged(text):
+        has_valid = any("\x7f" < char != "\ufffd" for char in text)
+        if _hardly_damaged(text) or (has_valid and error.reason == "unexpected end of data"):
             return text
         sample = _from_word(data, error.start)
     codec = _fitting(declared, sample) or _guess(sample)
+    if codec in _WESTERN and has_valid:
+        return "\n".join(_either(line, codec) for line in data.split(b"\n"))
     return data.decode(codec, "replace") if codec else None
+
+
+def _either(line: bytes, codec: str) -> str:
+    """Return a line as text in UTF-8 if it fits, else in a code page."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode(codec, "replace")
 
 
 def encoding_of(head: bytes) -> str:
