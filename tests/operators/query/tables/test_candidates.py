@@ -180,3 +180,10 @@ def test_difference_of_a_row_with_itself_is_no_candidate() -> None:
     ):
         found = [c.query for c in candidates(question, facts_of({"orders": rows})) if isinstance(c.query, Difference)]
         assert any(isinstance(query.first, Follow) for query in found) == is_there
+
+
+def test_difference_of_the_extremes_of_one_row_is_no_candidate() -> None:
+    timeouts = [{"name": "server", "write_seconds": "90"}, {"name": "client", "write_seconds": "30"}]
+    for rows in (timeouts[:1], timeouts):
+        found = candidates("What is the write timeout of the server?", facts_of({"timeouts": rows}))
+        assert any(candidate.operators[:2] == ("difference", "extremes") for candidate in found) == (len(rows) > 1)

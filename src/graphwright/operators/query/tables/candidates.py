@@ -130,6 +130,9 @@ class Enumeration:
         return Candidate(query, result, (*operators, *rows.operators), answer, rows.order, rows.given, rows.bits)
 
     def _all_rows(self) -> Iterator[Candidate]:
+        if self.sets.all.count == 1:  # an object such as the settings of a file: nothing to count or compare
+            yield from self._values(self.sets.all)
+            return
         yield from self._counts(self.sets.all)
         yield from self._sums(self.sets.all)
         for column, named in self._columns:
@@ -206,7 +209,7 @@ class Enumeration:
                     yield made
 
     def _differences(self) -> Iterator[Candidate]:
-        """Yield differences of the values or numbers of linked sets without a common row; of a column's extremes."""
+        """Yield differences of the values or numbers of linked sets without a common row; of the extremes of rows."""
         cells = [rows for rows in self.sets.single if rows.operators[0] in ("is", "has")][:10]
         found = [(rows, {*self.sets.execution.things(rows.query).tolist()}) for rows in cells]
         for (first, things), (second, others) in combinations(found, 2):
@@ -225,7 +228,7 @@ class Enumeration:
                 made = self._candidate(query, ("difference", "value"), both, column)
                 if made.result is not None:
                     yield made
-        for column in self.sets.orderable():
+        for column in self.sets.orderable() if self.sets.all.count > 1 else ():
             largest, smallest = (q.Aggregate(f, self.sets.all.query, self.sets.path(column)) for f in _ENDS)
             made = self._candidate(q.Difference(largest, smallest), ("difference", "extremes"), self.sets.all, column)
             if made.result is not None:
