@@ -167,6 +167,14 @@ def test_import_of_wikidata_leaves_out_data_about_its_data(tmp_path):
     assert len(stated(read)) == 4 and read.left_out == {"rows of Wikibase about its own data": 4}
 
 
+def test_import_of_rdf_1_2_version_and_direction_are_read(tmp_path):
+    line = '<http://x/Ida> <http://x/says> "salom"@he--rtl'
+    for name, end in (("a.nt", "."), ("b.nq", "<http://x/g> .")):
+        (tmp_path / name).write_text(f"VERSION \"1.2\"\n{line} {end}\n\tVERSION '1.2-basic' # again\n")
+        read = import_graph([dump_of(tmp_path / name)], tmp_path / name[0])
+        assert (stated(read), read.malformed) == (["Ida says salom"], 0)
+
+
 def test_import_of_wikidata_statement_has_qualifiers_and_sources(tmp_path):
     read = imported(tmp_path, WIKIDATA + QUALIFIED)
     assert stated(read)[0] == "branch works founded by Henriette Voss (start time 1911-04-01, stated in Grauburg)"

@@ -52,8 +52,9 @@ _PARTS = tuple(
 _ATTRIBUTE = "urn:graphwright:attribute:"  # predicates of attributes that our own export writes
 _IRI = r"<([^<>\"{}|^`\x00-\x20]*)>"
 _BLANK = r"_:[^\s<>\"]+"
-_LITERAL = r"\"((?:[^\"\\]|\\.)*)\"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<([^\s<>\"]*)>)?"
+_LITERAL = r"\"((?:[^\"\\]|\\.)*)\"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)(?:--(?:ltr|rtl))?|\^\^<([^\s<>\"]*)>)?"
 _STATEMENT = rf"^\s*(?:{_IRI}|({_BLANK}))\s*{_IRI}\s*(?:{_IRI}|({_BLANK})|{_LITERAL})\s*\.\s*(?:#.*)?$"
+_VERSION = r"^\s*VERSION\s*(\"[^\"]*\"|'[^']*')\s*(#.*)?$"
 _GROUPS = ("s", "sb", "p", "o", "ob", "l", "lang", "type")
 _ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
@@ -87,12 +88,13 @@ class NTriples(Dump):
             return f"CASE WHEN escaped THEN unescaped({part}) ELSE {plain or part} END"
 
         is_quoted = "t.p = '' AND contains(line, '<<')"
+        is_version = f"t.p = '' AND regexp_matches(line, {sql_text(_VERSION)})"
         redirects = f"t.p = {sql_text(_REDIRECTS)} AND t.s <> '' AND t.o <> ''"
         return (
             f"SELECT CASE WHEN {is_quoted} THEN line WHEN {redirects} THEN {text_of('t.o')} ELSE {text_of(head)} END "
             f"AS head, {text_of('t.p')} AS relation, CASE WHEN {redirects} THEN iri_name({text_of('t.s')}) "
             f"ELSE {text_of(tail, typed)} END AS tail, CASE WHEN line IS NULL OR trim(line) = '' "
-            f"OR starts_with(ltrim(line), '#') THEN {SKIPPED} WHEN {is_quoted} THEN {PART} "
+            f"OR starts_with(ltrim(line), '#') OR {is_version} THEN {SKIPPED} WHEN {is_quoted} THEN {PART} "
             f"WHEN t.p = '' OR {head} = '' OR {tail} = '' THEN {BAD} "
             f"WHEN t.l <> '' AND t.p IN ({_listed((*_LABELS, *_ALIASES))}) OR {redirects} THEN {LABEL} {_roles()} "
             f"ELSE {TRIPLE} END AS role, CASE lower(t.lang) WHEN '' THEN 1 WHEN 'en' THEN 1 WHEN 'mul' THEN 2 "
@@ -165,6 +167,7 @@ _TAG = re.compile(  # or a part without tags
 )
 _SCHEMA_ORG = re.compile(rb'("@context"\s*:\s*\[?\s*)"(https?)://(?:www\.)?schema\.org/?[^"]*"')
 _JSON_LD = re.compile(rb'[{,]\s*"@(?:context|graph|id)"\s*:')
+_VERSION_LINE = re.compile(rb"([\r\n][ \t]*)V")  # no other line of N-Quads begins with a letter
 _HEAD = 4096  # bytes
 _SIGNS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # of JSON: a text, or a bracket
 
@@ -196,6 +199,21 @@ class ShallowXML:
         if len(self._rest) > _MAX_TAG:
             raise DataError(f"it has a tag or comment of more than {_MAX_TAG >> 20} MB")
         return data
+
+
+@dataclass
+class CommentedVersions:
+    """A file of N-Quads in which a line with its version (RDF 1.2) is a comment, which pyoxigraph lets pass."""
+
+    source: BinaryIO
+    _last: bytes = b"\n"
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most `size` bytes, all by default."""
+        data = self.source.read(size)
+        marked = _VERSION_LINE.sub(rb"\1#", self._last + data)[len(self._last) :]
+        self._last = data[-1:]
+        return marked
 
 
 RDF_FORMATS = {
@@ -241,6 +259,7 @@ class RDF(Dump):
                 limits: dict[Any, Any] = {
                     pyoxigraph.RdfFormat.JSON_LD: _with_context,
                     pyoxigraph.RdfFormat.RDF_XML: ShallowXML,
+                    pyoxigraph.RdfFormat.N_QUADS: CommentedVersions,
                 }
                 limited = limits[form](source) if form in limits else source
                 for quad in pyoxigraph.parse(limited, form, base_iri=f"file:///{quote(self.path.name)}"):
