@@ -93,6 +93,11 @@ def test_year_is_number_except_in_column_of_dates() -> None:
     assert typed_values(["2000", "12.5", "May 2001"]).kind.tolist() == [NUMBER, NUMBER, DATE]
 
 
+def test_unknown_days_and_early_years_are_periods_in_a_column_of_dates() -> None:
+    values = typed_values(["-0044", "0742-00-00T00:00:00Z", "0743", "1786-05-00T00:00:00Z", "1786-05-20"])
+    assert (values.kind == DATE).all() and (np.diff(values.low) > 0).all() and values.high[1] == values.low[2]
+
+
 @pytest.mark.parametrize("text", ["true", "yes", "4 Non Blondes", "12 Angry Men", "007", "+43 316 1234", "10.0.0.1"])
 def test_names_and_identifiers_stay_texts(text: str) -> None:
     assert typed_values([text, "Graz", "x 2"]).kind.tolist() == [TEXT] * 3 and not is_value(text)

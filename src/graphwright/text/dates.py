@@ -110,11 +110,14 @@ class Period(NamedTuple):
 def period_of(text: str, day_first: bool = True) -> Period | None:
     """Return the period that a text in lower case denotes, a year, a month, a day or a moment; None for another text.
 
-    `day_first`: whether 3/5/2024 is the third of May. A year alone has four digits from 1000 on.
+    `day_first`: whether 3/5/2024 is the third of May. A year alone has four digits from 1000 on. A month or a day 00 is
+    unknown, as Wikidata writes it.
 
     >>> period_of("may 2024") == Period(2024 + 4 / 12, 2024 + 5 / 12), period_of("44 bc")
     (True, Period(low=-43.0, high=-42.0))
     >>> period_of("3. märz 2024") == period_of("2024-03-03") == period_of("3/3/24"), period_of("13/13/2024")
+    (True, None)
+    >>> period_of("1786-05-00t00:00:00z") == period_of("1786-05"), period_of("1786-00-00t09:30:00z")
     (True, None)
     """
     date = _date_of(text, day_first)
@@ -122,9 +125,7 @@ def period_of(text: str, day_first: bool = True) -> Period | None:
         return date
     match = _WITH_TIME.fullmatch(text) if ":" in text else None
     day = _date_of(match["date"], day_first) if match else None
-    if match is None or day is None or day.high - day.low > 2 * DAY:
-        return None
-    return _moment(day, match)
+    return _moment(day, match) if match and day else None
 
 
 def day_first_of(texts: Iterable[str]) -> bool | None:
@@ -210,11 +211,16 @@ def day_at(years: float) -> str:
     return f"{year:04d}-{month:02d}-{min(int(months % 1 * 31) + 1, monthrange(year, month)[1]):02d}"
 
 
-def _moment(day: Period, match: re.Match[str]) -> Period:
-    """Return the minute or second of a day; midnight to the second is how programs write a day without a time."""
+def _moment(day: Period, match: re.Match[str]) -> Period | None:
+    """Return the minute or second of a day, None of a longer period.
+
+    Midnight to the second is how programs write a day, or a period whose day is unknown, without a time.
+    """
     hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
     if match["second"] and not (hour or minute or second):
         return day
+    if day.high - day.low > 2 * DAY:
+        return None
     if match["half"]:
         hour = hour % 12 + (12 if match["half"].startswith("p") else 0)
     zone = match["zone"] or ""

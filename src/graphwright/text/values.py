@@ -20,6 +20,7 @@ _SAMPLE = 5000  # distinct texts of a column that decide how it is written, at m
 _CLOCK = re.compile(r"-?(\d{1,3}):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _SECONDS = "s"
+_EARLY_YEAR = re.compile(r"-?0\d{3}")  # as ISO 8601 has it
 _MARKS = re.compile(r"(?<=\S)(?:\s?\[[^\[\]]{1,20}\]|\s?[*†‡§+]{1,3}|(?<=\d)[¹²³⁰⁴-⁹]{1,3}){1,5}$")  # 1871[2], 12.5*
 _REMARK = re.compile(r"(?<=[^\s(])\s?\([^()]*\)$")  # 2,931 m (9,616 ft)
 _WORD = re.compile(r"^(?:[^\W\d_]{1,12}(?:\.\s?|\s+)|[\u3041-\u9fff]{1,3}(?=\d))")  # c. 3,000 m
@@ -89,7 +90,8 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     units, known = Counter(a.unit for a in amounts.values()), {a.unit for a in amounts.values() if a.is_known}
     accepted = tuple(unit for unit, count in units.most_common() if unit and (count > 1 or unit in known))
     others = [text for text in folded if not _is_certain(amounts.get(text), text)]
-    only_years = sum(map(str.isdigit, folded)) == len(folded) - len(others)
+    years = [text for text in folded if text.isdigit() and not _EARLY_YEAR.fullmatch(text)]
+    only_years = len(years) == len(folded) - len(others)
     with_dates = only_years and any(period_of(text.lower(), day_first) for text in others)
     clocks = [clock for text in others if (clock := _CLOCK.fullmatch(text)) and not clock[5]]
     with_hours = not any(int(clock[1]) > 23 or clock[3] for clock in clocks)
@@ -184,6 +186,8 @@ def _typed(text: str, written: ColumnFormat) -> _Typed | None:
     may_be_date = (
         not _is_certain(amount, folded) or not (bounds and bounds[2]) or (written.with_dates and folded.isdigit())
     )
+    if written.with_dates and _EARLY_YEAR.fullmatch(folded):
+        return _Typed(DATE, float(folded), float(folded) + 1)
     if may_be_date and (period := period_of(folded.lower(), written.day_first)):
         return _Typed(DATE, period.low, period.high)
     if clock := _CLOCK.fullmatch(folded):
@@ -232,7 +236,8 @@ _WITH_YEARS = ColumnFormat(with_dates=True)
 def value_of(text: str, written: ColumnFormat = _WITH_YEARS) -> Value | None:
     """Return the date or the number that a text is, None for any other text.
 
-    `written`: how its column writes values; by default a number from 1000 to 2999 without a unit is a year.
+    `written`: how its column writes values; by default a number from 1000 to 2999 without a unit is a year, and one
+    below 1000 with a zero before it.
 
     >>> value_of("1985-03-20").kind, value_of("20 March 851").kind, value_of("1999")[:3]
     ('date', 'date', ('date', 1999.0, 1.0))

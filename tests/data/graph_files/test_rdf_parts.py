@@ -167,6 +167,17 @@ def test_import_of_wikidata_leaves_out_data_about_its_data(tmp_path):
     assert len(stated(read)) == 4 and read.left_out == {"rows of Wikibase about its own data": 4}
 
 
+@pytest.mark.parametrize("kind", ["", "^^xsd:dateTime"])
+def test_import_of_wikidata_dates_without_a_day_are_years_and_months(kind, tmp_path):
+    dates = "1786-00-00T00:00:00Z", "+1786-05-00T00:00:00Z", "-0044-00-00T00:00:00Z", "1786-05-20T00:00:00+00:00"
+    told = [f'wd:S{n} pq:P580 "{date}"{kind}' for n, date in enumerate(dates, 3)]
+    rows = [f'wd:Q4 wdt:P569 "{date}"{kind}' for date in dates]
+    read = imported(tmp_path, "\n".join([*rows, *told, 'wd:Q4 :model "1786-00"', 'wd:Q4 :part "1786-00-00"^^xsd:date']))
+    tails = [text.split()[-1] for text in stated(read)]
+    day = "1786-05-20" if kind else dates[3]
+    assert tails == ["1786", "1786-05", "-0044", day, "1786", "1786-05", "-0044", day, "1786-00", "1786"]
+
+
 def test_import_of_rdf_1_2_version_and_direction_are_read(tmp_path):
     line = '<http://x/Ida> <http://x/says> "salom"@he--rtl'
     for name, end in (("a.nt", "."), ("b.nq", "<http://x/g> .")):

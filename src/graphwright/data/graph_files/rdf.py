@@ -58,6 +58,8 @@ _VERSION = r"^\s*VERSION\s*(\"[^\"]*\"|'[^']*')\s*(#.*)?$"
 _GROUPS = ("s", "sb", "p", "o", "ob", "l", "lang", "type")
 _ESCAPED = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
 _ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+# A date of Wikidata whose month or day is unknown, and so is 00; at midnight.
+_IN_PART = r"^\+?(-?\d{4,}(-(0[1-9]|1[0-2]))?)(-00){1,2}(T00:00:00(\.0+)?(Z|[+-]00:00)?)?$"
 _MIDNIGHT = r"T00:00:00(\.0+)?(Z|[+-]00:00)?$"
 
 
@@ -80,7 +82,9 @@ class NTriples(Dump):
         )
         head, tail = "t.s || t.sb", "t.o || t.ob || t.l"
         typed = (
-            f"CASE WHEN ends_with(t.type, '#dateTime') THEN regexp_replace(t.l, '{_MIDNIGHT}', '') "
+            f"CASE WHEN contains(t.l, '-00T00:00:00') OR contains(t.type, '#date') AND ends_with(t.l, '-00') "
+            f"THEN regexp_replace(t.l, '{_IN_PART}', '\\1') "
+            f"WHEN ends_with(t.type, '#dateTime') THEN regexp_replace(t.l, '{_MIDNIGHT}', '') "
             f"WHEN t.type <> '' AND starts_with(t.l, '+') THEN substr(t.l, 2) ELSE {tail} END"
         )
 
