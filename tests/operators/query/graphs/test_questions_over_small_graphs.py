@@ -145,7 +145,16 @@ KITCHEN = [
     ("cheese", "supplier", "Alm Dairy"),
     ("rice", "supplier", "Po Mills"),
 ]
+LAKES = [
+    ("Lake Orn", "navigable", "True"),
+    ("Lake Orn", "depth", "30 m"),
+    ("Lake Orn", "lies in", "Tarn"),
+    ("Lake Ulm", "navigable", "False"),
+    ("Lake Ulm", "depth", "12 m"),
+    ("Lake Ulm", "lies in", "Bern"),
+]
 GRAPHS = {
+    "lakes": LAKES,
     "kitchen": KITCHEN,
     "packages": PACKAGES,
     "people": PEOPLE,
@@ -199,13 +208,17 @@ def test_plain_question_is_answered_with_citations(graph: str, question: str, sh
 
 
 @pytest.mark.parametrize(
-    ("question", "short", "path"),
+    ("graph", "question", "short", "path"),
     [
-        ("Was Ada born in Graz?", "yes", ("Ada", "born in", "Graz")),
+        ("people", "Was Ada born in Graz?", "yes", ("Ada", "born in", "Graz")),
+        ("lakes", "Is Lake Orn navigable?", "yes", ("Lake Orn", "navigable", "True")),
+        ("lakes", "Is Lake Ulm navigable?", "no", ("Lake Ulm", "navigable", "False")),
     ],
 )
-def test_question_of_yes_or_no_is_answered_with_its_statement(question: str, short: str, path: tuple[str, ...]) -> None:
-    answer = ask("people", question)
+def test_question_of_yes_or_no_is_answered_with_its_statement(
+    graph: str, question: str, short: str, path: tuple[str, ...]
+) -> None:
+    answer = ask(graph, question)
     assert answer.short == (short,) and answer.citations[0].path == path
 
 

@@ -279,7 +279,7 @@ class Forms:
     def truths(self, short: Sequence[Candidate], pairs: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield whether a path leads to something, to another mention, and whether two paths meet."""
         for candidate in short[:_SETS]:
-            yield replace(candidate, query=q.Exists(candidate.things), form=EXISTS)
+            yield replace(candidate, query=q.Exists(self._held(candidate)), form=EXISTS)
         for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
             own = {key for key, _, _ in self.steps.expand(mention.things)}
             for row in self.strongest(False):  # what the thing may lack that others like it have
@@ -301,6 +301,13 @@ class Forms:
                         candidate, query=query, form=EXISTS, mentions=(*candidate.mentions, other), ends=inside,
                         size=len(inside),
                     )  # fmt: skip
+
+    def _held(self, candidate: Candidate) -> q.Things:
+        """Return what a path leads to; if that is true or false, the things of which it is true."""
+        values = set(map(str.casefold, () if candidate.last & 1 else self.few_values(candidate.last >> 1)))
+        if isinstance(candidate.query, q.Follow) and values and values <= {"true", "false"}:
+            return q.Where(candidate.query.things, q.Compare((candidate.query.step,), "=", "true"))
+        return candidate.things
 
     def ahead(self, candidate: Candidate, valued: bool) -> list[int]:
         """Return the relations of a set's things, those that the question asks for most first."""
