@@ -73,18 +73,6 @@ def test_read_property_graph_reads_neo4j_admin_csv(tmp_path):
     assert graph.triple(0) == ("Ada", "BORN_IN", "London") and graph.text(2) == "London (City, Capital)"
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
-def test_read_property_graph_names_nodes_by_their_first_column_of_texts(tmp_path, suffix):
-    files = {
-        "auteurs": ":ID(Auteur)\tpays:string\tne:int\tnom\n1\tFrance\t1961\tLéa\n2\tFrance\t1970\tHugo\n",
-        "villes": ":ID(Ville)\tnom\n1\tMontclair\n",
-        "habite": ":START_ID(Auteur)\t:END_ID(Ville)\tdepuis:int\t:TYPE\n1\t1\t2004\tHABITE\n",
-    }
-    for name, text in files.items():
-        (tmp_path / f"{name}{suffix}").write_text(text, encoding="utf-8")
-    assert read(*(tmp_path / f"{name}{suffix}" for name in files)).triple(0) == ("Léa", "HABITE", "Montclair")
-
-
 def test_from_graph_property_graph_keeps_its_texts(tmp_path):
     (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, APOC)))
     index = Index.from_graph(tmp_path / "index", tmp_path / "all.jsonl", encoder=HashEncoder())

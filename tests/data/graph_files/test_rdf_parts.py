@@ -160,13 +160,6 @@ def test_import_of_wikidata_names_items_and_relations(tmp_path):
     assert read.left_out == {"rows of Wikibase about its own data": 2}
 
 
-def test_import_of_wikidata_leaves_out_data_about_its_data(tmp_path):
-    about = "<https://base.example/wiki/Special:EntityData/Q1>"
-    rows = (f"{about} <http://schema.org/about> wd:Q1", f'{about} <http://schema.org/version> "1882"')
-    read = imported(tmp_path, WIKIDATA + "\n".join(rows) + "\n")
-    assert len(stated(read)) == 4 and read.left_out == {"rows of Wikibase about its own data": 4}
-
-
 @pytest.mark.parametrize("kind", ["", "^^xsd:dateTime"])
 def test_import_of_wikidata_dates_without_a_day_are_years_and_months(kind, tmp_path):
     dates = "1786-00-00T00:00:00Z", "+1786-05-00T00:00:00Z", "-0044-00-00T00:00:00Z", "1786-05-20T00:00:00+00:00"

@@ -6,7 +6,7 @@ A table of triples with further columns is read here too: these are properties o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from graphwright.data.decoding import lines
 from graphwright.data.graph_files.detect import COLUMN_NAMES
-from graphwright.data.graph_files.property_graphs import NAMES, PropertyGraph, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
 from graphwright.data.records.delimited import Dialect, split_row, table_rows
 from graphwright.errors import DataError
 
@@ -25,21 +25,20 @@ _GEPHI = {"source": "START_ID", "target": "END_ID", "type": "IGNORE", "id": "IGN
 _DIRECTIONS = ("directed", "undirected", "mixed")
 _ROLES = frozenset([*_APOC.values(), "IGNORE"])
 _ENDS = ("START_ID", "TYPE", "END_ID")
-_DISTINCT = 0.9  # share of the rows that have a text of their own in a column of names
 _IN_MEMORY = 1 << 26  # bytes up to which a table of triples is read with its further columns
 
 
 class Column(NamedTuple):
-    """A column: the name of its property, its role in a row (ID, START_ID, …) or "", its id space, and its type or "".
+    """A column: the name of its property, its role in a row (ID, START_ID, …) or "", its id space, and if it is a list.
 
     >>> Column.of("personId:ID(Person){label:Person}"), Column.of("aliases:string[]")
-    (Column(name='personId', role='ID', space='Person', type=''), Column(name='aliases', ..., type='list'))
+    (Column(name='personId', role='ID', space='Person', is_list=False), Column(name='aliases', ..., is_list=True))
     """
 
     name: str
     role: str = ""
     space: str = ""
-    type: str = ""
+    is_list: bool = False
 
     @classmethod
     def of(cls, cell: str) -> Column:
@@ -50,9 +49,7 @@ class Column(NamedTuple):
         if match is None:
             return cls(cell)
         kind = (match["type"] or "").upper()
-        if kind in _ROLES:
-            return cls(match["name"], kind, match["space"] or "")
-        return cls(match["name"], type="list" if match["list"] else kind.lower().replace("string", ""))
+        return cls(match["name"], kind if kind in _ROLES else "", match["space"] or "", bool(match["list"]))
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
     A file that is only a header is that of the files after it that have none. Raises DataError with the record for a
     row with other cells than its header, and for a file without a header; such rows of a table of triples are counted.
     """
-    shared, rows_of = None, dict[Header, list[_Row]]()
+    shared = None
     for path in paths:
         own = Header.of(path) or Header.of_gephi_nodes(path)
         if (header := own or shared) is None:
@@ -126,42 +123,15 @@ def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
         count = 0
         for number, (_, row) in enumerate(rows, 1):
             if row and (own is None or number > 1):
-                _add_row(graph, header, row, f"{path}, record {number}", rows_of)
+                _add_row(graph, header, row, f"{path}, record {number}")
                 count += 1
         if own is not None:
             shared = None if count else own
-    for header, nodes in rows_of.items():
-        names = _names(header, nodes)
-        graph.nodes += [node_of(row.id, names.get(row.id, {}) | row.attributes, row.labels) for row in nodes]
     if not graph.nodes:
         graph.add_missing()
 
 
-class _Row(NamedTuple):
-    """A row of nodes."""
-
-    id: str
-    attributes: dict[str, str | list[str]]
-    labels: list[str]
-
-
-def _names(header: Header, rows: Sequence[_Row]) -> Mapping[str, dict[str, str | list[str]]]:
-    """Return the names of nodes by their ids, as attributes, where no column of the header is called a name.
-
-    They are those of the first column of texts that has another one in nearly each row.
-    """
-    if any(column.name.lower() in NAMES for column in header.columns):
-        return {}
-    for column in header.columns:
-        texts = {str(text) for row in rows if any(map(str.isalpha, text := row.attributes.get(column.name, "")))}
-        if not (column.role or column.type) and len(texts) > _DISTINCT * len(rows):
-            return {row.id: {"name": row.attributes.pop(column.name)} for row in rows if column.name in row.attributes}
-    return {}
-
-
-def _add_row(
-    graph: PropertyGraph, header: Header, row: Sequence[str], place: str, rows_of: dict[Header, list[_Row]]
-) -> None:
+def _add_row(graph: PropertyGraph, header: Header, row: Sequence[str], place: str) -> None:
     columns = header.columns
     ends = [cell for column, cell in zip(columns, row, strict=False) if column.role in ("START_ID", "END_ID")]
     if header.is_table and not (len(row) == len(columns) and all(map(str.strip, ends))):
@@ -171,15 +141,14 @@ def _add_row(
         raise DataError(f"{place} has {len(row)} cells, and the header {len(columns)}.")
     cells = {column.role: _key(column, cell) for column, cell in zip(columns, row, strict=True) if column.role}
     attributes = {
-        column.name: [part for part in cell.split(";") if part] if column.type == "list" else cell
+        column.name: [part for part in cell.split(";") if part] if column.is_list else cell
         for column, cell in zip(columns, row, strict=True)
         if column.name and cell and column.role in ("", "ID")
     }
     if cells.get("START_ID"):
         graph.edges.append(edge_of(cells["START_ID"], cells.get("END_ID", ""), attributes, cells.get("TYPE", "")))
     elif cells.get("ID"):
-        labels = [*filter(None, re.split("[;:]", cells.get("LABEL", "")))]
-        rows_of.setdefault(header, []).append(_Row(cells["ID"], attributes, labels))
+        graph.nodes.append(node_of(cells["ID"], attributes, filter(None, re.split("[;:]", cells.get("LABEL", "")))))
     else:
         raise DataError(f"{place} has neither the id of a node nor the ends of a relationship.")
 

@@ -22,8 +22,7 @@ TYPE = "type"
 
 GROUP = "part of"
 """Relation of a node to the group that it is drawn in."""
-NAMES = ("name", "title", "label", "entity_id")
-"""Attributes that name a node."""
+_NAMES = ("name", "title", "label", "entity_id")
 _RELATIONS = ("relation", "predicate", "interaction", "label", "edge label", "type", "name")
 _TEXTS = ("text", "description", "summary")
 _TYPES = ("entity_type", "type", "kind")
@@ -79,7 +78,7 @@ def node_of(key: object, attributes: Attributes, types: Iterable[str] = ()) -> N
     >>> node_of("Graz", {"kind": "entity", "text": "Graz (city): On the Mur."}).text
     'Graz (city): On the Mur.'
     """
-    named, described, typed = (_first(attributes, names) for names in (NAMES, _TEXTS, _TYPES))
+    named, described, typed = (_first(attributes, names) for names in (_NAMES, _TEXTS, _TYPES))
     types = list(types)
     name, text, kinds = named[1] or str(key), described[1], types or [typed[1]]
     kinds = [kind for kind in kinds if kind.lower() not in _GENERIC]

@@ -16,7 +16,6 @@ from graphwright.errors import DataError
 RDF_NS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 OWL_NS = "http://www.w3.org/2002/07/owl#"
 WIKIBASE = "http://wikiba.se/ontology#"
-_DATA = "/Special:EntityData/"  # in the address of the data about a thing
 
 # Predicates whose object is a name of their subject: one to show, or a further one.
 _LABELS = (
@@ -113,8 +112,7 @@ def _roles() -> str:
     return (
         f"WHEN starts_with(t.p, '{_ATTRIBUTE}') THEN {SKIPPED} WHEN t.p IN ({_listed(_PARTS)}) THEN {PART} "
         f"WHEN t.p IN ({_listed(_LINKS)}) THEN {LINK} "
-        f"WHEN starts_with(t.p, '{WIKIBASE}') OR starts_with(t.o, '{WIKIBASE}') OR contains(t.s, '{_DATA}') "
-        f"THEN {LEFT_OUT} "
+        f"WHEN starts_with(t.p, '{WIKIBASE}') OR starts_with(t.o, '{WIKIBASE}') THEN {LEFT_OUT} "
         f"WHEN contains(t.p, '/prop/') AND regexp_matches(t.p, '/prop/[a-z]+/value(-normalized)?/P|-normalized/P') "
         f"THEN {LEFT_OUT} WHEN contains(t.p, '/prop/statement/P') THEN {PART}"
     )
