@@ -179,6 +179,18 @@ def test_import_of_rdf_1_2_version_and_direction_are_read(tmp_path):
         assert (stated(read), read.malformed) == (["Ida says salom"], 0)
 
 
+@pytest.mark.parametrize(
+    "document",
+    ["<https://www.wikidata.org/wiki/Special:EntityData/Q1>", "<http://lexikon.test/w/Spezial%3AEntityData/L7>"],
+)
+def test_import_of_wikidata_documents_about_entities_are_left_out(document, tmp_path):
+    own = "rdf:type schema:Dataset", "schema:about wd:Q2", 'schema:version "1882"^^xsd:integer'
+    rows = [*(f"{document} {row}" for row in own), 'wikibase:Dump schema:dateModified "2026-01-05"']
+    read = imported(tmp_path, WIKIDATA + "\n".join([*rows, ":report schema:about wd:Q2"]))
+    assert len(stated(read)) == 5 and stated(read)[-1] == "report about Henriette Voss"
+    assert read.left_out == {"rows of Wikibase about its own data": 6}
+
+
 def test_import_of_wikidata_statement_has_qualifiers_and_sources(tmp_path):
     read = imported(tmp_path, WIKIDATA + QUALIFIED)
     assert stated(read)[0] == "branch works founded by Henriette Voss (start time 1911-04-01, stated in Grauburg)"

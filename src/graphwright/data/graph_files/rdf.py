@@ -48,6 +48,8 @@ _PARTS = tuple(
     + [OWL_NS + name for name in ("intersectionOf", "unionOf", "complementOf")]
     + [f"{WIKIBASE}rank"]
 )
+# The documents that a Wikibase has about its entities, and its dump.
+_OWN_DATA = rf"(?::|%3A)EntityData/[A-Z][0-9]+$|^{re.escape(WIKIBASE)}Dump$"
 _ATTRIBUTE = "urn:graphwright:attribute:"  # predicates of attributes that our own export writes
 _IRI = r"<([^<>\"{}|^`\x00-\x20]*)>"
 _BLANK = r"_:[^\s<>\"]+"
@@ -112,7 +114,8 @@ def _roles() -> str:
     return (
         f"WHEN starts_with(t.p, '{_ATTRIBUTE}') THEN {SKIPPED} WHEN t.p IN ({_listed(_PARTS)}) THEN {PART} "
         f"WHEN t.p IN ({_listed(_LINKS)}) THEN {LINK} "
-        f"WHEN starts_with(t.p, '{WIKIBASE}') OR starts_with(t.o, '{WIKIBASE}') THEN {LEFT_OUT} "
+        f"WHEN starts_with(t.p, '{WIKIBASE}') OR starts_with(t.o, '{WIKIBASE}') "
+        f"OR regexp_matches(t.s, '{_OWN_DATA}') THEN {LEFT_OUT} "
         f"WHEN contains(t.p, '/prop/') AND regexp_matches(t.p, '/prop/[a-z]+/value(-normalized)?/P|-normalized/P') "
         f"THEN {LEFT_OUT} WHEN contains(t.p, '/prop/statement/P') THEN {PART}"
     )
