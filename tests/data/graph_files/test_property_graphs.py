@@ -145,6 +145,35 @@ def test_read_property_graph_neo4j_ids_are_unique_in_their_space(delimiter, head
     ]
 
 
+@pytest.mark.parametrize(
+    ("header", "rows"),
+    [
+        (":ID(P),kode,navn,hæder:string[],:LABEL", "1,NO-1,Ida Moe,a;b,P\n2,NO-2,Bo Li,,Q"),
+        ("pid:ID(P),født:date,aktiv:boolean,navn,by,:LABEL", "1,1990-01-01,true,Ida Moe,Oslo,P\n2,,false,Bo Li,Oslo,"),
+        ("navn:ID(P),by", "Ida Moe,Oslo\nBo Li,Bergen"),
+        ("pid:ID(P),land,navn", "ida,NO,Ida Moe\nbo,DK,Bo Li"),
+        ("pid:ID(P),land", "Ida Moe,NO\nBo Li,NO"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_read_property_graph_neo4j_column_that_tells_nodes_apart_names_them(header, rows, suffix, tmp_path):
+    first, second = (row.split(",")[0] for row in rows.splitlines())
+    knows = f":START_ID(P),:END_ID(P),:TYPE\n{first},{second},KNOWS\n"
+    texts = {"header": header, "people": rows, "knows": knows}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.{suffix}").write_text(text.replace(",", "\t") if suffix == "tsv" else text)
+    paths = [tmp_path / f"{name}.{suffix}" for name in texts]
+    graph = read(*paths)
+    assert is_property_graph(paths[0]) and graph.triple(0) == ("Ida Moe", "KNOWS", "Bo Li")
+    assert not {":1", "navn"} & {part for edge in graph.edges.tolist() for part in graph.triple(edge)}
+
+
+def test_read_property_graph_neo4j_without_a_naming_column_keeps_ids(tmp_path):
+    rows = ":ID(Order),status,amount:int\n1,open,5\n2,open,6\n"
+    (tmp_path / "a.csv").write_text(rows)
+    assert [node.name for node in read_property_graph([tmp_path / "a.csv"]).nodes] == ["Order:1", "Order:2"]
+
+
 def test_read_property_graph_neo4j_data_without_header_is_named(tmp_path):
     (tmp_path / "a.csv").write_text("7,Cy\n")
     (tmp_path / "b.csv").write_text(":ID,name\n7,Cy\n")

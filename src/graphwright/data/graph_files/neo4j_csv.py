@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from graphwright.data.decoding import lines
 from graphwright.data.graph_files.detect import COLUMN_NAMES
-from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import PropertyGraph, edge_of, named_nodes, node_of
 from graphwright.data.records.delimited import Dialect, split_row, table_rows
 from graphwright.errors import DataError
 
@@ -29,16 +29,17 @@ _IN_MEMORY = 1 << 26  # bytes up to which a table of triples is read with its fu
 
 
 class Column(NamedTuple):
-    """A column: the name of its property, its role in a row (ID, START_ID, …) or "", its id space, and if it is a list.
+    """A column: the name of its property, its role in a row (ID, START_ID, …) or "", its id space, and what it holds.
 
-    >>> Column.of("personId:ID(Person){label:Person}"), Column.of("aliases:string[]")
-    (Column(name='personId', role='ID', space='Person', is_list=False), Column(name='aliases', ..., is_list=True))
+    >>> Column.of("personId:ID(Person){label:Person}").space, Column.of("aliases:string[]").is_list
+    ('Person', True)
     """
 
     name: str
     role: str = ""
     space: str = ""
     is_list: bool = False
+    is_text: bool = True
 
     @classmethod
     def of(cls, cell: str) -> Column:
@@ -49,7 +50,8 @@ class Column(NamedTuple):
         if match is None:
             return cls(cell)
         kind = (match["type"] or "").upper()
-        return cls(match["name"], kind if kind in _ROLES else "", match["space"] or "", bool(match["list"]))
+        role, is_list = kind if kind in _ROLES else "", bool(match["list"])
+        return cls(match["name"], role, match["space"] or "", is_list, kind in ("", "STRING") and not is_list)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,11 @@ class Header:
         """Whether the columns are more than the ends and types of relationships."""
         return any(column.role not in ("START_ID", "END_ID", "TYPE") or column.space for column in self.columns)
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the rows are nodes of all kinds and relationships, as APOC writes them."""
+        return {"ID", "START_ID"} <= {column.role for column in self.columns}
+
 
 def _triple_columns(names: Sequence[str]) -> tuple[Column, ...]:
     """Return the columns of a table of triples that has usual names and further columns, else none."""
@@ -108,10 +115,11 @@ def _triple_columns(names: Sequence[str]) -> tuple[Column, ...]:
 def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
     """Add the nodes and relationships of CSV files to a graph.
 
-    A file that is only a header is that of the files after it that have none. Raises DataError with the record for a
-    row with other cells than its header, and for a file without a header; such rows of a table of triples are counted.
+    A file that is only a header is that of the files after it that have none. Nodes without a usual name are named by
+    a column (see `named_nodes`). Raises DataError with the record for a row with other cells than its header, and for a
+    file without a header; such rows of a table of triples are counted.
     """
-    shared = None
+    shared, kinds = None, dict[tuple[Header, str], list[int]]()
     for path in paths:
         own = Header.of(path) or Header.of_gephi_nodes(path)
         if (header := own or shared) is None:
@@ -120,13 +128,22 @@ def read_neo4j_csv(paths: Sequence[Path], graph: PropertyGraph) -> None:
                 f"comes before it. Give the file with the header first."
             )
         rows = table_rows(lines(path), Dialect(header.delimiter), f"{path}, ")
-        count = 0
+        count, first = 0, len(graph.nodes)
         for number, (_, row) in enumerate(rows, 1):
             if row and (own is None or number > 1):
                 _add_row(graph, header, row, f"{path}, record {number}")
                 count += 1
         if own is not None:
             shared = None if count else own
+        for at, node in enumerate(graph.nodes[first:], first):
+            kinds.setdefault((header, node.type if header.is_mixed else ""), []).append(at)
+    for (header, _), places in kinds.items():
+        texts = [column.name for column in header.columns if column.is_text and not column.role]
+        key = next(column for column in header.columns if column.role == "ID")
+        prefix = f"{key.space}:" if key.space else ""
+        named = named_nodes([graph.nodes[at] for at in places], texts, key.name, prefix)
+        for at, node in zip(places, named, strict=True):
+            graph.nodes[at] = node
     if not graph.nodes:
         graph.add_missing()
 

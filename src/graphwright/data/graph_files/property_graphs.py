@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from graphwright.data.graph_files.dump import NO_RELATION
+from graphwright.text.values import is_value
+from graphwright.text.words import identifiers
 
 Attributes: TypeAlias = Mapping[str, Any]
 Pairs: TypeAlias = tuple[tuple[str, str], ...]
@@ -28,6 +30,7 @@ _TEXTS = ("text", "description", "summary")
 _TYPES = ("entity_type", "type", "kind")
 _GENERIC = ("entity", "node", "__entity__", "")  # types without information
 _EXPORTED = frozenset({"entity", "chunk", "document", "record"})  # the attribute `kind` of an export of ours
+_NAMED, _LONGEST = 0.9, 100  # share of nodes that an attribute names apart, at least; characters of a name
 _DEFAULT_WEIGHTS = frozenset({"1", "1.0"})  # which editors write at each edge
 
 
@@ -39,6 +42,16 @@ class Node:
     name: str
     text: str = ""
     facts: Pairs = ()
+
+    @property
+    def type(self) -> str:
+        """Its first label or type, "" for none."""
+        return next((value for name, value in self.facts if name == TYPE), "")
+
+    def renamed(self, name: str) -> Node:
+        """Return the node with a name in place of its own, which is then no fact about it."""
+        facts = tuple(fact for fact in self.facts if fact[0] == TYPE or fact[1] != name)
+        return Node(self.id, name, self.text and name + self.text[len(self.name) :], facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,39 @@ def node_of(key: object, attributes: Attributes, types: Iterable[str] = ()) -> N
     full = f"{name} ({', '.join(kinds)})" if kinds else name
     full = f"{full}: {text}" if text and text != name else full
     return Node(str(key), name, "" if full == name else full, facts)
+
+
+def named_nodes(nodes: Sequence[Node], keys: Sequence[str], id_key: str = "", prefix: str = "") -> list[Node]:
+    """Return nodes of one kind, those that their ids name by the first attribute that names almost each of them apart.
+
+    Such is one whose values are written as names, the ids among them, else one whose values may be names, ids last.
+    `keys`: the attributes; `id_key`: that of the ids, "" for none; `prefix`: what the ids begin with.
+
+    >>> towns = [node_of(at, {"zip": f"80{at}0", "nom": name}) for at, name in enumerate(["Graz", "Linz"])]
+    >>> [(node.name, node.facts) for node in named_nodes(towns, ["zip", "nom"])]
+    [('Graz', (('zip', '8000'),)), ('Linz', (('zip', '8010'),))]
+    """
+    if id_key.lower() in _NAMES or any(node.name != node.id for node in nodes):
+        return list(nodes)
+    facts = [dict(node.facts) for node in nodes]
+    ids = [node.id.removeprefix(prefix) for node in nodes]
+    columns = [[own.get(key, "") for own in facts] for key in keys if key != id_key]
+    for names, is_name in (([ids, *columns], _is_written_as_name), ([*columns, ids], _may_be_name)):
+        for values in names:
+            if min(len(set(values)), sum(map(is_name, values))) >= _NAMED * len(nodes):
+                return [node.renamed(value) if value else node for node, value in zip(nodes, values, strict=True)]
+    return list(nodes)
+
+
+def _may_be_name(text: str) -> bool:
+    """Return whether a text may be a name: with letters, and no value, identifier, truth value or long text."""
+    if len(text) > _LONGEST or "\n" in text or text.lower() in ("true", "false") or is_value(text):
+        return False
+    return any(map(str.isalpha, text)) and (" " in text or not identifiers(text))
+
+
+def _is_written_as_name(text: str) -> bool:
+    return _may_be_name(text) and not text.islower() and not text.isupper()
 
 
 def edge_of(head: object, tail: object, attributes: Attributes, relation: str = "") -> Edge:

@@ -18,15 +18,17 @@ _READERS: dict[str, Callable[[Path, PropertyGraph], None]] = {
     ".cyjs": read_node_link,
 }  # fmt: skip
 
+_TABLES = (".csv", ".tsv", ".tab", ".txt")
+
 
 def is_property_graph(path: Path) -> bool:
-    """Return whether a file is a property graph: GraphML, GEXF, GML, JSON, or CSV with a header of Neo4j or Gephi.
+    """Return whether a file is a property graph: GraphML, GEXF, GML, JSON, or a table with a header of Neo4j or Gephi.
 
-    CSV of relationships alone, without properties, is a table of triples.
+    A table of relationships alone, without properties, is a table of triples.
     """
     if suffix_of(path) == ".json" and path.is_file() and is_json_ld(path):
         return False
-    if suffix_of(path) != ".csv" or not path.is_file():
+    if suffix_of(path) not in _TABLES or not path.is_file():
         return suffix_of(path) in _READERS
     header = Header.of(path)
     return header is not None and header.has_more and not header.is_table
