@@ -164,9 +164,8 @@ def test_markdown_title_of_image_is_text(image: str, expected: str) -> None:
 
 
 def test_markdown_fence_in_quotation_or_list_is_code() -> None:
-    page = markdown_text(
-        "> Run:\n> ```sh\n> # Clean up\n> purge > log\n> ```\n> Done.\n\n- a\n    - b\n\n        ~~~\n        # no\n        ~~~\n"
-    )
+    quotation = "> Run:\n> ```sh\n> # Clean up\n> purge > log\n> ```\n> Done.\n\n"
+    page = markdown_text(quotation + "- a\n    - b\n\n        ~~~\n        # no\n        ~~~\n")
     assert page.text.startswith("Run:\n# Clean up\npurge > log\nDone.") and "# no" in page.text
     assert "~~~" not in page.text and "```" not in page.text and page.headings == ()
 

@@ -139,20 +139,24 @@ class _Reader:
             else:
                 if "](" in line or "]:" in line:
                     self.targets.extend(_targets(line))
-                if number >= table_end and (rows := _table(lines, number) if "|" in line else []):
-                    self._add_table(Table(spread(rows), header=1))
-                    table_end = number + len(rows) + 1
-                elif number >= table_end and (drawn := drawn_table(lines, number) if line[:1] == "+" else None):
-                    self._add_table(drawn[0])
-                    table_end = drawn[1]
-                elif number >= table_end and (tag := _HTML.match(line)) and (end := _html_end(lines, number, tag[1])):
-                    part = html_text("\n".join(_QUOTE.sub("", row, count=1) for row in lines[number:end]))
-                    self.builder.include(part)
-                    self.targets.extend(part.links)
-                    table_end = end
-                elif number >= table_end:
+                if number >= table_end and not (table_end := self._add_block(lines, number, line)):
                     self._add(line, lines[number + 1] if number + 1 < len(lines) else "")
         self.builder.line("\n".join(code))
+
+    def _add_block(self, lines: list[str], number: int, line: str) -> int:
+        """Add the table or HTML element that begins at a line; return the line after it, 0 if there is none."""
+        if rows := _table(lines, number) if "|" in line else []:
+            self._add_table(Table(spread(rows), header=1))
+            return number + len(rows) + 1
+        if drawn := drawn_table(lines, number) if line[:1] == "+" else None:
+            self._add_table(drawn[0])
+            return drawn[1]
+        end = _html_end(lines, number, tag[1]) if (tag := _HTML.match(line)) else 0
+        if end:
+            part = html_text("\n".join(_QUOTE.sub("", row, count=1) for row in lines[number:end]))
+            self.builder.include(part)
+            self.targets.extend(part.links)
+        return end
 
     def _add(self, line: str, after: str) -> None:
         """Add a line outside of code and tables."""
