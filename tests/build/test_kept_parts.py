@@ -21,6 +21,7 @@ from graphwright.build import apply_change, document_storage
 from graphwright.build.publication import Publication
 from graphwright.errors import DataError, StoreError
 from graphwright.models.fake import HashEncoder
+from graphwright.store.locks import writer_lock
 
 TEXTS = {f"town{i}": f"Town{i} lies on River{i}." for i in range(6)}
 
@@ -218,3 +219,11 @@ def test_failed_publication_is_raised_at_the_end(growing: Index, monkeypatch: py
     monkeypatch.setattr(Publication, "refresh", failing)
     changes = growing.add(documents())
     assert len(calls) == 2 and len(changes.added) == 6 and growing.is_current and not growing.verify()
+
+
+def test_answer_while_no_document_is_read_is_about_all(index: Index) -> None:
+    index.add(documents())
+    with writer_lock(index.path):
+        assert index.is_being_written and not index.is_growing
+        answer = index.ask("What is the boiling point of tin?", "bm25").answer
+    assert answer is not None and answer.text.startswith("Nothing in the documents answers this.")

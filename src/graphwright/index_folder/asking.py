@@ -94,7 +94,7 @@ class IndexAsking(IndexReading):
         called with each Event of the answer, as in `stream`.
         """
         run = Run() if run is None else run
-        run.incomplete = self.is_being_written
+        run.incomplete = self.is_growing
         cancel = run.cancel
         if deadline is not None:
             run = replace(run, cancel=Deadline(deadline, cancel))

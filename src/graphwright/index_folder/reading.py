@@ -117,6 +117,11 @@ class IndexReading:
         return is_written(self.path)
 
     @property
+    def is_growing(self) -> bool:
+        """Whether some process has stored documents, and is at work on those that cannot be searched yet."""
+        return self.is_being_written and self.documents > len(self.list_documents())
+
+    @property
     def progress(self) -> tuple[str, int, int] | None:
         """Progress of the process that changes the index: work, done, total; None if there is none or unknown."""
         if not self.is_being_written:
