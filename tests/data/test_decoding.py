@@ -123,3 +123,11 @@ def test_decode_lines_of_two_encodings_are_each_right() -> None:
     lines = ("Der Förster heißt Lößl.", "Die Förstersfrau heißt Käthe.", "Müller auch.")
     data = b"\n".join(line.encode(codec) for line, codec in zip(lines, ("cp1252", "utf-8", "cp1252"), strict=True))
     assert decode(data) == "\n".join(lines)
+
+
+def test_lines_of_two_encodings_are_each_right(tmp_path: Path) -> None:
+    rows = ("ville;maire", "Nîmes;Françoise Lefèvre", "Orléans;Zoé", "Évian;Noël")
+    codecs = ("ascii", "cp1252", "utf-8", "cp1252")
+    file = tmp_path / "maires.csv"
+    file.write_bytes(b"".join(row.encode(codec) + b"\n" for row, codec in zip(rows, codecs, strict=True)))
+    assert tuple(lines(file)) == rows

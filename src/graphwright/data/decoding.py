@@ -56,18 +56,18 @@ def decode(data: bytes, declared: str = "") -> str | None:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        has_valid = any("\x7f" < char != "\ufffd" for char in text)
+        has_valid = _beyond_ascii(text)[0] > 0
         if _hardly_damaged(text) or (has_valid and error.reason == "unexpected end of data"):
             return text
         sample = _from_word(data, error.start)
     codec = _fitting(declared, sample) or _guess(sample)
     if codec in _WESTERN and has_valid:
-        return "\n".join(_either(line, codec) for line in data.split(b"\n"))
+        return "\n".join(_line_text(line, codec) for line in data.split(b"\n"))
     return data.decode(codec, "replace") if codec else None
 
 
-def _either(line: bytes, codec: str) -> str:
-    """Return a line as text in UTF-8 if it fits, else in a code page."""
+def _line_text(line: bytes, codec: str) -> str:
+    """Return a line as text, in UTF-8 if that fits, else in a code page."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
@@ -180,7 +180,7 @@ def _decoded(raw: io.BufferedReader, path: Path) -> Iterator[str]:
         if not codec and not line.isascii():
             first = _HIGH.search(line)
             codec = _codec_of(_from_word(line, first.start() if first else 0) + raw.peek(SAMPLE))
-        yield line.decode(codec or "utf-8", "replace")
+        yield _line_text(line, codec) if codec in _WESTERN else line.decode(codec or "utf-8", "replace")
 
 
 def _codec_of(sample: bytes) -> str:
@@ -220,8 +220,14 @@ def _has_controls(data: bytes) -> bool:
 
 def _hardly_damaged(text: str) -> bool:
     """Return whether at most one in ten characters beyond ASCII was lost in decoding."""
+    valid, lost = _beyond_ascii(text)
+    return lost * 10 <= valid
+
+
+def _beyond_ascii(text: str) -> tuple[int, int]:
+    """Return the numbers of characters beyond ASCII that were decoded, and that were lost in it."""
     lost = text.count("\ufffd")
-    return lost * 10 <= len(text) - len(text.encode("ascii", "ignore")) - lost
+    return len(text) - len(text.encode("ascii", "ignore")) - lost, lost
 
 
 def _fitting(codec: str, sample: bytes) -> str:
