@@ -12,7 +12,7 @@
 9. clean up: old snapshots, caches of vectors, and replies that may quote removed text are deleted (`publication`).
 
 While documents are read for long, those that are stored are published after a minute, and then whenever that time has
-doubled, so that they can be searched; the whole costs at most twice the last merge more.
+doubled, so that they can be searched. All these merges together cost about as much as the last one.
 
 Each change is one transaction of the store, all or nothing; queries do not wait for it. If the process is killed
 between steps 4 and 7, the store is ahead of the snapshot, and the next change completes the work. Until then readers
@@ -174,8 +174,9 @@ class IndexChange:
         try:
             with self._store.suspended():
                 self._refresh()
+                self._searchable = self._kept
                 self._hold()
-            self._searchable, self._due = self._kept, 2 * time.monotonic() - self._start
+            self._due = 2 * time.monotonic() - self._start
         except GraphwrightError:
             self._due = math.inf
         finally:

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, ClassVar
 
 from graphwright.constraints import AtLeast, Checked, Constraint
@@ -36,6 +37,12 @@ _REMEDY = {
 
 IS_OPERATOR = Constraint("an operator, such as Keep()", lambda value: isinstance(value, Operator))
 """The condition of a field that holds an operator."""
+
+
+@cache
+def _about(kind: type[Operator]) -> str:
+    """Return what an operator does: the first clause of its documentation."""
+    return _CLAUSE_END.split(kind.__doc__ or "", maxsplit=1)[0]
 
 
 class Operator(Checked, ABC):
@@ -86,8 +93,8 @@ class Operator(Checked, ABC):
             run.absorb(child)
         seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
-        about = _CLAUSE_END.split(type(self).__doc__ or "", maxsplit=1)[0]
-        step = Step(label, seconds, child.usage, after.sizes(), tuple(child.notes), after, child.failed, about)
+        notes, about = tuple(child.notes), _about(type(self))
+        step = Step(label, seconds, child.usage, after.sizes(), notes, after, child.failed, about)
         if run.on_step is not None:
             run.on_step(step)
         return after.with_(trace=(*after.trace, step))

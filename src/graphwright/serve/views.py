@@ -26,6 +26,7 @@ from graphwright.serve.problems import NotFoundError
 
 _MAX_VALUES = 100  # of a metadata field that a reader may choose
 _listed: SnapshotCache[list[Listed]] = SnapshotCache()
+_filters: SnapshotCache[dict[str, Any]] = SnapshotCache()
 
 
 def documents(index: Index, query: str, offset: int, limit: int, sort: str = "name") -> dict[str, Any]:
@@ -72,6 +73,10 @@ def document(index: Index, id: str) -> dict[str, Any]:
 
 def filters(index: Index) -> dict[str, Any]:
     """Return the folders of the documents, and the metadata fields with their most frequent values."""
+    return _filters.get(index.graph.columns, "filters", lambda: _counted_filters(index))
+
+
+def _counted_filters(index: Index) -> dict[str, Any]:
     folders = {parent for item in listed(index) for parent in PurePosixPath(item.id.split("#")[0]).parents}
     values: dict[str, Counter[str]] = {}
     for fields in index.metadata_by_document().values():

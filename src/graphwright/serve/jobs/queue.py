@@ -22,6 +22,7 @@ from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.run import Attempts, End, JobRun
 from graphwright.serve.jobs.table import ENDED, Job, JobTable, State, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
+from graphwright.serve.originals import Originals
 from graphwright.serve.problems import NotFoundError, OverloadedError, ServeError
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import writer_lock
@@ -53,7 +54,7 @@ class Jobs:
         self._catalog, self._settings = catalog, settings
         self._runner = new_id()
         self.uploads = UploadFolder(settings.data / "uploads", self._runner)
-        self.attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
+        self._attempts = Attempts(catalog, settings, models or AnswerModels(None), self.uploads)
         self._locks = ExitStack()  # the lock that marks this process as running
         self._lock = threading.RLock()
         self._threads: dict[str, threading.Thread] = {}  # by name of the index
@@ -69,6 +70,11 @@ class Jobs:
     def _table(self) -> JobTable:
         return JobTable(self._settings.data / "jobs.sqlite")
 
+    @property
+    def originals(self) -> Originals:
+        """The uploaded files that documents were read from."""
+        return self._attempts.originals
+
     def start(self) -> None:
         """Queue the running jobs of servers that have ended, and begin all waiting jobs."""
         folder = self._runners / self._runner
@@ -82,7 +88,7 @@ class Jobs:
             if other.name != self._runner and not is_written(other):
                 shutil.rmtree(other, ignore_errors=True)
         self._delete_old()
-        self.attempts.originals.sweep()
+        self.originals.sweep()
         for name in self._catalog:
             self._wake(name)
 
@@ -184,8 +190,8 @@ class Jobs:
             thread.join(_STOP_TIMEOUT / len(threads))
         if "_table" in vars(self):
             self._table.close()
-        if "originals" in vars(self.attempts):
-            self.attempts.originals.close()
+        if "originals" in vars(self._attempts):
+            self.originals.close()
         self._locks.close()
         shutil.rmtree(self._runners / self._runner, ignore_errors=True)
 
@@ -236,7 +242,7 @@ class Jobs:
                 with self._lock:
                     del self._threads[name]
                 return
-            for attempted, end in self.attempts.perform(name, run, lambda: self._claim(name)):
+            for attempted, end in self._attempts.perform(name, run, lambda: self._claim(name)):
                 self._record(attempted, end)
 
     def _claim(self, name: str) -> JobRun | None:

@@ -118,7 +118,7 @@ def _change(call: Call, record: Record | None) -> None:
         if record is not None:
             call.server.models.choose(record.name, record.model)
         else:
-            call.server.jobs.attempts.originals.sweep(call.index.path)
+            call.server.jobs.originals.sweep(call.index.path)
 
 
 def _pack(index: Index, what: str, packed: ZipFile) -> None:

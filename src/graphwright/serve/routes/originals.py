@@ -80,7 +80,7 @@ def download(file: IO[bytes], name: str, media_type: str) -> StreamingResponse:
 
 def original_facts(call: Call, document: str) -> dict[str, Any] | None:
     """Return the original of a document in the form of OriginalReply; None without one."""
-    found, places = call.server.jobs.attempts.originals.of(call.index.path, document), call.index.places(document)
+    found, places = call.server.jobs.originals.of(call.index.path, document), call.index.places(document)
     pages = len(places.starts) if places is not None and places.boxes else 0
     return found and {"name": _name(found), "pages": pages}
 
@@ -92,7 +92,7 @@ def _name(original: Original) -> str:
 def _original(call: Call, document: str) -> Original:
     """Return the original of a document. Raises NotFoundError if there is none."""
     views.check_document(call.index.graph, document)
-    found = call.server.jobs.attempts.originals.of(call.index.path, document)
+    found = call.server.jobs.originals.of(call.index.path, document)
     if found is None:
         raise NotFoundError(f"No file of {document!r} is kept: none was uploaded, or there was no room for it.")
     return found

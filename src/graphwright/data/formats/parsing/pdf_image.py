@@ -90,12 +90,8 @@ def _letters(text: str) -> Iterator[str]:
 
 def _mark(line: Box, letters: Sequence[tuple[str, _Rectangle]], text: str, start: int, end: int) -> _Rectangle:
     """Return the rectangle of those characters of a line that lie in a span of the text."""
-    left, top, right, bottom = (
-        min(line.left, line.right),
-        line.top,
-        max(line.left, line.right),
-        line.bottom,
-    )  # if turned
+    left, right = sorted((line.left, line.right))  # a turned line has them exchanged
+    top, bottom = line.top, line.bottom
     inside, found = list[tuple[str, _Rectangle]](), list[_Rectangle]()
     if start > line.start or line.end > end:
         for letter, box in letters:

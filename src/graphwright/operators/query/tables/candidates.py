@@ -209,7 +209,7 @@ class Enumeration:
                     yield made
 
     def _differences(self) -> Iterator[Candidate]:
-        """Yield differences of the values or numbers of linked sets without a common row; of the extremes of rows."""
+        """Yield differences of the values or counts of two linked sets of different rows; of largest and smallest."""
         cells = [rows for rows in self.sets.single if rows.operators[0] in ("is", "has")][:10]
         found = [(rows, {*self.sets.execution.things(rows.query).tolist()}) for rows in cells]
         for (first, things), (second, others) in combinations(found, 2):
