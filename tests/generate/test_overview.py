@@ -206,7 +206,7 @@ MAILS = {
 
 
 @pytest.mark.parametrize("known", [("1", "2", "3"), ("1", "3"), ("3", "1")])
-def test_quotations_of_a_thread_have_dates_and_begin_with_the_newest_mail(
+def test_quotations_of_a_thread_have_authors_and_dates_and_begin_with_the_newest_mail(
     tmp_path: Path, known: tuple[str, ...]
 ) -> None:
     for name in known:
@@ -226,5 +226,6 @@ def test_quotations_of_a_thread_have_dates_and_begin_with_the_newest_mail(
         assert answer is not None
         assert [cited.text for cited in answer.citations] == ["La grúa llega el jueves.", "La grúa llega el lunes."]
         assert answer.text == (
-            "2026-03-04 08:30: La grúa llega el jueves. [1]\n2026-03-02 09:10: La grúa llega el lunes. [2]"
+            "Cy Moe, 2026-03-04 08:30: La grúa llega el jueves. [1]\n"
+            "Ana Ruiz, 2026-03-02 09:10: La grúa llega el lunes. [2]"
         )

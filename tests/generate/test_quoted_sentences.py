@@ -15,6 +15,7 @@ from graphwright.data.documents import read_documents
 from graphwright.generate import Quote
 from graphwright.generate.citations import numbered, overlap, passage_text
 from graphwright.generate.quoted_sentences import around, quotations, sentences_of, shown
+from graphwright.graph import Ranking
 from graphwright.models.protocols import PassageText
 from graphwright.operators.run import Run
 from graphwright.operators.state import Citation
@@ -151,6 +152,35 @@ def test_passage_text_of_records_has_their_lines(
     passages = passages_of(tmp_path, name, text)
     sentences = [(p.text[s.start : s.end], s.kind) for p in passages for s in sentences_of(p)]
     assert (quotation, kind) in [sentence for sentence in sentences if found in sentence[0]]
+
+
+DIVER_MAIL = (
+    "From: Bo Ek <bo@a.org>\nTo: Cy Moe <cy@a.org>\nDate: Tue, 10 Jun 2025 08:00:00 +0200\nSubject: Quay\n\n"
+    "It is full. I called the diver.\n"
+)
+
+
+def test_passage_text_of_mail_opens_with_its_headers_in_words(tmp_path: Path) -> None:
+    (passage,) = passages_of(tmp_path, "a.eml", DIVER_MAIL)
+    assert passage.opening == "Quay (10 June 2025, to Cy Moe). Bo Ek wrote"
+    assert passage.text[passage.begin :] == "It is full. I called the diver."
+
+
+def test_quote_from_mail_says_who_wrote_it(tmp_path: Path) -> None:
+    (tmp_path / "a.eml").write_text(DIVER_MAIL)
+    (tmp_path / "b.txt").write_text("The diver mends the north quay in June.")
+    with Index.create(tmp_path / "ix") as index:
+        index.add(list(read_documents([tmp_path / "a.eml", tmp_path / "b.txt"], lambda skipped: None)))
+        state = start("Who called the diver?", index.graph)
+        assert index.graph.passages is not None
+        nodes = index.graph.passages.nodes
+        state = state.with_(passages=Ranking.of(nodes, [1.0] * len(nodes)))
+        answer = Quote(ScriptedReader(sentences={"diver": 0.9}), around=0)(state).answer
+    assert answer is not None
+    assert answer.text.splitlines() == [
+        "Bo Ek to Cy Moe, 2025-06-10 08:00: I called the diver. [1]",
+        "The diver mends the north quay in June. [2]",
+    ]
 
 
 def test_overlapping_spans_of_document_share_number(tmp_path: Path) -> None:

@@ -18,11 +18,13 @@ from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
 from graphwright.operators.select import cite, location_of
 from graphwright.operators.state import Citation, State
+from graphwright.text.dates import day_in_words
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
 
 _MIN_LENGTH = 3  # characters of a quote
 _MIN_CLOSE = 12  # characters of a quote that may have a typing error: a shorter one matches too many texts
+_RECIPIENTS = 4  # of a mail that a reader reads
 _MIN_SLIP = 5  # letters of a word that may be misspelt
 
 _TYPED = {  # characters that vary when a text is typed again; the last are invisible
@@ -254,8 +256,31 @@ def _with_fields(passage: PassageText, records: RecordColumns, passages: Passage
             first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
             lines = headers if kind == MAIL else rows
             lines[first] = max(len(text) if last < 0 else last, lines.get(first, 0))
-    spans = (tuple(sorted(spans.items())) for spans in (rows, headers, headings, labels))
-    return PassageText(passage.title, text, tuple(sorted(cuts - {0})), *spans)
+    spans = [tuple(sorted(each.items())) for each in (rows, headers, headings, labels)]
+    author, to, date = _mail(records, passages, row, int(passages.start[row]))
+    about = ", ".join((*filter(None, (day_in_words(date),)), *([f"to {to}"] if to else ())))
+    opening = f"{passage.title}{f' ({about})' if about else ''}. {author} wrote" if author else ""
+    fields = dict(zip(("rows", "headers", "headings", "labels"), spans, strict=True))
+    return PassageText(passage.title, text, tuple(sorted(cuts - {0})), **fields, opening=opening)
+
+
+def _mail(records: RecordColumns, passages: Passages, row: int, at: int) -> tuple[str, str, str]:
+    """Return author, recipients and date of the mail, or quotation, at a character of the document of a passage."""
+    mail = records.fields_at(MAIL, passages.nodes[passages.document == passages.document[row]], at)
+    to = mail.get("to", [])
+    more = " and others" if len(to) > _RECIPIENTS else ""
+    return mail.get("from", [""])[0], ", ".join(to[:_RECIPIENTS]) + more, mail.get("date", [""])[0]
+
+
+def written_by(graph: Graph, cited: Citation) -> str:
+    """Return what is shown before the text that a citation of a mail cites, "" for other citations."""
+    passages, records = graph.passages, graph.columns.records
+    row = -1 if passages is None or not cited.document else passages.row(graph.id(cited.chunk))
+    if passages is None or records is None or row < 0:
+        return ""
+    author, to, date = _mail(records, passages, row, cited.start)
+    people = f"{author} to {to}" if author and to else author
+    return "".join(f"{part}: " for part in (", ".join(filter(None, (people, date))),) if part)
 
 
 def best_passages(state: State, limit: int | None = None) -> list[int]:

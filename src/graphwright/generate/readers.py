@@ -12,7 +12,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.data.records.record import CLAUSE
-from graphwright.generate.citations import best_passages, citation, numbered, overlap, passage_text
+from graphwright.generate.citations import best_passages, citation, numbered, overlap, passage_text, written_by
 from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of, widened
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
@@ -289,8 +289,11 @@ def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
 
 
 def _newest_first(cited: Sequence[Citation], graph: Graph) -> tuple[tuple[Citation, ...], list[str]]:
-    """Return citations and quotations, those of several mails of one thread with dates, the newest first."""
-    versions, result, dates = versions_of(graph.columns), list(cited), dict[str, str]()
+    """Return citations and quotations, those of several mails of one thread the newest first.
+
+    A quotation of a mail follows its author, its recipients and its date.
+    """
+    versions, result = versions_of(graph.columns), list(cited)
     documents = [citation.document for citation in cited]
     for thread in {versions.threads[d] for d in documents if d in versions.threads}:
         places = [at for at, d in enumerate(documents) if versions.threads.get(d) == thread]
@@ -298,10 +301,8 @@ def _newest_first(cited: Sequence[Citation], graph: Graph) -> tuple[tuple[Citati
         newest = sorted(places, key=lambda at: -mails[at].first if at in mails else np.inf)
         for place, at in zip(places, newest, strict=True):
             result[place] = cited[at]
-        several = len({version.document for version in mails.values()}) > 1
-        dates.update({version.document: f"{version.date}: " for version in mails.values() if several})
     quotes = zip(result, quotations(result), strict=True)
-    return tuple(result), [dates.get(citation.document, "") + quote for citation, quote in quotes]
+    return tuple(result), [written_by(graph, citation) + quote for citation, quote in quotes]
 
 
 def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:

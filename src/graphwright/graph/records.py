@@ -83,6 +83,20 @@ class RecordColumns:
                 start, end = self.field_span[field].tolist()
                 yield self.types[int(self.type[record])], self.names[int(self.name[field])], start, end
 
+    def fields_at(self, type: str, chunks: NDArray[np.int64], at: int) -> dict[str, list[str]]:
+        """Return the texts of the fields, by name, of the innermost record of a type at a character of a document.
+
+        `chunks`: the passages of the document. There are no fields where no such record is.
+        """
+        around = (self.span[:, 0] <= at) & (at < self.span[:, 1]) & np.isin(self.chunk, chunks)
+        fields: dict[str, list[str]] = {}
+        for record in reversed(np.flatnonzero(around).tolist()):
+            if self.types[int(self.type[record])] == type:
+                for field in range(*np.searchsorted(self.record, (record, record + 1)).tolist()):
+                    fields.setdefault(self.names[int(self.name[field])], []).append(self.texts[int(self.text[field])])
+                break
+        return fields
+
     def arrays(self) -> list[NDArray[Any]]:
         """Return all arrays, those of strings included."""
         columns = vars(self).values()

@@ -189,6 +189,8 @@ class PassageText:
     `cuts`: the characters at which a row, a cell, a slide, a definition or a clause begins: no sentence crosses one.
     The others are spans, ascending: lines that are rows of tables and of objects, headers of mails, or headings of
     clauses; `labels`, names of fields in rows and numbers of clauses: no answer lies in one or goes over it.
+    `opening`: of a passage of a mail, its subject, date, recipients and author, which a reader reads in place of the
+    title and of the `headers` that the text begins with.
     """
 
     title: str
@@ -198,6 +200,18 @@ class PassageText:
     headers: tuple[tuple[int, int], ...] = ()
     headings: tuple[tuple[int, int], ...] = ()
     labels: tuple[tuple[int, int], ...] = ()
+    opening: str = ""
+
+    @property
+    def begin(self) -> int:
+        """The first character of the text that is read: after the headers of a mail that has an opening."""
+        end = 0
+        for start, last in self.headers if self.opening else ():
+            if self.text[end:start].strip():
+                break
+            end = last
+        body = self.text[end:].lstrip()
+        return len(self.text) - len(body) if end and body else 0
 
 
 @dataclass(frozen=True, slots=True)

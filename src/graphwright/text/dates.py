@@ -211,6 +211,19 @@ def day_at(years: float) -> str:
     return f"{year:04d}-{month:02d}-{min(int(months % 1 * 31) + 1, monthrange(year, month)[1]):02d}"
 
 
+def day_in_words(text: str) -> str:
+    """Return the day that a text in ISO 8601 begins with, in English words; another text unchanged.
+
+    >>> day_in_words("2025-06-10 08:00"), day_in_words("last Monday")
+    ('10 June 2025', 'last Monday')
+    """
+    try:
+        day = datetime.fromisoformat(text[:10])
+    except ValueError:
+        return text
+    return f"{day.day} {_NAMES.split()[day.month - 1].capitalize()} {day.year}"
+
+
 def _moment(day: Period, match: re.Match[str]) -> Period | None:
     """Return the minute or second of a day, None of a longer period.
 

@@ -332,3 +332,23 @@ def test_title_words_missing_in_text_are_cited_in_other_passage():
     ]
     span = _span(Candidate("too many hops", 0, 15, 28, {}), 0.5, passages)
     assert (span.passage, span.start, span.end) == (2, 0, 13)
+
+
+def test_reader_of_mails_names_their_authors_and_cites_headers() -> None:
+    header = "From: Ines Vogel <ines@a.org>\nDate: Tue, 10 Jun 2025"
+    mail = PassageText(
+        "Boiler room",
+        f"{header}\n\nThe pump in the cellar leaks again. They come on Friday.",
+        headers=((0, 29), (30, len(header))),
+        opening="Boiler room (10 June 2025, to Otto Rehm). Ines Vogel wrote",
+    )
+    reader = MiniLMReader()
+    (best, *_) = reader.read("Who reported that the pump leaks?", [mail])
+    assert best.answer([mail]) == "Ines Vogel"
+    assert mail.text[best.start : best.end] == "Ines Vogel"
+    (best, *_) = reader.read("When was the leak of the pump reported?", [mail])
+    assert best.answer([mail]) == "10 June 2025"
+    assert mail.text[best.start : best.end] == header  # the day is written in other words there
+    places = [(0, 0, 29), (0, len(header) + 2, len(header) + 37)]
+    scores = reader.sentence_scores("Who reported that the pump leaks?", [mail], places)
+    assert scores[0] == 0 < scores[1]

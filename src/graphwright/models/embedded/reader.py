@@ -39,6 +39,7 @@ from graphwright.models.embedded.reader_answers import (
     probabilities,
     reading_features,
     sentence_features,
+    shift_of,
     sides,
     title_length,
     whole,
@@ -105,7 +106,8 @@ class MiniLMReader(Checked):
     ) -> Floats:
         """Return a score of each sentence (passage, first and last character): float32[n].
 
-        That of the best is the probability that the best three hold an answer; others are lower in proportion.
+        That of the best is the probability that the best three hold an answer; others are lower in proportion. A
+        header of a mail, which its opening stands for, has 0.
         """
         if not sentences:
             return np.zeros(0, np.float32)
@@ -114,7 +116,8 @@ class MiniLMReader(Checked):
         scores = _network(self.weights).probability(rows, "sentence")
         row = answer_features(question, passages, readings, shares, rows, scores)
         answered = _network(self.weights).probability(row, "answerable")
-        shown: Floats = (answered * scores / scores.max()).astype(np.float32)
+        unread = [start < passages[number].begin for number, start, _ in sentences]
+        shown: Floats = np.where(unread, 0, answered * scores / scores.max()).astype(np.float32)
         return shown
 
     def cell_scores(
@@ -232,11 +235,12 @@ def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> li
 def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -> Span:
     """Return a candidate as a span of its passage's text; `text` is set where the span has other words.
 
-    Words of the title are cited from the text of a passage of this title, else at the beginning of the text.
+    Words of the title are cited from the text of a passage of this title, else at the beginning of the text; those of
+    the opening of a mail, else by all of its headers.
     """
-    passage, shift = passages[candidate.passage], title_length(passages[candidate.passage])
+    passage, shift = passages[candidate.passage], shift_of(passages[candidate.passage])
     score = round(score, 4)
-    if candidate.start >= shift:
+    if candidate.start >= title_length(passage):
         text = candidate.text if candidate.decided else ""
         return Span(candidate.passage, candidate.start - shift, candidate.end - shift, score, text)
     if candidate.decided:
@@ -246,7 +250,8 @@ def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -
     for number in sorted(same, key=candidate.passage.__ne__):  # its own passage first
         if (at := passages[number].text.find(text)) >= 0:
             return Span(number, at, at + len(text), score, text)
-    return Span(candidate.passage, 0, min(1, len(passage.text)), score, text)
+    end = max((last for _, last in passage.headers if last <= passage.begin), default=min(1, len(passage.text)))
+    return Span(candidate.passage, 0, end, score, text)
 
 
 class _Network:

@@ -46,13 +46,24 @@ class Candidate(NamedTuple):
 
 
 def whole(passage: PassageText) -> str:
-    """Return the input text of a passage: title and text, each on a line."""
-    return f"{passage.title}\n{passage.text}" if passage.title else passage.text
+    """Return the input text of a passage: title and text, each on a line; of a mail its opening and its body.
+
+    >>> whole(PassageText("Boiler", "To: Otto\\nI have called him.", (), (), ((0, 8),), opening="Boiler. Ines wrote"))
+    'Boiler. Ines wrote\\nI have called him.'
+    """
+    title, text = passage.opening or passage.title, passage.text[passage.begin :]
+    return f"{title}\n{text}" if title else text
 
 
 def title_length(passage: PassageText) -> int:
-    """Return the number of characters of a passage's title and the line break after it."""
-    return len(passage.title) + 1 if passage.title else 0
+    """Return the number of characters of a passage's title or opening and the line break after it."""
+    title = passage.opening or passage.title
+    return len(title) + 1 if title else 0
+
+
+def shift_of(passage: PassageText) -> int:
+    """Return what is added to a place in the text to have the place in the input text."""
+    return len(whole(passage)) - len(passage.text)
 
 
 _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
@@ -60,8 +71,8 @@ _EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 
 def parts_of(passage: PassageText) -> list[int]:
     """Return where the parts after the title begin, which no answer crosses: text and labels, some empty, by turns."""
-    text, shift, end = passage.text, title_length(passage), 0
-    breaks = {0, *passage.cuts, *(match.end() for match in _EMPTY_LINE.finditer(text))}
+    text, shift, end = passage.text, shift_of(passage), passage.begin
+    breaks = {end, *passage.cuts, *(match.end() for match in _EMPTY_LINE.finditer(text))}
     breaks |= {at - shift for at in asking_of(passage)}
     parts: list[int] = []
     for start, last in sorted((*passage.labels, *((at, at) for at in breaks))):
@@ -73,8 +84,9 @@ def parts_of(passage: PassageText) -> list[int]:
 
 def asking_of(passage: PassageText) -> list[int]:
     """Return the first and last character of each sentence that asks something itself, in which no answer lies."""
-    text, shift = passage.text, title_length(passage)
-    return [shift + at for span in sentence_spans(text) if text.endswith(ASKS, *span) for at in span]
+    text, shift = passage.text, shift_of(passage)
+    spans = (span for span in sentence_spans(text) if span[0] >= passage.begin)
+    return [shift + at for span in spans if text.endswith(ASKS, *span) for at in span]
 
 
 def log_softmax(logits: NDArray[np.floating[Any]]) -> Floats:
@@ -365,12 +377,17 @@ def _begun(
 
 
 def _begins_within(reading: ReaderOutput, text: PassageText, passage: int, bounds: Ints) -> Scores:
-    """Return the probability that an answer begins in each sentence of a passage, by one reading."""
+    """Return the probability that an answer begins in each sentence of a passage, by one reading.
+
+    An answer in the opening of a mail counts for the first sentence after it.
+    """
     tokens = np.flatnonzero(reading.places[:, 0] == passage)[:-1]  # without the separator
-    at = reading.places[tokens, 1] - title_length(text)
+    at = reading.places[tokens, 1] - shift_of(text)
     total = np.concatenate(([0.0], np.cumsum(reading.begins[tokens], dtype=np.float64)))
     first, last = np.searchsorted(at, bounds[:, 1]), np.searchsorted(at, bounds[:, 2])
     result: Scores = np.maximum(total[last] - total[first], 0)
+    if text.opening and len(body := np.flatnonzero(bounds[:, 1] >= text.begin)):
+        result[body[np.argmin(bounds[body, 1])]] += total[np.searchsorted(at, text.begin)]
     return result
 
 
