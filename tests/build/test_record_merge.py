@@ -59,6 +59,22 @@ def test_records_follow_documents_and_name_entities(tmp_path: Path) -> None:
         assert lines.subject(lines.matching(node, True)).tolist() == [Facts.of(graph).first_record + 1]
 
 
+def test_rows_of_copied_file_count_once(tmp_path: Path) -> None:
+    folder, rows = tmp_path / "files", "boat,berth\nAurora,4\nKestrel,7\nAurora,4\n"
+    for place in ("a", "b"):
+        (folder / place).mkdir(parents=True)
+    for name in ("a/boats.csv", "b/boats (1).csv"):
+        (folder / name).write_text(rows)
+    (folder / "b" / "ships.csv").write_text(rows + "Mistral,9\n")
+    with Index.create(tmp_path / "index", encoder=HashEncoder(8)) as index:
+        index.sync(folder)
+        counts = [len(Facts.of(index.graph).of_type(name)) for name in ("boats", "boats (1)", "ships")]
+        assert counts == [3, 0, 4]
+        (folder / "a" / "boats.csv").unlink()
+        index.sync(folder)
+        assert [len(Facts.of(index.graph).of_type(name)) for name in ("boats", "boats (1)", "ships")] == [0, 3, 4]
+
+
 def test_record_belongs_to_passage_of_its_beginning(tmp_path: Path) -> None:
     with Index.create(tmp_path / "index", encoder=HashEncoder(8)) as index:
         index.add([table("a", [(f"Town{i}", f"River{i}") for i in range(200)])])

@@ -178,7 +178,7 @@ def test_quote_from_mail_says_who_wrote_it(tmp_path: Path) -> None:
         answer = Quote(ScriptedReader(sentences={"diver": 0.9}), around=0)(state).answer
     assert answer is not None
     assert answer.text.splitlines() == [
-        "Bo Ek to Cy Moe, 2025-06-10 08:00: I called the diver. [1]",
+        "Bo Ek, 2025-06-10 08:00: I called the diver. [1]",
         "The diver mends the north quay in June. [2]",
     ]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
@@ -12,6 +15,7 @@ from graphwright.graph.graph import Ids32
 from graphwright.graph.records import RecordColumns, sorted_forms
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.record_blobs import read_records
+from graphwright.text.copies import KEYS
 
 _PLAIN = ("chunk", "span", "is_copy", "field_span", "node")  # fields whose values are the same beside other records
 
@@ -32,7 +36,33 @@ def merged_records(
         number = entities.positions(resolved(forms))
         return np.where(number >= 0, len(chunks) + number, -1)
 
-    return read_records(stored, lambda document, start: _chunk(chunks, with_passages[document], start), nodes)
+    records = read_records(stored, lambda document, start: _chunk(chunks, with_passages[document], start), nodes)
+    of_copies = _copies(chunks)[chunks.document[records.chunk]]
+    return replace(records, is_copy=records.is_copy | of_copies) if of_copies.any() else records
+
+
+def _copies(chunks: ChunkColumns) -> NDArray[np.bool_]:
+    """Return which documents are of a file with the same passages as an earlier one: bool[d].
+
+    The rows of a table may be documents of one file, `table.csv#2` and so on; two equal rows of one table are no copies.
+    """
+    copies = np.zeros(len(chunks.ids), bool)
+    _, key, counts = np.unique(chunks.numbers("copy_keys", KEYS).values[:, 0], return_inverse=True, return_counts=True)
+    if counts.max(initial=0) < 2:
+        return copies
+    single = np.bincount(chunks.document[counts[key] < 2], minlength=len(chunks.ids)) > 0
+    files: dict[str, list[int]] = defaultdict(list)
+    for document, name in enumerate(chunks.ids):
+        file, _, row = name.rpartition("#")
+        files[file if row.isdecimal() else name].append(document)
+    content: dict[tuple[str, ...], str] = {}
+    begin = np.searchsorted(chunks.document, np.arange(len(copies) + 1))
+    for file, documents in files.items():
+        if not single[documents].any():
+            passages = np.concatenate([np.arange(begin[document], begin[document + 1]) for document in documents])
+            if content.setdefault(tuple(chunks.text.take(passages)), file) != file:
+                copies[documents] = True
+    return copies
 
 
 def joined_records(parts: Sequence[RecordColumns]) -> RecordColumns | None:

@@ -278,9 +278,8 @@ def written_by(graph: Graph, cited: Citation) -> str:
     row = -1 if passages is None or not cited.document else passages.row(graph.id(cited.chunk))
     if passages is None or records is None or row < 0:
         return ""
-    author, to, date = _mail(records, passages, row, cited.start)
-    people = f"{author} to {to}" if author and to else author
-    return "".join(f"{part}: " for part in (", ".join(filter(None, (people, date))),) if part)
+    author, _, date = _mail(records, passages, row, cited.start)
+    return f"{', '.join(filter(None, (author, date)))}: " if author or date else ""
 
 
 def best_passages(state: State, limit: int | None = None) -> list[int]:

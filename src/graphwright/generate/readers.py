@@ -291,7 +291,7 @@ def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
 def _newest_first(cited: Sequence[Citation], graph: Graph) -> tuple[tuple[Citation, ...], list[str]]:
     """Return citations and quotations, those of several mails of one thread the newest first.
 
-    A quotation of a mail follows its author, its recipients and its date.
+    A quotation of a mail follows the mail's author and date.
     """
     versions, result = versions_of(graph.columns), list(cited)
     documents = [citation.document for citation in cited]
