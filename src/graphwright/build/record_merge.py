@@ -44,7 +44,7 @@ def merged_records(
 def _copies(chunks: ChunkColumns) -> NDArray[np.bool_]:
     """Return which documents are of a file with the same passages as an earlier one: bool[d].
 
-    The rows of a table may be documents of one file, `table.csv#2` and so on; two equal rows of one table are no copies.
+    The rows of a table may be documents of one file (`table.csv#2`); two equal rows of one table are no copies.
     """
     copies = np.zeros(len(chunks.ids), bool)
     _, key, counts = np.unique(chunks.numbers("copy_keys", KEYS).values[:, 0], return_inverse=True, return_counts=True)
