@@ -183,6 +183,24 @@ def test_quote_from_mail_says_who_wrote_it(tmp_path: Path) -> None:
     ]
 
 
+def test_quotation_with_number_of_question_comes_before_newer_mail(tmp_path: Path) -> None:
+    for number, budget in ((1, "40,000"), (2, "32,000")):
+        answered = "References: <1@a.org>\n" * (number - 1)
+        head = (
+            f"From: Bo{number} <b@a.org>\nDate: {number} Mar 2026 09:00 +0100\nMessage-ID: <{number}@a.org>\n{answered}"
+        )
+        (tmp_path / f"{number}.eml").write_text(f"{head}Subject: Quay\n\nThe budget is {budget} euros.\n")
+    with Index.create(tmp_path / "ix") as index:
+        index.add(list(read_documents(sorted(tmp_path.glob("*.eml")), lambda skipped: None)))
+        assert index.graph.passages is not None
+        nodes = index.graph.passages.nodes
+        quote = Quote(ScriptedReader(sentences={"40,000": 0.5, "32,000": 0.9}), around=0)
+        for question, first in (("What is the budget?", "2.eml"), ("Who said that it is 40,000?", "1.eml")):
+            state = start(question, index.graph).with_(passages=Ranking.of(nodes, [1.0] * len(nodes)))
+            answer = quote(state).answer
+            assert answer is not None and answer.citations[0].document == first
+
+
 def test_overlapping_spans_of_document_share_number(tmp_path: Path) -> None:
     text = " ".join(f"On day {day} the wind blew from the north." for day in range(30))
     with Index.create(tmp_path / "ix", settings=Settings(chunk_tokens=40, overlap=20)) as index:

@@ -235,7 +235,7 @@ class Quote(Operator):
         starts = _starts(state.graph, nodes)
         best, probability = self.quotes(state.question.text, texts, run, starts)
         cited, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
-        citations, quotes = _newest_first(cited, state.graph)
+        citations, quotes = _newest_first(state.question.text, cited, state.graph)
         if not citations:
             return answered(state, run, Answer(nothing(run), found=False))
         text, found = "\n".join(quotes), probability >= self.threshold
@@ -288,17 +288,20 @@ def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
     return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]
 
 
-def _newest_first(cited: Sequence[Citation], graph: Graph) -> tuple[tuple[Citation, ...], list[str]]:
+def _newest_first(question: str, cited: Sequence[Citation], graph: Graph) -> tuple[tuple[Citation, ...], list[str]]:
     """Return citations and quotations, those of several mails of one thread the newest first.
 
-    A quotation of a mail follows the mail's author and date.
+    Before these come quotations with more of the numbers that the question names. A quotation of a mail follows the
+    mail's author and date.
     """
     versions, result = versions_of(graph.columns), list(cited)
+    asked = {word for word in words(question) if any(map(str.isdigit, word))}
+    missing = [len(asked.difference(words(citation.text))) for citation in cited]
     documents = [citation.document for citation in cited]
     for thread in {versions.threads[d] for d in documents if d in versions.threads}:
         places = [at for at, d in enumerate(documents) if versions.threads.get(d) == thread]
         mails = {at: version for at in places if (version := versions.dated.get(documents[at]))}
-        newest = sorted(places, key=lambda at: -mails[at].first if at in mails else np.inf)
+        newest = sorted(places, key=lambda at: (missing[at], -mails[at].first if at in mails else np.inf))
         for place, at in zip(places, newest, strict=True):
             result[place] = cited[at]
     quotes = zip(result, quotations(result), strict=True)
