@@ -14,7 +14,7 @@ from graphwright import Graph
 from graphwright.operators.query.execution import Execution, execute
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parse_notation import parse_notation
-from graphwright.operators.query.query import Compare, Everything, OfType, Query, Step, Where
+from graphwright.operators.query.query import Compare, Everything, Follow, OfType, Query, Step, Where
 from graphwright.search.facts import Facts
 
 _EXAMPLES = 1000 if os.environ.get("CI") else 150
@@ -166,3 +166,21 @@ def test_execute_order_and_repeated_step_give_the_names(order: str, names: str) 
 def test_execute_repeated_step_in_a_cycle_ends() -> None:
     facts = Facts.of(Graph.from_triples([("a", "before", "b"), ("b", "before", "c"), ("c", "before", "a")]))
     assert facts.texts(execute(parse_notation('"a".before+'), facts)) == ["a", "b", "c"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("cells", "asked", "kept"),
+    [
+        (("48.200,50", "61.900,00", "9.300,10"), "50.000", ["61.900,00"]),
+        (("48.200,50", "61.900,00", "9.300,10"), "50,000", ["61.900,00"]),
+        (("48200", "61900", "9300"), "50.000", ["61900"]),
+        (("0.125", "2.5", "1.75"), "1.500", ["2.5", "1.75"]),
+    ],
+)
+def test_comparison_with_grouped_number_reads_it_as_thousands_unless_column_has_thousandths(
+    cells: tuple[str, ...], asked: str, kept: list[str]
+) -> None:
+    facts = Facts.of_rows([{"sales": cell} for cell in cells], "branches")
+    rows = Where(OfType("branches"), Compare((Step("sales"),), ">", asked))
+    found = execute(Follow(rows, Step("sales")), facts)
+    assert isinstance(found, np.ndarray) and sorted(facts.texts(found)) == sorted(kept)

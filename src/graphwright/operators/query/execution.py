@@ -263,12 +263,13 @@ class Execution:
             return named
         amounts = Amounts.of(self.facts, pairs)  # the names of -1 and 1 are equal in normal form, their values are not
         signed: Bools = (amounts.low < 0) == value.startswith("-")
-        return (named & signed) | amounts.compared("=", value)
+        return (named & signed) | amounts.compared("=", amounts.plain(value))
 
     def _ordered(self, pairs: Reached, comparison: q.Comparison, value: str | q.Things, is_place: bool) -> Bools:
         """Return which ends compare so with a value, or with each of a set; `is_place`: records by their places."""
         if isinstance(value, str):
-            return Amounts.of(self.facts, pairs).compared(comparison, value)
+            amounts = Amounts.of(self.facts, pairs)
+            return amounts.compared(comparison, amounts.plain(value))
         records = self._records(value)
         if is_place and len(records) and comparison in (">", "<"):
             is_record = (pairs.ends >= self.facts.first_record) & (pairs.ends < self.facts.first_value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -32,6 +33,8 @@ COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
 """Comparisons of numbers of things."""
 MAX_PAIRS = 20_000_000
 """Pairs of things that a step which is taken any number of times may join."""
+_GROUPS = re.compile(r"(?<![\d.,])(\d{1,3})[.,](\d{3})(?![.,]?\d)")
+_ROUNDING = 1e-4  # of hundredths
 _COLUMNS = ("starts", "near", "ends", "positions")
 _NONE = np.empty(0, np.int64)
 
@@ -216,6 +219,11 @@ class Amounts(NamedTuple):
     def compared(self, comparison: Comparison, text: str) -> Bools:
         """Return which values compare so with a text; with "!=" those that are equal, as with "="."""
         return self.against(comparison, Amounts(*_wanted(text)))
+
+    def plain(self, text: str) -> str:
+        """Return a text that is compared with the values; 50.000 or 50,000 is 50000, unless some have thousandths."""
+        numbers = 100 * self.low[self.kind == NUMBER]
+        return text if (np.abs(numbers - np.round(numbers)) > _ROUNDING).any() else _GROUPS.sub(r"\1\2", text)
 
     def against(self, comparison: Comparison, other: Amounts) -> Bools:
         """Return which values compare so with other ones, one for each or one for all; units are converted."""
