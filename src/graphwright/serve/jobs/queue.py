@@ -19,6 +19,7 @@ from typing import Any, get_args
 
 from graphwright.errors import OptionError, StoreError
 from graphwright.serve.catalog import Catalog
+from graphwright.serve.feedback import Feedback
 from graphwright.serve.jobs.run import Attempts, End, JobRun
 from graphwright.serve.jobs.table import ENDED, Job, JobTable, State, new_id
 from graphwright.serve.jobs.uploads import UploadFolder
@@ -75,6 +76,11 @@ class Jobs:
         """The uploaded files that documents were read from."""
         return self._attempts.originals
 
+    @property
+    def feedback(self) -> Feedback:
+        """What readers said of answers; entries that quote removed text are deleted after each job."""
+        return self._attempts.feedback
+
     def start(self) -> None:
         """Queue the running jobs of servers that have ended, and begin all waiting jobs."""
         folder = self._runners / self._runner
@@ -89,6 +95,7 @@ class Jobs:
                 shutil.rmtree(other, ignore_errors=True)
         self._delete_old()
         self.originals.sweep()
+        self.feedback.sweep_all(self._catalog.values())
         for name in self._catalog:
             self._wake(name)
 
@@ -190,8 +197,9 @@ class Jobs:
             thread.join(_STOP_TIMEOUT / len(threads))
         if "_table" in vars(self):
             self._table.close()
-        if "originals" in vars(self._attempts):
-            self.originals.close()
+        for kept in ("originals", "feedback"):
+            if kept in vars(self._attempts):
+                getattr(self._attempts, kept).close()
         self._locks.close()
         shutil.rmtree(self._runners / self._runner, ignore_errors=True)
 

@@ -21,6 +21,7 @@ from graphwright.extract import Extractor, GenerativeExtractor
 from graphwright.models import LLM, BudgetedLLM, CachedLLM, Cancellation, Completion, Usage
 from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.serve.catalog import Catalog
+from graphwright.serve.feedback import Feedback
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload, UploadFolder
 from graphwright.serve.originals import Originals
@@ -225,6 +226,11 @@ class Attempts:
         """The files that documents were read from."""
         return Originals(self._settings)
 
+    @cached_property
+    def feedback(self) -> Feedback:
+        """What readers said of answers."""
+        return Feedback(self._settings.data)
+
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
         """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
         runs, ends = [run], list[End]()
@@ -236,6 +242,7 @@ class Attempts:
                     end = _stopped(attempt) if attempt.stopped else published
                     ends[at : at + 1] = [replace(end, message=end.message + note)]
         self.originals.sweep(self._catalog[name].path)
+        self.feedback.sweep(self._catalog[name])
         yield from zip(runs, ends, strict=True)
 
     def _perform_batch(

@@ -119,6 +119,7 @@ def _change(call: Call, record: Record | None) -> None:
             call.server.models.choose(record.name, record.model)
         else:
             call.server.jobs.originals.sweep(call.index.path)
+            call.server.jobs.feedback.forget(call.index.path)
 
 
 def _pack(index: Index, what: str, packed: ZipFile) -> None:
