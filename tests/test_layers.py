@@ -115,6 +115,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "prompts.templates:messages"
         ),
         "methods of a plan are names, operators or functions": "methods.method:Builder methods.method:Method",
+        "the gate is fitted to the search of the default method": (
+            "methods.house:POOL methods.house:scored methods.house:walk"
+        ),
         "groups are listed as documents are": "graph.columns:natural",
         "metrics walk the graph": "graph.evidence:Ints kernels.csr:Csr",
     },
@@ -126,6 +129,9 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "serve.keys:Keys serve.server:Library serve.settings:ServeSettings "
             "serve.settings:default_data_folder serve.settings:read_server_file "
             "serve.logs:configure_logging"
+        ),
+        "feedback lies in the server's data folder": (
+            "serve.feedback:FEEDBACK_FILE serve.feedback:Feedback serve.feedback:question_set"
         ),
         "a method of one's own comes from a file": "methods.method:Builder methods.method:read_method_file",
         "it shows the tables of an evaluation": (

@@ -18,6 +18,7 @@ import typer
 
 from graphwright import __version__
 from graphwright.cli.experiments import evaluate, train
+from graphwright.cli.feedback import feedback
 from graphwright.cli.indexing import index, rebuild, reextract, remove, sync
 from graphwright.cli.options import (
     AsJson,
@@ -339,6 +340,7 @@ app.command()(pull)
 app.command()(serve)
 app.command()(mcp)
 app.add_typer(keys, name="keys")
+app.add_typer(feedback, name="feedback")
 app.add_typer(train, name="train")
 
 

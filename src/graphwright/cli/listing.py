@@ -152,6 +152,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         if not has_documents
         else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
         "merged names": ", ".join(settings["resolve"]),
+        "ranking": f"refit on feedback (gate {facts['gate']:+g})" if facts["gate"] else "",
         "synced from": _listed(list(facts["folders"])),
         "pending": waiting,
         "missing": f"{facts['missing_values']:,} values of the language model" if facts["missing_values"] else "",

@@ -3,6 +3,9 @@ from .experiment import Experiment as Experiment
 from .experiment import Subject as Subject
 from .experiment import read_plan as read_plan
 from .experiment import write_plan as write_plan
+from .gate import GateFit as GateFit
+from .gate import JudgedQuestion as JudgedQuestion
+from .gate import fit_gate as fit_gate
 from .judge import Judge as Judge
 from .judge import ModelJudge as ModelJudge
 from .judge import judge_run as judge_run

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from graphwright.store.store import Store
 from graphwright.text.characters import composed
 from graphwright.text.places import Places
 
+GATE = "gate"
+"""Name of the setting."""
 _MAX_COMPARED = 5_000  # document ids that an unknown id is compared with
 
 
@@ -46,7 +49,7 @@ class IndexReading:
         Documents that an interrupted change removed or replaced are not in it.
         """
         self._check_open()
-        return self._reader.snapshot()
+        return self._gated(self._reader.snapshot())
 
     def refresh(self, prepare: Callable[[Snapshot], object] = lambda snapshot: None) -> bool:
         """Open the newest snapshot of an index that was opened with follow=False; return whether there was a newer one.
@@ -63,7 +66,20 @@ class IndexReading:
         count in document frequencies. It is built in memory at the first call, without encoding texts that have a
         vector. Raises DataError if no document passes.
         """
-        return self._reader.filtered(Filter.of(filter))
+        return self._gated(self._reader.filtered(Filter.of(filter)))
+
+    @property
+    def gate(self) -> float:
+        """What is added to the log odds that a question needs several passages (see `PassageScorer`), by default 0.
+
+        `graphwright.evaluate.fit_gate` fits it to questions with right passages, and `set_gate` sets it.
+        """
+        return float(self._store.setting(GATE) or 0)
+
+    def _gated(self, snapshot: Snapshot) -> Snapshot:
+        with suppress(StoreError):  # questions are answered from the last snapshot, whatever the store has
+            return snapshot if (gate := self.gate) == snapshot.gate else replace(snapshot, gate=gate)
+        return snapshot
 
     @property
     def graph(self) -> Graph:
@@ -207,6 +223,7 @@ class IndexReading:
             **({} if self.imported is None else {"imported": self.imported}),
             **({} if (source := self._store.setting("source")) is None else {"source": json.loads(source)}),
             "settings": asdict(self.settings),
+            "gate": self.gate,
             "bytes": self._layout.bytes(),
             "current": self.is_current,
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine
 from graphwright.extract.extraction import Excerpt, Extractor
-from graphwright.index_folder.reading import IndexReading, checked_ids
+from graphwright.index_folder.reading import GATE, IndexReading, checked_ids
 from graphwright.models.protocols import Usage
 from graphwright.store.changes import Changes, Progress, Recorder
 from graphwright.store.layout import Problem
@@ -164,6 +165,16 @@ class IndexWriting(IndexReading):
                 writer.rebuild()
             problems = problems_of(self._layout, self._store, self._encoder)
         return problems
+
+    def set_gate(self, gate: float) -> None:
+        """Set the `gate` of the scorer for all questions from now on; 0 is that of the package.
+
+        Raises OptionError for a value that is not finite.
+        """
+        if not math.isfinite(gate):
+            raise OptionError(f"gate is {gate!r}; it must be a finite number, 0 for the gate of the package.")
+        with writer_lock(self.path), self._store.writing():
+            self._store.set(GATE, repr(float(gate)))
 
     def _writer(
         self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None

@@ -123,8 +123,13 @@ def multihop_search(
     ix: Snapshot, k: int, seeds: int = 20, restart: float = 0.5, scorer: PassageScorer | None = None
 ) -> Operator:
     """Return the search of `multihop` for k passages."""
-    score = ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer)
-    return walk(ix, POOL, seeds, restart) >> score % k
+    return walk(ix, POOL, seeds, restart) >> scored(ix, scorer) % k
+
+
+def scored(ix: Snapshot, scorer: PassageScorer | None = None) -> ScorePassages:
+    """Return the ranking of passages by a fitted scorer, by default that of the package with the gate of the index."""
+    gate = ix.gate if scorer is None else 0.0
+    return ScorePassages(ix.passages, ix.words, MiniLM(), ix.triples, scorer=scorer, gate=gate)
 
 
 def multihop(

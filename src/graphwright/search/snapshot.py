@@ -31,7 +31,8 @@ class Snapshot:
     state them); the last two are None if they were not embedded. In a graph without passages its nodes take their
     place: `passages` has vectors of their triples, else of their names, else none. `about`: revision, encoder, number
     of embedded texts by space. `seconds`: the time of each part of the build. `nearest`: the pivots of each name (see
-    `near_pairs`), in a snapshot of documents alone. The repr of an index is the expression in methods: `ix.passages`.
+    `near_pairs`), in a snapshot of documents alone. `gate`: see `Index.gate`. The repr of an index is the expression in
+    methods: `ix.passages`.
     """
 
     graph: Graph
@@ -44,6 +45,7 @@ class Snapshot:
     lease: Lease | None = None  # keeps its files from being deleted
     seconds: dict[str, float] = field(default_factory=dict)
     nearest: NDArray[np.int32] | None = None
+    gate: float = 0.0
 
     def __post_init__(self) -> None:
         for name in INDEXES:

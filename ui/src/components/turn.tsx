@@ -11,6 +11,7 @@ import { useStore } from "../store";
 import { ago, count, duration, money, quotedLines, shortened } from "../text";
 import type { Answer } from "../types";
 import { AnswerText, Quotations, Sources, titlesOf } from "./answer";
+import { Feedback } from "./feedback";
 import { Icon } from "./icon";
 import { PassageList } from "./passages";
 import { Failure, Fallback } from "./states";
@@ -266,6 +267,7 @@ function AnswerView({ route, state, onAgain }: ViewProps) {
         {state.problem && <Failure problem={state.problem} onRetry={onAgain} />}
         {answer && <Remarks state={state} />}
         {answer && <Footer state={state} onAgain={onAgain} />}
+        <Feedback state={state} />
       </div>
       {citations.length > 0 && !quoted && <Sources {...common} />}
     </article>
@@ -424,6 +426,7 @@ function NotFound({ route, state, onAgain }: ViewProps) {
         </div>
       )}
       <Footer state={state} onAgain={onAgain} />
+      <Feedback state={state} />
     </article>
   );
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -166,6 +166,16 @@ class PassageScorer:
         """Return the positions of the k passages that greedy coverage chooses, and their scores."""
         return self.cover(features, alone, pairs, self.needs_several(features), k)
 
+    def shifted(self, gate: float) -> PassageScorer:
+        """Return the scorer with `gate` added to the log odds that a question needs several passages.
+
+        This corrects the constant of the logistic regression for another share of such questions (prior correction;
+        King and Zeng, 2001), and leaves its weights.
+        """
+        if not gate:
+            return self
+        return replace(self, several=(*self.several[:-1], self.several[-1] + gate))
+
     @cached_property
     def _weights(self) -> tuple[Scores, Scores, Scores]:
         alone, pair = [self.alone[name] for name in ALONE], [self.pair[name] for name in PAIR]
@@ -194,8 +204,8 @@ class ScorePassages(Ranker):
 
     The scores of the evidence count as a feature (PageRank, in the method `multihop`). `passages`, `triples`: vectors
     (without those of triples a passage's cosine replaces those of its statements); `words`: the word index; `encoder`:
-    the scorer's encoder; `scorer`: by default that of the package. The steps to a passage begin at the earlier passage
-    that raises its score most, if an edge or a name connects the two.
+    the scorer's encoder; `scorer`: by default that of the package; `gate`: see `PassageScorer.shifted`. The steps to a
+    passage begin at the earlier passage that raises its score most, if an edge or a name connects the two.
     """
 
     passages: VectorIndex
@@ -204,13 +214,23 @@ class ScorePassages(Ranker):
     triples: VectorIndex | None = None
     pool: Annotated[int, AtLeast(1)] = 60
     scorer: PassageScorer | None = None
+    gate: float = 0.0
     gives = ("evidence",)
 
-    def ranked(self, state: State, run: Run, k: int | None) -> State:
-        features = PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
-        scorer = self.scorer or fitted_scorer()
+    def features(self, state: State, run: Run) -> PassageFeatures:
+        """Return the features of the passages that are ranked."""
+        return PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
+
+    def order(self, features: PassageFeatures, k: int | None) -> tuple[Ints, Scores, Scores]:
+        """Return the positions of the k best passages (all, if None) and their scores, and those of all pairs."""
+        scorer = (self.scorer or fitted_scorer()).shifted(self.gate)
         alone, pairs = scorer(features)
         order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
+        return order, scores, pairs
+
+    def ranked(self, state: State, run: Run, k: int | None) -> State:
+        features = self.features(state, run)
+        order, scores, pairs = self.order(features, k)
         sources = features.best_source(pairs, order).tolist()
         nodes = features.nodes[order]
         walks = (

@@ -1,0 +1,93 @@
+"""The feedback commands: questions made of what readers said of answers, and a ranking that is refit on them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphwright.cli.options import AsJson, IndexFolder, expanded
+from graphwright.cli.serve import Data
+from graphwright.cli.terminal import note, note_compilation, print_json, say
+from graphwright.errors import DataError, counted
+
+if TYPE_CHECKING:
+    from graphwright.index_folder.index import Index
+
+feedback = typer.Typer(no_args_is_help=True, help="Use what readers said of the server's answers.")
+
+
+@feedback.command()
+@expanded
+def export(index: IndexFolder, data: Data = None) -> None:
+    """Print the questions with right answers or passages, for evaluate.
+
+    A line each: graphwright feedback export > questions.jsonl
+    """
+    from graphwright.cli.asking import open_index
+
+    with open_index(index) as opened:
+        questions = _questions(opened, data)
+    for question in questions:
+        print_json(question)
+    note(f"{counted(len(questions), 'question')} with a right answer or passage.")
+
+
+@feedback.command()
+@expanded
+def refit(
+    index: IndexFolder,
+    data: Data = None,
+    undo: Annotated[bool, "Go back to the ranking of the package."] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Refit the ranking of an index to the right passages.
+
+    Fits when connected passages count more than single ones. Changes nothing unless this ranks the right passages of
+    questions surely better that it was not fitted to.
+    """
+    from dataclasses import asdict
+
+    from graphwright.cli.asking import open_index
+    from graphwright.evaluate import JudgedQuestion, fit_gate
+
+    with open_index(index) as opened:
+        if undo:
+            opened.set_gate(0)
+            note(f"{index} is ranked as the package does.")
+            return
+        rows = _questions(opened, data)
+        quotes = [[(passage["document"], passage["quote"]) for passage in row["passages"]] for row in rows]
+        note_compilation()
+        fit = fit_gate(
+            opened.snapshot, [JudgedQuestion(row["question"], of) for row, of in zip(rows, quotes, strict=True)]
+        )
+        opened.set_gate(fit.gate)
+    if as_json:
+        print_json(asdict(fit))
+        return
+    say(
+        f"gate {fit.gate:+g}: nDCG@10 of the right passages of {counted(fit.questions, 'question')} is "
+        f"{fit.before:.3f} without it, and {fit.after:.3f} with one that is fitted to the other questions "
+        f"(p = {fit.p:.3f})"
+    )
+    note("Every question is ranked with it from now on; --undo goes back.")
+
+
+def _questions(index: Index, data: Path | None) -> list[dict[str, Any]]:
+    """Return the questions that feedback has right answers or passages for. Raises DataError if there are none."""
+    from graphwright.serve.feedback import FEEDBACK_FILE, Feedback, question_set
+    from graphwright.serve.settings import default_data_folder
+
+    folder, questions = data or default_data_folder(), list[dict[str, Any]]()
+    if (folder / FEEDBACK_FILE).is_file():
+        with closing(Feedback(folder)) as kept:
+            questions = list(question_set(kept.entries(index)))
+    if not questions:
+        raise DataError(
+            f"{folder} has no feedback with a right answer or passage for {index.path}. The page of a server that "
+            f"serves this folder collects it; --data DIR names the server's data folder."
+        )
+    return questions
