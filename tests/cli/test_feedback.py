@@ -35,7 +35,7 @@ def test_export_prints_questions_that_evaluate_measures(folder: Path, tmp_path: 
     assert json.loads(done.stdout)["gold_ids"] == ["graz.md"]
     (tmp_path / "questions.jsonl").write_text(done.stdout, encoding="utf-8")
     paths = "--data", tmp_path / "questions.jsonl", "--index", folder, "--out", tmp_path / "run"
-    measured = graphwright("evaluate", *paths, "--methods", "bm25", "--json")
+    measured = graphwright("evaluate", *paths, "--methods", "bm25", "--metrics", "recall@1", "--json")
     assert json.loads(measured.stdout)["methods"]["bm25"]["metrics"]["recall@1"]["mean"] == 1
 
 

@@ -1,0 +1,77 @@
+"""Feedback below an answer: one press, or a short form with the right answer and passages, by keyboard too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.conftest import Running, serving
+from tests.serve.page.conftest import Opener, Screen
+
+pytestmark = pytest.mark.slow
+QUESTION = "On which river does Graz lie?"
+PATH = "/v1/indexes/cities/feedback"
+
+
+@pytest.fixture
+def own(library: Path, tmp_path: Path) -> Iterator[Running]:
+    with serving(library, data=tmp_path / "data") as running:
+        yield running
+
+
+def kept(server: Running) -> list[dict[str, Any]]:
+    return server.client.get(PATH).json()["feedback"]
+
+
+def shown(screen: Screen, name: str) -> None:
+    """Check the page as it is shown, and keep a picture of it where a folder is named for them."""
+    assert screen.violations() == [] and screen.overflow() <= 0
+    if folder := os.environ.get("GRAPHWRIGHT_PICTURES"):
+        screen.tab.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+
+def test_helpful_is_kept_with_cited_passages(opener: Opener, own: Running) -> None:
+    screen = opener(own)
+    tab = screen.open(index="cities", q=QUESTION)
+    tab.get_by_role("button", name="Helpful").click()
+    tab.get_by_text("Thank you. The server keeps it.").wait_for()
+    shown(screen, "helpful")
+    answer = own.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()
+    [entry] = kept(own)
+    assert (entry["question"], entry["verdict"], entry["answer"]) == (QUESTION, "helpful", answer["answer"])
+    assert [quote["quote"] for quote in entry["quotes"]] == [citation["text"] for citation in answer["citations"]]
+    assert entry["answers"] == answer["short"] and all(quote["right"] for quote in entry["quotes"])
+    tab.get_by_role("link", name="Trace").click()
+    tab.get_by_role("link", name="Answer").click()
+    assert tab.get_by_role("button", name="Helpful").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark", "viewport": {"width": 360, "height": 780}}])
+def test_wrong_is_corrected_by_keyboard(opener: Opener, own: Running, options: dict[str, Any]) -> None:
+    screen = opener(own, **options)
+    tab = screen.open(index="cities", q=QUESTION)
+    tab.get_by_role("button", name="Wrong").press("Enter")
+    tab.keyboard.type("the Mur")  # the form has the focus
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("Space")  # the first passage
+    shown(screen, f"wrong-{options.get('color_scheme', 'light')}")
+    tab.keyboard.press("Enter")
+    tab.get_by_text("Thank you. The server keeps it.").wait_for()
+    [entry] = kept(own)
+    assert (entry["verdict"], entry["answers"]) == ("wrong", ["the Mur"])
+    assert [quote["right"] for quote in entry["quotes"]] == [True, *[False] * (len(entry["quotes"]) - 1)]
+
+
+def test_form_is_cancelled_and_failure_is_shown(opener: Opener, own: Running) -> None:
+    screen = opener(own)
+    tab = screen.open(index="cities", q=QUESTION)
+    tab.get_by_role("button", name="Wrong").click()
+    tab.keyboard.press("Escape")
+    assert tab.get_by_text("Passages that hold it").count() == 0 and kept(own) == []
+    tab.route(f"**{PATH}", lambda route: route.abort())
+    tab.get_by_role("button", name="Helpful").click()
+    tab.get_by_text("The server does not answer").wait_for()
+    assert kept(own) == []
