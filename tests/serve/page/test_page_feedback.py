@@ -60,6 +60,7 @@ def test_wrong_is_corrected_by_keyboard(opener: Opener, own: Running, options: d
     shown(screen, f"wrong-{options.get('color_scheme', 'light')}")
     tab.keyboard.press("Enter")
     tab.get_by_text("Thank you. The server keeps it.").wait_for()
+    assert tab.evaluate("() => document.activeElement.textContent") == "Wrong"
     [entry] = kept(own)
     assert (entry["verdict"], entry["answers"]) == ("wrong", ["the Mur"])
     assert [quote["right"] for quote in entry["quotes"]] == [True, *[False] * (len(entry["quotes"]) - 1)]

@@ -1,6 +1,6 @@
 /** What a reader says of an answer: that it is helpful, or wrong, with the right answer and passages. */
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { indexPath, postJson, type Problem } from "../api";
 import type { Asking } from "../asking";
 import { asProblem, server } from "../server";
@@ -28,6 +28,11 @@ export function Feedback({ state: { answer, asked } }: { state: Asking }) {
   const [, setSaid] = useState<Verdict | null>(null);
   const [open, setOpen] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const wrong = useRef<HTMLButtonElement>(null);
+  const close = (): void => {
+    setOpen(false);
+    if (open) wrong.current?.focus(); // which was in the form
+  };
   if (!answer) return null;
   const verdict = said.get(answer) ?? null;
   const send = async (verdict: Verdict, answers: string[], quotes: Quote[]): Promise<void> => {
@@ -38,7 +43,7 @@ export function Feedback({ state: { answer, asked } }: { state: Asking }) {
       await postJson(indexPath(asked.index, "feedback"), body);
       said.set(answer, verdict);
       setSaid(verdict);
-      setOpen(false);
+      close();
     } catch (error) {
       setProblem(asProblem(error));
     }
@@ -60,6 +65,7 @@ export function Feedback({ state: { answer, asked } }: { state: Asking }) {
           class="button judge small"
           aria-pressed={verdict === "wrong"}
           aria-expanded={open}
+          ref={wrong}
           onClick={() => setOpen(!open)}
         >
           Wrong
@@ -72,7 +78,7 @@ export function Feedback({ state: { answer, asked } }: { state: Asking }) {
         <WrongForm
           quotes={[...cited(answer, asked.index, false), ...further(answer, asked.index)]}
           onSend={(answers, quotes) => send("wrong", answers, quotes)}
-          onCancel={() => setOpen(false)}
+          onCancel={close}
         />
       )}
       {problem && <Failure problem={problem} />}
@@ -113,12 +119,10 @@ function WrongForm({ quotes, onSend, onCancel }: FormProps) {
         <fieldset class="choice">
           <legend>Passages that hold it</legend>
           {quotes.map(({ document, quote }, at) => (
-            <label key={at} class="tick">
+            <label key={at}>
               <input type="checkbox" checked={right.includes(at)} onChange={() => toggle(at)} />
-              <span>
-                <bdi>{document}</bdi>
-                <small dir="auto">{shortened(quote, 200)}</small>
-              </span>
+              <bdi>{document}</bdi>
+              <small dir="auto">{shortened(quote, 200)}</small>
             </label>
           ))}
         </fieldset>
