@@ -33,6 +33,7 @@ from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.operators import Composed, Operator
+from graphwright.serve.feedback import Entry, Feedback, Quote
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "frameworks")
@@ -142,6 +143,9 @@ def evaluate_inputs() -> None:
     write(Path("musique/corpus.jsonl"), [{"id": name, "text": text} for name, text in rivers.items()])
     Path("musique/questions.jsonl").write_text(next(blocks("docs/evaluate.md"))["code"], encoding="utf-8")
     assert graphwright("index", "docs", "--into", "my-index").returncode == 0
+    with package.Index.open("my-index") as index, contextlib.closing(Feedback(Path("data"))) as feedback:
+        quotes = (Quote("mur.txt", rivers["mur.txt"]),)
+        feedback.add(index, Entry("What flows through Graz?", "helpful", answers=("the Mur",), quotes=quotes))
 
 
 def data_inputs() -> None:
@@ -185,6 +189,7 @@ def check_evaluate(outputs: Outputs) -> None:
     assert list(measured("mine")) == ["multihop", "bubblerag", "vector"] and Path("runs/mine/report.md").exists()
     assert list(measured("own")) == ["vector", "wide", "reranked"]
     assert list(measured("planned")) == ["vector", "wide", "local", "short"]
+    assert [json.loads(output)["gold_ids"] for output in outputs if '"verdict"' in output] == [["mur.txt"]]
     done = graphwright("evaluate", "runs/mine/experiment.toml", "--index", "my-index", "--out", "runs/again")
     assert done.returncode == 0, done.stderr
     again, first = measured("again"), measured("mine")

@@ -28,6 +28,15 @@ def test_openai_client_prints_answer_with_source(server: Running) -> None:
     assert "[1]" in printed.getvalue() and f"{server.url}/#/document/graz?index=cities" in printed.getvalue()
 
 
+def test_documented_feedback_is_kept(server: Running) -> None:
+    body = re.search(r"/feedback .*?-d '(.*?)'\n```", TEXT, re.S)
+    assert body is not None
+    path = "/v1/indexes/cities/feedback"
+    given = server.client.post(path, content=body[1], headers={"Content-Type": "application/json"})
+    assert given.status_code == 201 and given.json()["quotes"][0]["right"]
+    assert server.client.delete(f"{path}/{given.json()['id']}").status_code == 204
+
+
 def test_documented_settings_are_read(tmp_path: Path) -> None:
     (tmp_path / "server.toml").write_text(block("toml"), encoding="utf-8")
     settings = read_server_file(tmp_path / "server.toml", port=9000)
