@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from graphwright.extract.distribution import EngineEncoder, on_engine
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.index_folder.reading import GATE, IndexReading, checked_ids
 from graphwright.models.protocols import Usage
+from graphwright.operators.rerank.fitted_scorer import MAX_GATE
 from graphwright.store.changes import Changes, Progress, Recorder
 from graphwright.store.layout import Problem
 from graphwright.store.locks import writer_lock
@@ -169,10 +169,10 @@ class IndexWriting(IndexReading):
     def set_gate(self, gate: float) -> None:
         """Set the `gate` of the scorer for all questions from now on; 0 is that of the package.
 
-        Raises OptionError for a value that is not finite.
+        Raises OptionError for a value beyond 20.
         """
-        if not math.isfinite(gate):
-            raise OptionError(f"gate is {gate!r}; it must be a finite number, 0 for the gate of the package.")
+        if not abs(gate) <= MAX_GATE:
+            raise OptionError(f"gate is {gate!r}; it must be from -{MAX_GATE:g} to {MAX_GATE:g}, 0 for the package's.")
         with writer_lock(self.path), self._store.writing():
             self._store.set(GATE, repr(float(gate)))
 

@@ -21,8 +21,8 @@ from graphwright.serve.jobs.table import new_id, now
 
 FEEDBACK_FILE = "feedback.sqlite"
 """Name of the file in the data folder."""
-MAX_ENTRIES = 10_000
-"""The most entries of an index."""
+MAX_ENTRIES, MAX_CHARACTERS = 10_000, 50_000_000
+"""The most entries of an index, and characters of them."""
 
 _log = logging.getLogger("graphwright.serve")
 _TABLES = """CREATE TABLE IF NOT EXISTS feedback (
@@ -72,7 +72,7 @@ class Feedback(Database):
     def add(self, index: Index, entry: Entry) -> Entry:
         """Keep an entry, and return it with its id and time.
 
-        Raises OptionError for a quote that is not in its document, and for an index with `MAX_ENTRIES` entries.
+        Raises OptionError for a quote that is not in its document, and beyond `MAX_ENTRIES` and `MAX_CHARACTERS`.
         """
         text, path = _texts(index), _key(index.path)
         for quote in entry.quotes:
@@ -81,11 +81,13 @@ class Feedback(Database):
                     f"{quote.document!r} has no text {cut(quote.quote, 80)!r}. Quote a document as a citation does."
                 )
         kept = replace(entry, id=new_id(), given=now())
+        record = json.dumps(asdict(kept))
         with self.lock:
-            [(count,)] = self.execute("SELECT count(*) FROM feedback WHERE path = ?", path)
-            if count >= MAX_ENTRIES:
-                raise OptionError(f"The index has {count:,} entries of feedback, the most that are kept. Delete some.")
-            self.execute("INSERT INTO feedback VALUES (?, ?, ?)", kept.id, path, json.dumps(asdict(kept)))
+            query = "SELECT count(*), coalesce(sum(length(entry)), 0) FROM feedback WHERE path = ?"
+            [(count, characters)] = self.execute(query, path)
+            if count >= MAX_ENTRIES or characters + len(record) > MAX_CHARACTERS:
+                raise OptionError(f"The index has {count:,} entries of feedback, and no room for more. Delete some.")
+            self.execute("INSERT INTO feedback VALUES (?, ?, ?)", kept.id, path, record)
         return kept
 
     def entries(self, index: Index) -> list[Entry]:
@@ -95,16 +97,14 @@ class Feedback(Database):
 
     def delete(self, index: Index, id: str) -> bool:
         """Delete an entry; return whether there was one."""
-        found = id in [entry.id for entry in self._entries(index.path)]
-        self._delete([id] if found else [])
-        return found
+        return self._delete(index.path, [id])
 
     def sweep(self, index: Index) -> None:
         """Delete the entries that quote text that an index does not have any more. Logs a failure."""
         try:
             text = _texts(index)
             stale = [e.id for e in self._entries(index.path) if any(q.quote not in text(q.document) for q in e.quotes)]
-            self._delete(stale)
+            self._delete(index.path, stale)
         except GraphwrightError as error:
             _log.warning("feedback on documents that are gone cannot be deleted: %s", error)
 
@@ -118,16 +118,19 @@ class Feedback(Database):
 
     def forget(self, index: Path) -> None:
         """Delete the entries of an index."""
-        self._delete([entry.id for entry in self._entries(index)])
+        self._delete(index, [entry.id for entry in self._entries(index)])
 
     def _entries(self, index: Path) -> list[Entry]:
         rows = self.execute("SELECT entry FROM feedback WHERE path = ? ORDER BY rowid", _key(index))
         return [_entry(json.loads(text)) for (text,) in rows]
 
-    def _delete(self, ids: list[str]) -> None:
-        if ids:
-            self.execute("DELETE FROM feedback WHERE id IN (SELECT value FROM json_each(?))", json.dumps(ids))
+    def _delete(self, index: Path, ids: list[str]) -> bool:
+        """Delete entries of an index; return whether there were any."""
+        query = "DELETE FROM feedback WHERE path = ? AND id IN (SELECT value FROM json_each(?)) RETURNING id"
+        deleted = bool(ids) and bool(self.execute(query, _key(index), json.dumps(ids)))
+        if deleted:
             self.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the log has what was deleted
+        return deleted
 
 
 def question_set(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:

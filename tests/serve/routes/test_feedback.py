@@ -97,8 +97,9 @@ def test_give_wrong_feedback_is_refused(own: Running, body: dict[str, Any], told
     assert kept(own) == []
 
 
-def test_full_feedback_is_refused(own: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "MAX_ENTRIES", 1)
+@pytest.mark.parametrize(("limit", "value"), [("MAX_ENTRIES", 1), ("MAX_CHARACTERS", 400)])
+def test_full_feedback_is_refused(own: Running, monkeypatch: pytest.MonkeyPatch, limit: str, value: int) -> None:
+    monkeypatch.setattr(feedback, limit, value)
     give(own, **HELPFUL)
     assert "Delete some" in give(own, 422, **HELPFUL)["detail"]
 

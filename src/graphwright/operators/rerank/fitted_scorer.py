@@ -64,6 +64,8 @@ class Cover(Checked):
         return np.array(chosen, np.int64), np.array(scores)
 
 
+MAX_GATE = 20.0
+"""The most that is added to the log odds of a question, or taken from them."""
 _ROUNDS = 2  # for chains of three passages: the second pair uses the score of the first
 _SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
 _TREE_FEATURES = len(ALONE) + len(PAIR) + 5  # of a passage
@@ -214,7 +216,7 @@ class ScorePassages(Ranker):
     triples: VectorIndex | None = None
     pool: Annotated[int, AtLeast(1)] = 60
     scorer: PassageScorer | None = None
-    gate: float = 0.0
+    gate: Annotated[float, Between(-MAX_GATE, MAX_GATE)] = 0.0
     gives = ("evidence",)
 
     def features(self, state: State, run: Run) -> PassageFeatures:
