@@ -45,8 +45,8 @@ def refit(
 ) -> None:
     """Refit the ranking of an index to the right passages.
 
-    Fits when connected passages count more than single ones. Changes nothing unless this ranks the right passages of
-    questions surely better that it was not fitted to.
+    Fits how much connected passages count. Changes nothing unless the right passages of held-out questions are surely
+    ranked higher.
     """
     from dataclasses import asdict
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of the server.")
-Data = Annotated[Path | None, "Folder of keys and jobs (default: the platform's data folder)."]
+Data = Annotated[Path | None, "Folder of keys, jobs and feedback (default: the platform's data folder)."]
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT")
 _HEADER = "Authorization: Bearer KEY"

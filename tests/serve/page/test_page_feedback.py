@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,23 @@ def test_wrong_is_corrected_by_keyboard(opener: Opener, own: Running, options: d
     [entry] = kept(own)
     assert (entry["verdict"], entry["answers"]) == ("wrong", ["the Mur"])
     assert [quote["right"] for quote in entry["quotes"]] == [True, *[False] * (len(entry["quotes"]) - 1)]
+
+
+def test_admin_reads_downloads_and_deletes_feedback(opener: Opener, own: Running) -> None:
+    quotes = [{"document": "vienna", "quote": "Vienna lies on the Danube."}]
+    body = {"question": QUESTION, "verdict": "wrong", "answers": ["the Mur"], "quotes": quotes, "comment": "It's not."}
+    assert own.client.post(PATH, json=body).status_code == 201
+    screen = opener(own, viewport={"width": 360, "height": 780})
+    tab = screen.open("settings", index="cities")
+    tab.get_by_text("Right answer: the Mur").wait_for()
+    shown(screen, "settings")
+    with tab.expect_download() as download:
+        tab.get_by_role("link", name="Download its questions").click()
+    assert json.loads(Path(download.value.path()).read_text())["gold_ids"] == ["vienna"]
+    tab.get_by_role("button", name="Delete", exact=True).click()
+    tab.get_by_role("button", name="Delete this?").click()
+    tab.get_by_text("Nobody has said yet").wait_for()
+    assert kept(own) == []
 
 
 def test_form_is_cancelled_and_failure_is_shown(opener: Opener, own: Running) -> None:

@@ -1,11 +1,13 @@
-/** What a reader says of an answer: that it is helpful, or wrong, with the right answer and passages. */
+/** What a reader says of an answer, that it is helpful or wrong, with the right answer and passages; and its list. */
 
 import { useRef, useState } from "preact/hooks";
-import { indexPath, postJson, type Problem } from "../api";
+import { addressOf, getJson, indexPath, postJson, type Problem, remove } from "../api";
 import type { Asking } from "../asking";
 import { asProblem, server } from "../server";
-import { shortened } from "../text";
+import { ago, count, shortened } from "../text";
 import type { Answer } from "../types";
+import { Confirmed } from "./buttons";
+import { useLoaded } from "./loading";
 import { Failure } from "./states";
 
 type Verdict = "helpful" | "wrong";
@@ -154,4 +156,67 @@ function further({ citations, passages }: Answer, index: string): Quote[] {
 
 function hasDocuments(index: string): boolean {
   return (server.get().indexes.find(({ name }) => name === index)?.documents ?? 0) > 0;
+}
+
+interface Entry {
+  id: string;
+  question: string;
+  verdict: Verdict;
+  answers: string[];
+  quotes: Quote[];
+  comment: string;
+  given: string;
+  by: string;
+}
+
+/** The newest feedback on an index, for an admin: each can be deleted, and questions made of all be downloaded. */
+export function GivenFeedback({ index }: { index: string }) {
+  const path = indexPath(index, "feedback");
+  const { data, problem, reload } = useLoaded(
+    (signal) => getJson<{ feedback: Entry[]; total: number }>(path, signal),
+    [index],
+  );
+  const [failure, setFailure] = useState<Problem | null>(null);
+  const shownProblem = failure ?? problem;
+  const drop = (id: string): Promise<void> =>
+    remove(`${path}/${id}`).then(reload, (error: unknown) => setFailure(asProblem(error)));
+  return (
+    <section aria-labelledby="feedback-title">
+      <h2 id="feedback-title">Feedback</h2>
+      {shownProblem && <Failure problem={shownProblem} />}
+      {data?.total === 0 && <p class="soft">Nobody has said yet that an answer is helpful or wrong.</p>}
+      {data && data.total > 0 && (
+        <>
+          <ul class="feedback-list">
+            {data.feedback.map(({ id, question, verdict, answers, quotes, comment, given, by }) => (
+              <li key={id}>
+                <span class="tag">{verdict}</span>
+                <div>
+                  <bdi>{question}</bdi>
+                  {answers.length > 0 && <small dir="auto">Right answer: {answers.join("; ")}</small>}
+                  {comment && <small dir="auto">{comment}</small>}
+                  <small>
+                    {count(quotes.filter(({ right }) => right).length, "right passage")} ·{" "}
+                    {ago(new Date(given).getTime())}
+                    {by && ` · ${by}`}
+                  </small>
+                </div>
+                <Confirmed small label="Delete" question="Delete this?" onConfirm={() => drop(id)} />
+              </li>
+            ))}
+          </ul>
+          {data.total > data.feedback.length && (
+            <p class="soft">
+              The newest {data.feedback.length} of {data.total}.
+            </p>
+          )}
+          <p class="actions">
+            <a class="button" href={addressOf(`${path}/questions`)} download={`${index}.jsonl`}>
+              Download its questions
+            </a>
+          </p>
+        </>
+      )}
+    </section>
+  );
 }

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { addressOf, indexPath, type Problem, postJson, remove, withQuery } from "../api";
 import { NameField, Reading } from "../components/choices";
+import { GivenFeedback } from "../components/feedback";
 import { Icon } from "../components/icon";
 import { Jobs } from "../components/jobs";
 import { Empty, Failure } from "../components/states";
@@ -45,6 +46,7 @@ export function SettingsScreen({ index, session, choices }: Props) {
       )}
       <Again index={index} busy={jobs.some(isOpen)} onJob={put} />
       <Jobs jobs={jobs.filter(({ kind }) => kind === "reextract")} writable onJob={put} />
+      <GivenFeedback index={index.name} />
       <section aria-labelledby="export-title">
         <h2 id="export-title">A copy</h2>
         <p class="soft">The folder can be served or asked elsewhere; the texts are what was read from the documents.</p>
