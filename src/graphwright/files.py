@@ -1,23 +1,26 @@
-"""Atomic writes of files, and JSON lines files that survive a killed process."""
+"""Atomic writes of files, JSON lines files that survive a killed process, and caches in SQLite files."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import sqlite3
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from io import RawIOBase
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
-from graphwright.errors import DataError, explained
+from graphwright.errors import DataError, StoreError, explained
 
 _CHECK = "Check that its folder exists and can be written."
 _FLUSH_THREADS = 16
+_TIMEOUT = 60.0  # seconds to wait for another process that writes
 
 
 @contextmanager
@@ -148,3 +151,41 @@ def flush_folder(path: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
+
+
+@dataclass(frozen=True)
+class SQLiteTable:
+    """A cache: an SQLite file with one table, which is created when missing.
+
+    `application_id`: in the header of the file; `synchronous`: the pragma; `remedy`: advice in errors.
+    """
+
+    application_id: int
+    table: str
+    columns: str
+    synchronous: str
+    remedy: str
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[sqlite3.Connection]:
+        """Open the file for one operation: connections must not cross threads or forks. Raises StoreError."""
+        try:
+            with closing(sqlite3.connect(path, timeout=_TIMEOUT)) as db:
+                (application_id,) = db.execute("PRAGMA application_id").fetchone()
+                if application_id != self.application_id:
+                    self._create(db, path)
+                db.execute(f"PRAGMA synchronous = {self.synchronous}")
+                yield db
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"The cache of {self.table} {path} cannot be used: {explained(error, self.remedy, path)}"
+            ) from error
+
+    def _create(self, db: sqlite3.Connection, path: Path) -> None:
+        if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != ?", (self.table,)).fetchone():
+            raise StoreError(f"{path} is an SQLite file, but not a cache of {self.table}. Give another path.")
+        db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
+        with suppress(sqlite3.OperationalError):  # another process is setting it concurrently
+            db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"CREATE TABLE IF NOT EXISTS {self.table} {self.columns}")
+        db.execute(f"PRAGMA application_id = {self.application_id}")

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.document import Document, Skipped, metadata_text
+from graphwright.data.document import RECOGNISED, Document, Skipped, metadata_text
 from graphwright.data.documents import read_documents
 from graphwright.data.folders import ReadOptions
 from graphwright.data.records.read import links_of
@@ -191,4 +191,6 @@ def is_new(document: Document, known: Mapping[str, bytes], seen: dict[str, bytes
         changes.unchanged.append(document.id)
         return False
     (changes.replaced if document.id in known else changes.added).append(document.id)
+    if pages := document.metadata.get(RECOGNISED):
+        changes.recognised.append((document.id, pages))
     return True

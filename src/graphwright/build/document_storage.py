@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -41,7 +42,9 @@ class DocumentStorage:
         self, sources: Iterable[Source] | Source, options: ReadOptions | None, transform: Transform | None
     ) -> Iterator[Document]:
         """Return an iterator over the documents read, or over the result of `transform`."""
-        documents = read_sources(sources, self._changes, self._operation.layout.path, options, self._read_up_to)
+        layout = self._operation.layout
+        options = replace(options or ReadOptions(), recognised=layout.recognised)
+        documents = read_sources(sources, self._changes, layout.path, options, self._read_up_to)
         return documents if transform is None else map(storable, transform(documents))
 
     def put_all(self, documents: Iterator[Document], keep: Callable[[], None], folder: str = "") -> set[str]:

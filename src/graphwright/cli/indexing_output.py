@@ -61,6 +61,7 @@ def _details(changes: Changes) -> dict[str, Any]:
         "retained_documents": changes.retained,
         "unreadable": changes.unreadable,
         "resumed": changes.resumed,
+        "recognised": dict(changes.recognised),
         "unsuitable": dict(changes.unsuitable),
         "extracted": changes.extracted,
         "released": changes.released,
@@ -88,6 +89,9 @@ def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
         )
     if changes.resumed:
         note("note: an earlier run had stored or removed a part of this already; the rest is done now.")
+    if changes.recognised:
+        shown = _first([f"{document} ({pages})" for document, pages in changes.recognised])
+        note(f"note: {counted(len(changes.recognised), 'document')} read by text recognition (OCR): {shown}")
     for reason, count in changes.unsuitable.items():
         note(
             f"note: {reason} in {counted(count, 'document')}. Names cannot be recognised by capital letters there; "

@@ -17,6 +17,8 @@ from graphwright.text.values import Value, values_in
 
 YEAR = re.compile(r"\d{4}")
 """Digits of a year."""
+RECOGNISED = "text recognised"
+"""Name of the metadata that tells which pages of a file were read by text recognition (OCR), which may be wrong."""
 BELOW = " › "
 """Separator between the titles of a section and its subsection, or between a folder and its file."""
 

@@ -70,7 +70,7 @@ class FileReader:
         if len(head) < SAMPLE and not head.strip():
             yield Skipped(self.where, "empty")
             return
-        names = set[str]()
+        names, file = set[str](), replace(file, recognised=self.options.recognised)
         for part in format_of(file).read(file):
             if isinstance(part, Extracted):
                 yield from self._document(name, part)

@@ -22,7 +22,8 @@ class ReadOptions:
     folders to leave out. `ignore`: leave out what a `.gitignore` names, build folders, style sheets, and the scripts of
     pages. `text_columns`: columns of rows whose values are the text; one column gives its value, several give "column:
     value". `id_column`: the column of ids, which are taken as they are. `outside`: follow links of a folder to files
-    outside of it; a server does not, as others may write to its folders.
+    outside of it; a server does not, as others may write to its folders. `recognised`: an SQLite file that keeps the
+    text recognised in pictures, by their content (an index has its own).
     """
 
     include: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class ReadOptions:
     text_columns: tuple[str, ...] = ()
     id_column: str = ""
     outside: bool = True
+    recognised: Path | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -40,7 +42,7 @@ class ReadOptions:
                     raise OptionError(
                         f"ReadOptions: {field.name} is {value!r}; give a tuple of texts that are not empty."
                     )
-            elif not isinstance(value, type(field.default)):
+            elif field.default is not None and not isinstance(value, type(field.default)):
                 raise OptionError(f"ReadOptions: {field.name} is {value!r}; give a {type(field.default).__name__}.")
 
 

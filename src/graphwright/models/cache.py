@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -17,7 +15,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.errors import ModelError, StoreError, explained
+from graphwright.errors import ModelError, StoreError
+from graphwright.files import SQLiteTable
 from graphwright.models.protocols import (
     LLM,
     Cancel,
@@ -35,55 +34,16 @@ from graphwright.models.structured import Mismatch, parse_reply, schema_text
 
 _BLOCK = 512  # texts for each encoding and commit
 _MAX_KEYS = 16_384  # in one query; SQLite takes 32,766 parameters
-_TIMEOUT = 60.0  # seconds to wait for another process that writes
 
 
-@dataclass(frozen=True)
-class _Database:
-    """An SQLite file with one table, which is created when missing.
-
-    `application_id`: in the header of the file; `synchronous`: the pragma; `remedy`: advice in errors.
-    """
-
-    application_id: int
-    table: str
-    columns: str
-    synchronous: str
-    remedy: str
-
-    @contextmanager
-    def open(self, path: Path) -> Iterator[sqlite3.Connection]:
-        """Open the file for one operation: connections must not cross threads or forks. Raises StoreError."""
-        try:
-            with closing(sqlite3.connect(path, timeout=_TIMEOUT)) as db:
-                (application_id,) = db.execute("PRAGMA application_id").fetchone()
-                if application_id != self.application_id:
-                    self._create(db, path)
-                db.execute(f"PRAGMA synchronous = {self.synchronous}")
-                yield db
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"The cache of {self.table} {path} cannot be used: {explained(error, self.remedy, path)}"
-            ) from error
-
-    def _create(self, db: sqlite3.Connection, path: Path) -> None:
-        if db.execute("SELECT 1 FROM sqlite_master WHERE tbl_name != ?", (self.table,)).fetchone():
-            raise StoreError(f"{path} is an SQLite file, but not a cache of {self.table}. Give another path.")
-        db.execute("PRAGMA page_size = 16384")  # ten vectors on a page; two, and a quarter empty, on 4,096
-        with suppress(sqlite3.OperationalError):  # another process is setting it concurrently
-            db.execute("PRAGMA journal_mode = WAL")
-        db.execute(f"CREATE TABLE IF NOT EXISTS {self.table} {self.columns}")
-        db.execute(f"PRAGMA application_id = {self.application_id}")
-
-
-_VECTORS = _Database(
+_VECTORS = SQLiteTable(
     0x67777663,  # "gwvc"
     "vectors",
     "(key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)",
     "NORMAL",
     "Check that its folder exists and is writable; or delete the file: its vectors are then computed again.",
 )
-_REPLIES = _Database(
+_REPLIES = SQLiteTable(
     0x67776C72,  # "gwlr"
     "replies",
     "(key BLOB PRIMARY KEY, text BLOB NOT NULL) WITHOUT ROWID",

@@ -28,8 +28,9 @@ class Changes:
     contain them. `resumed`: whether documents stored by an interrupted run became searchable only now.
     `unsuitable`: number of documents that the extractor does not support well, by reason. Chunks: `extracted` by a
     deferred extractor or `reextract`; `pending`, which wait for one, as (document, ordinal, reason); `released`, which
-    no longer wait, because this extractor had read them. `refined`: number of values that a language model derived from
-    the merged graph; `unrefined`: why others are missing. `seconds` by part of the build, `texts`: embedded, by kind.
+    no longer wait, because this extractor had read them. `recognised`: documents with text read by OCR, each with its
+    pages. `refined`: number of values that a language model derived from the merged graph; `unrefined`: why others are
+    missing. `seconds` by part of the build, `texts`: embedded, by kind.
     """
 
     added: list[str] = field(default_factory=list)
@@ -41,6 +42,7 @@ class Changes:
     unreadable: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     resumed: bool = False
+    recognised: list[tuple[str, str]] = field(default_factory=list)
     unsuitable: Counter[str] = field(default_factory=Counter)
     extracted: int = 0
     released: int = 0

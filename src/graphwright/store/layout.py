@@ -27,14 +27,16 @@ class IndexLayout:
 
     `index.sqlite` is the store (documents, chunks and extractions); queries map a `snapshot-N/`, and `CURRENT` names
     the current one. Caches: `vectors.sqlite`, of vectors that no snapshot has yet, so that an interrupted run does not
-    repeat encodings; `replies.sqlite`, of language models' replies, so that nothing is paid for twice. `imported/` is
-    the first snapshot of an imported graph, kept once documents are added. The progress of the writer means nothing
-    after the writer was killed; `settings.toml` is written by the user.
+    repeat encodings; `replies.sqlite`, of language models' replies, so that nothing is paid for twice;
+    `recognised.sqlite`, of the text in pictures, which is found out once. `imported/` is the first snapshot of an
+    imported graph, kept once documents are added. The progress of the writer means nothing after the writer was killed;
+    `settings.toml` is written by the user.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.store, self.imported = path, path / STORE, path / IMPORTED
         self.vectors, self.replies = path / "vectors.sqlite", path / "replies.sqlite"
+        self.recognised = path / "recognised.sqlite"
         self.progress = path / PROGRESS
 
     @staticmethod

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from threading import Thread
 from typing import Any
 
 import pytest
 from tests.data.formats.made import CHAPTERS, pdf, rivers_pdf
 
+from graphwright.data.document import RECOGNISED
 from graphwright.data.formats.format import Extracted, File, UnreadableError
-from graphwright.data.formats.pdf import PDFIUM, read
+from graphwright.data.formats.pdf import PDFIUM, page_pixels, read
 
 pytest.importorskip("pypdfium2")
 
@@ -73,22 +75,50 @@ def test_pdf_columns_are_read_one_after_other() -> None:
     assert extracted(bytes(document.output())).text.split() == " ".join(line for _, _, line in lines).split()
 
 
-def scan() -> Any:
+def scan(text: str = "") -> Any:
     """A PDF with a page that is a picture."""
+    picture = pytest.importorskip("PIL.Image").new("RGB", (8, 8))
+    if text:
+        page = pdf()
+        page.cell(0, 10, text)
+        drawn = page_pixels(pytest.importorskip("pypdfium2").PdfDocument(bytes(page.output()))[0], 150 / 72, 4_000)
+        picture = pytest.importorskip("PIL.Image").fromarray(drawn)
     document = pdf()
-    document.image(pytest.importorskip("PIL.Image").new("RGB", (8, 8)), x=10, y=10, w=100)
+    document.image(picture, x=0, y=0, w=document.w)
     return document
 
 
-def test_pdf_scanned_pages_are_named() -> None:
-    with pytest.raises(UnreadableError, match="no text in its only page, 1 scanned; recognise"):
+def test_pdf_scanned_pages_without_the_extra_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphwright.data.formats.pdf.can_recognise", lambda: False)
+    remedy = re.escape("to recognise their text (OCR): pip install 'graphwright[ocr]'")
+    with pytest.raises(UnreadableError, match=f"no text in its only page, 1 scanned; {remedy}"):
         extracted(bytes(scan().output()))
     document = scan()
     document.add_page()
     document.cell(0, 5, "Some text.")
     mixed = extracted(bytes(document.output()))
-    assert mixed.gaps == "1 page has no text (scanned): 1" and mixed.text == "Some text."
+    assert re.fullmatch(r"1 page has no text \(scanned\): 1; " + remedy, mixed.gaps) and mixed.text == "Some text."
     assert mixed.places is not None and mixed.places.of(0, 4) == "page 2"
+
+
+def test_pdf_scanned_page_with_a_stamp_is_recognised() -> None:
+    pytest.importorskip("rapidocr")
+    document = scan("Graz lies on the Mur.")
+    document.set_xy(10, 280)
+    document.cell(0, 5, "Scan 17")
+    document.add_page()
+    document.cell(0, 5, "Some text.")
+    mixed = extracted(bytes(document.output()))
+    assert mixed.text.split("\n\n") == ["Graz lies on the Mur.", "Scan 17", "Some text."] and not mixed.gaps
+    assert mixed.metadata == {RECOGNISED: "page 1"} and mixed.places is not None
+    assert mixed.places.of(0, 4) == "page 1" and [box.start for box in mixed.places.boxes] == [0, 23, 32]
+
+
+def test_pdf_scanned_pages_on_which_nothing_is_recognised_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("graphwright.data.formats.pdf.can_recognise", lambda: True)
+    monkeypatch.setattr("graphwright.data.formats.pdf.recognised_lines", lambda pixels, height, kept: [])
+    with pytest.raises(UnreadableError, match=r"its only page, 1 scanned, in which none was recognised$"):
+        extracted(bytes(scan().output()))
 
 
 def test_pdf_empty_encrypted_or_damaged_raises() -> None:

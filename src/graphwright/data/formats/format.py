@@ -51,7 +51,7 @@ class File:
     """A file to be read: one on disk, or the content of a part of another file.
 
     `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it. `users`: the
-    file `users.json` of an archive that Slack exported.
+    file `users.json` of an archive that Slack exported. `recognised`: see `ReadOptions`.
     """
 
     name: str
@@ -59,6 +59,7 @@ class File:
     content: bytes | None = None
     mails: KnownMails = NO_MAILS
     users: bytes = b""
+    recognised: Path | None = None
 
     def open(self) -> BinaryIO:
         """Open the file for reading and seeking; a gzip file is unpacked into memory."""

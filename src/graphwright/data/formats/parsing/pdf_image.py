@@ -1,4 +1,4 @@
-"""Pages of PDF as pictures, and the rectangles in which a span of the document's text stands on them, by pypdfium2."""
+"""Pages of PDF and pictures as PNG, and the rectangles in which a span of the document's text stands on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.formats.pdf import PDFIUM, PageReader
+from graphwright.data.formats.format import UnreadableError
+from graphwright.data.formats.parsing.pictures import Pixels, is_picture, pictures_in
+from graphwright.data.formats.parsing.recognition import EXTRA
+from graphwright.data.formats.pdf import PageReader, opened, page_pixels
 from graphwright.errors import DataError
 from graphwright.text.places import Box, Places
 
@@ -28,15 +31,15 @@ _MIN_RUN = 2  # letters that a rewritten line and the page have in common
 
 
 def page_image(data: bytes, page: int) -> bytes:
-    """Return a page of a PDF, counted from 1, as PNG. Raises DataError if it cannot be drawn."""
+    """Return a page of a PDF or a picture, counted from 1, as PNG. Raises DataError if it cannot be drawn."""
+    if is_picture(data):
+        return _png(_picture(data, page))
     with _opened(data) as document:
-        drawn = document[page - 1]
-        scale = min(_SCALE, _MAX_SIDE / max(*drawn.get_size(), 1))
-        return _png(drawn.render(scale=scale, rev_byteorder=True).to_numpy()[:, :, :3])
+        return _png(page_pixels(document[page - 1], _SCALE, _MAX_SIDE))
 
 
 def page_marks(data: bytes, places: Places, text: str, start: int, end: int) -> list[tuple[int, _Rectangle]]:
-    """Return where characters `start` to `end` of the text of a PDF stand: pages, counted from 1, and rectangles there.
+    """Return where characters `start` to `end` of a file's text stand: pages, counted from 1, and rectangles there.
 
     `places` has the boxes of the lines. A line that was rewritten is marked as a whole where none of its words stand on
     the page. Raises DataError for a damaged file.
@@ -45,12 +48,26 @@ def page_marks(data: bytes, places: Places, text: str, start: int, end: int) -> 
     for box in islice((box for box in places.boxes if box.start < end and start < box.end), _MAX_LINES):
         lines[bisect_right(places.starts, box.start)].append(box)
     marks: list[tuple[int, _Rectangle]] = []
+    if is_picture(data):
+        return [(page, _mark(box, (), text, start, end)) for page, boxes in lines.items() for box in boxes]
     with _opened(data) as document:
         for page, boxes in lines.items():
             is_whole = all(start <= box.start and box.end <= end for box in boxes)
             letters = [] if is_whole else _letters_on(document[page - 1])
             marks += [(page, _mark(box, letters, text, start, end)) for box in boxes]
     return marks
+
+
+def _picture(data: bytes, page: int) -> Pixels:
+    """Return a page of a picture, every second pixel and so on of a large one."""
+    try:
+        pixels = next(islice(pictures_in(data), page - 1, None))
+    except ModuleNotFoundError as error:
+        raise DataError(f"Pictures need the package Pillow: {EXTRA}") from error
+    except (UnreadableError, OSError, ValueError, SyntaxError, StopIteration) as error:
+        raise DataError(f"The picture cannot be shown ({error}).") from error
+    step = -(-max(pixels.shape) // _MAX_SIDE)
+    return pixels[::step, ::step]
 
 
 @contextmanager
@@ -61,7 +78,7 @@ def _opened(data: bytes) -> Iterator[Any]:
     except ModuleNotFoundError as error:
         raise DataError("Pages of PDF need the package pypdfium2: pip install 'graphwright[documents]'") from error
     try:
-        with PDFIUM, closing(pypdfium2.PdfDocument(data)) as document:
+        with opened(data) as document:
             yield document
     except pypdfium2.PdfiumError as error:
         raise DataError(f"The pages of a damaged PDF cannot be shown ({error}).") from error

@@ -78,11 +78,11 @@ def in_reading_order(lines: Sequence[Line]) -> list[Line]:
         to_the_right = line.box[0] >= before.box[2]
         next_column = line.box[0] > (before.box[0] + before.box[2]) / 2  # right of the middle of the last
         jumps += higher and not to_the_right and not next_column
-    return list(lines) if jumps < max(2, len(lines) // 20) else list(_cut(list(lines), 0))
+    return list(lines) if jumps < max(2, len(lines) // 20) else list(by_columns(lines))
 
 
-def _cut(lines: list[Line], depth: int) -> Iterator[Line]:
-    """Yield lines by columns where a gutter divides them, else by the widest horizontal gap."""
+def by_columns(lines: Sequence[Line], depth: int = 0) -> Iterator[Line]:
+    """Yield lines by columns where a gutter divides them, else by the widest horizontal gap; `depth`: cuts so far."""
     if len(lines) < 2 or depth > _MAX_DEPTH:
         yield from sorted(lines, key=lambda line: (line.box[1], line.box[0]))
         return
@@ -99,7 +99,7 @@ def _cut(lines: list[Line], depth: int) -> Iterator[Line]:
         yield from sorted(lines, key=lambda line: (line.box[1], line.box[0]))
         return
     for part in parts:
-        yield from _cut(part, depth + 1)
+        yield from by_columns(part, depth + 1)
 
 
 def _widest_gap(lines: Sequence[Line], low: int, high: int) -> tuple[float, int]:
