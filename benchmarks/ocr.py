@@ -2,7 +2,7 @@
 
     python benchmarks/ocr.py [--pages 3]
 
-Pages of known text (passages of the demo corpus, in one column or two are drawn at 150 and 300 dpi,
+Pages of known text (passages of the demo corpus, in one column or two) are drawn at 150 and 300 dpi,
 turned by a degree, darkened and blurred with noise, saved as JPEG, and put into a PDF, which is read as any other file.
 A wrong character is one that has to be inserted, left out or replaced (Levenshtein distance), blanks joined.
 
@@ -15,8 +15,8 @@ import io
 import json
 import random
 import time
-from collections.abc import Iterator
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from rapidfuzz.distance import Levenshtein
 
 import graphwright
 from graphwright.data.formats.format import File
-from graphwright.data.formats.pdf import page_pixels, read
+from graphwright.data.formats.parsing.pdf_pictures import page_pixels
+from graphwright.data.formats.pdf import read
 
 CORPUS = Path(graphwright.__file__).parent / "cli" / "demo_corpus" / "corpus.jsonl"
 CONDITIONS = {

@@ -23,6 +23,7 @@ import pytest
 from tests.cli.command import graphwright
 from tests.cli.test_experiments import LEARNED, TRIPLES, write
 from tests.cli.test_indexing import model
+from tests.data.formats.made import page_picture
 from tests.llm_server import LLMServer
 from tests.shared import CORPUS, corpus_index
 
@@ -160,11 +161,18 @@ def training_inputs() -> None:
     write(Path("questions.jsonl"), LEARNED)
 
 
+def scans_inputs() -> None:
+    pytest.importorskip("rapidocr")
+    Path("scans").mkdir()
+    page_picture("Ernst Haber repaired the crane on 7 May 2024.").save("scans/crane.png")
+
+
 INPUTS: dict[str, Callable[[], None]] = {
     "README": readme_inputs,
     "cli": cli_inputs,
     "data": data_inputs,
     "evaluate": evaluate_inputs,
+    "guides/scans": scans_inputs,
     "object-storage": lifecycle_inputs,
     "training": training_inputs,
 }

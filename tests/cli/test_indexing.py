@@ -13,12 +13,15 @@ from typing import Any
 
 import pytest
 from tests.cli.command import graphwright
+from tests.extract.test_pictures import report
 from tests.llm_server import LLMServer, Say, error
 from tests.shared import CORPUS
 
 from graphwright import Index
 from graphwright.cli.indexing_output import show_notes
 from graphwright.data.document import Skipped
+from graphwright.data.formats.parsing import recognition
+from graphwright.data.formats.parsing.recognition import Found
 from graphwright.extract.extractors import extractor_of
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.store.changes import Changes
@@ -424,3 +427,57 @@ def test_rebuild_of_index_changes_setting_and_names_itself_in_refusal(docs: Path
     assert done.returncode == 0, done.stderr
     assert info(tmp_path / "ix")["settings"]["embed"] == ["passages"]
     assert graphwright("index", docs, "--into", tmp_path / "ix", "--embed", "passages").returncode == 0
+
+
+def test_index_with_vision_describes_pictures_and_shows_whose_words_they_are(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "report.pdf").write_bytes(report(10))
+    where = ("--into", tmp_path / "index")
+    with LLMServer(lambda asked: Say("A drawing of the old crane in Gmunden.", (900, 20))) as server:
+        vision = f"eye@{server.url}"
+        done = graphwright("index", tmp_path / "docs", *where, "--vision", vision, "--max-tokens", 9_000)
+        assert done.returncode == 0 and "2 added" in done.stdout and "920 tokens" in done.stdout.replace(",", "")
+        again = graphwright("sync", tmp_path / "docs", *where, "--vision", "eye", "--base-url", server.url)
+        assert "2 unchanged" in again.stdout and len(server.requests) == 1
+    asked = graphwright("ask", "Where is the old crane?", "--index", tmp_path / "index")
+    assert "picture on page 1, described by eye" in asked.stdout
+    without = graphwright("sync", tmp_path / "docs", *where)
+    assert "1 removed" in without.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--vision", "eye", "--offline"], "leave out --vision"),
+        (["--vision", "", "--base-url", "http://localhost:9/v1"], "name"),
+        (["--vision", "eye@http://user:word@host/v1"], "base_url"),
+        (["--vision", "eye@http://localhost:9/v1", "--max-cost", "1"], "--prices"),
+        (["--vision", "eye@http://localhost:9/v1", "--gleanings", "1"], "--llm"),
+    ],
+)
+def test_index_with_wrong_vision_is_refused(docs: Path, tmp_path: Path, arguments: list[str], reason: str) -> None:
+    done = graphwright("index", docs, "--into", tmp_path / "index", *arguments)
+    assert done.returncode == 2 and reason in done.stderr and not (tmp_path / "index").exists(), done.stderr
+
+
+def test_index_recognises_a_picture_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = pytest.importorskip("PIL.Image").new("L", (700, 900), 255)
+    (tmp_path / "docs").mkdir()
+    image.save(tmp_path / "docs" / "scan.png")
+    corners = [(40, 50), (240, 50), (240, 70), (40, 70)]
+    read = list[str]()
+
+    def recognised(pixels: Any) -> list[Found]:
+        read.append("read")
+        return [Found("Graz lies on the Mur.", 0.99, corners)]
+
+    monkeypatch.setattr(recognition, "_recognised", recognised)
+    monkeypatch.setattr(recognition, "version", lambda name: "3.10.0")
+    monkeypatch.setattr("graphwright.data.formats.picture.can_recognise", lambda: True)
+    where = ("--into", tmp_path / "index")
+    done = graphwright("index", tmp_path / "docs", *where)
+    assert "note: 1 document read by text recognition (OCR): scan.png (page 1)" in done.stderr
+    again = graphwright("sync", tmp_path / "docs", *where, "--json")
+    assert json.loads(again.stdout)["unchanged"] == 1 and json.loads(again.stdout)["recognised"] == {}
+    assert read == ["read"] and "page 1" in graphwright("ask", "Where is Graz?", "--index", where[1]).stdout

@@ -28,6 +28,7 @@ from graphwright.cli.options import (
     Into,
     NewIndexOptions,
     References,
+    Vision,
     expanded,
 )
 from graphwright.cli.terminal import flush_output, note, note_compilation, progress, say
@@ -35,7 +36,7 @@ from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.data import Document, ReadOptions, Skipped
-    from graphwright.extract import Excerpt, Extractor
+    from graphwright.extract import Excerpt, Extractor, PictureDescriber
     from graphwright.index_folder.index import Index
     from graphwright.models import LLM, LLMSettings
     from graphwright.store import Changes
@@ -164,6 +165,7 @@ def index(
     new: NewIndexOptions,
     references: References = None,
     files: FileOptions,
+    vision: Vision = None,
     where: EngineOptions,
     name: Annotated[str | None, "Id of the document on stdin; its suffix sets the format, such as notes.md."] = None,
     estimate: Estimate = False,
@@ -174,22 +176,25 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
-    settings, llm = new.settings(), model.settings(into)
+    settings, llm = new.settings(), _settings(model, vision, into)
+    describer = None if estimate else _describer(vision, model, into)
     client = _client(llm, into, model, dry_run=estimate)
     refer, reading = _references(references, llm, client), files.read_options()
     skipped: list[Skipped] = []
     with tempfile.TemporaryDirectory() as scratch:
         documents = read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
+            if vision:
+                note("note: the estimate does not include the descriptions of pictures (--vision).")
             citing: list[Document] = []  # documents whose references the model would list
             transform = partial(_collected, citing) if references == "llm" else refer
             chunks = _new_chunks(documents, into, settings, reading, transform)
             show_estimate(chunks, llm, model, citing, as_json=as_json)
             return
-        extractor = _extractor(llm, client, model)
+        extractor = _extractor(llm, client, model, vision)
         with where.started() as engine, opened_index(into, settings, encoder, extractor) as opened:
-            add = partial(opened.add, documents, options=reading, engine=engine)
-            _change(opened, add, skipped, refer, model=llm is not None, as_json=as_json)
+            add = partial(opened.add, documents, options=replace(reading, describe=describer), engine=engine)
+            _change(opened, add, skipped, refer, describer, model=llm is not None, as_json=as_json)
 
 
 @expanded
@@ -200,6 +205,7 @@ def sync(
     encoder: Encoder = None,
     references: References = None,
     files: FileOptions,
+    vision: Vision = None,
     where: EngineOptions,
     as_json: AsJson = False,
     model: ExtractionOptions,
@@ -211,12 +217,12 @@ def sync(
     check_paths([folder])
     if folder.is_file():
         raise OptionError(f"sync takes a folder; index this file: graphwright index {folder} --into {into}")
-    reading, llm = files.read_options(), model.settings(into)
-    client = _client(llm, into, model)
-    refer, extractor = _references(references, llm, client), _extractor(llm, client, model)
+    llm, describer = _settings(model, vision, into), _describer(vision, model, into)
+    reading, client = replace(files.read_options(), describe=describer), _client(llm, into, model)
+    refer, extractor = _references(references, llm, client), _extractor(llm, client, model, vision)
     with where.started() as engine, opened_index(into, {}, encoder, extractor) as opened:
         work = partial(opened.sync, folder, options=reading, engine=engine)
-        _change(opened, work, [], refer, model=llm is not None, as_json=as_json)
+        _change(opened, work, [], refer, describer, model=llm is not None, as_json=as_json)
 
 
 @expanded
@@ -298,6 +304,26 @@ def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, 
     return llm.llm(api_key="none") if dry_run else model.client(llm, folder)
 
 
+def _settings(model: ExtractionOptions, vision: str | None, folder: Path) -> LLMSettings | None:
+    """Return the settings of the language model that extracts; a server alone is that of the vision model."""
+    return (replace(model, base_url=None) if vision and model.llm is None else model).settings(folder)
+
+
+def _describer(vision: str | None, model: ExtractionOptions, folder: Path) -> PictureDescriber | None:
+    """Return the function that describes pictures. It has the limits and prices of the command's language model."""
+    if vision is None:
+        return None
+    from graphwright.extract import PictureDescriber
+
+    if model.offline:
+        raise OptionError("--offline uses no language model; leave out --vision.")
+    name, separator, url = vision.rpartition("@http")  # names of models may contain an @
+    options = replace(model, llm=name if separator else vision, base_url=f"http{url}" if separator else model.base_url)
+    settings = options.settings(None)
+    assert settings is not None
+    return PictureDescriber(options.client(settings, folder))
+
+
 def _references(
     references: str | None, llm: LLMSettings | None, client: LLM | None
 ) -> Callable[..., list[Document]] | None:
@@ -313,12 +339,14 @@ def _references(
     return partial(with_references, llm=client, threads=llm.concurrency)
 
 
-def _extractor(llm: LLMSettings | None, client: LLM | None, model: ExtractionOptions) -> Extractor | str | None:
-    """Return the extractor or its name."""
+def _extractor(
+    llm: LLMSettings | None, client: LLM | None, model: ExtractionOptions, vision: str | None = None
+) -> Extractor | str | None:
+    """Return the extractor or its name. Limits without a language model are those of the vision model."""
     from graphwright.extract import GenerativeExtractor
 
     if llm is None or client is None:
-        options = ("max_tokens", "max_cost", "extraction", "gleanings", "rate")
+        options = ("extraction", "gleanings", "rate", *(() if vision else ("max_tokens", "max_cost")))
         if flags := [f"--{name.replace('_', '-')}" for name in options if getattr(model, name) is not None]:
             raise OptionError(f"{', '.join(flags)} is for a language model; add --llm MODEL.")
         return model.extractor
@@ -356,6 +384,7 @@ def _change(
     work: Callable[..., Changes],
     skipped: list[Skipped],
     refer: Callable[..., list[Document]] | None = None,
+    describer: PictureDescriber | None = None,
     *,
     model: bool,
     as_json: bool,
@@ -364,7 +393,7 @@ def _change(
     from graphwright.models import Usage
 
     note_compilation()
-    usage, start = Usage(), time.perf_counter()
+    usage, start = Usage() if describer is None else describer.usage, time.perf_counter()
     with progress(usage, whole=not model) as show:
         transform = {} if refer is None else {"transform": partial(refer, usage=usage, progress=show)}
         changes = work(progress=show, usage=usage, **transform)

@@ -95,6 +95,11 @@ References = Annotated[
     "Join documents with those of the same command that their texts cite: rules (identifiers, titles, authors with "
     "years), or llm (the language model lists what a text cites).",
 ]
+Vision = Annotated[
+    str | None,
+    "Vision model that describes the pictures in files, as MODEL@URL of an OpenAI-compatible server; without @URL, on "
+    "the server of --base-url.",
+]
 Confidence = Annotated[
     float | None,
     typer.Option(

@@ -19,6 +19,8 @@ YEAR = re.compile(r"\d{4}")
 """Digits of a year."""
 RECOGNISED = "text recognised"
 """Name of the metadata that tells which pages of a file were read by text recognition (OCR), which may be wrong."""
+DESCRIBED = "described by"
+"""Name of the metadata that tells which model wrote a document, the description of a picture."""
 BELOW = " › "
 """Separator between the titles of a section and its subsection, or between a folder and its file."""
 

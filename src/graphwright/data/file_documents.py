@@ -7,24 +7,28 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 from graphwright.data.decoding import SAMPLE
-from graphwright.data.document import Document, Skipped, dated_starts, passage_title
+from graphwright.data.document import DESCRIBED, Document, Skipped, dated_starts, passage_title
 from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.chat import message_records, times_of
-from graphwright.data.formats.format import Extracted, File, UnreadableError
+from graphwright.data.formats.format import Extracted, File, Picture, UnreadableError
+from graphwright.data.formats.parsing.pictures import png
+from graphwright.data.formats.picture import pictures_of
 from graphwright.data.formats.registry import format_of
 from graphwright.data.links import resolved
 from graphwright.data.records.clauses import clause_records
 from graphwright.data.records.record import DOCUMENT, MAIL, MESSAGE, Record, file_type
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.data.records.versions import dated_lines, document_record
-from graphwright.errors import DataError
+from graphwright.errors import DataError, ModelError
 from graphwright.text.characters import clean, composed
 from graphwright.text.names import is_file_title
+from graphwright.text.places import Places
 
 OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """First bytes of workbooks; one under the name of a table is read as a workbook."""
@@ -56,7 +60,8 @@ class FileReader:
         except UnreadableError as error:
             yield Skipped(self.where, str(error), True)
         except ModuleNotFoundError as error:
-            yield Skipped(self.where, f"it needs the package {error.name}: pip install 'graphwright[documents]'", True)
+            extra = "ocr" if error.name == "PIL" else "documents"
+            yield Skipped(self.where, f"it needs the package {error.name}: pip install 'graphwright[{extra}]'", True)
         except (PermissionError, DataError):
             raise
         except Exception as error:  # any error of the format's library: one file must not stop the others
@@ -70,10 +75,15 @@ class FileReader:
         if len(head) < SAMPLE and not head.strip():
             yield Skipped(self.where, "empty")
             return
-        names, file = set[str](), replace(file, recognised=self.options.recognised)
-        for part in format_of(file).read(file):
+        names, describe = set[str](), self.options.describe
+        file = replace(file, recognised=self.options.recognised, pictures=describe is not None)
+        format = format_of(file)
+        is_package = describe is not None and format.by_members is not None
+        for part in chain(format.read(file), pictures_of(file) if is_package else ()):
             if isinstance(part, Extracted):
                 yield from self._document(name, part)
+            elif isinstance(part, Picture):
+                yield self._described(part, name)
             elif isinstance(part, Skipped):
                 yield Skipped(f"{self.where}{part.path}", part.reason, True)
             elif part.name in names:
@@ -104,6 +114,19 @@ class FileReader:
         yield with_records(document)
         if part.gaps:
             yield Skipped(self.where, part.gaps, True)
+
+    def _described(self, picture: Picture, name: str) -> Document | Skipped:
+        """Return the description of a picture by a model as a document, whose title says so."""
+        describe = self.options.describe
+        assert describe is not None
+        try:
+            text = clean(describe(png(picture.pixels), name)).strip()
+        except ModelError as error:
+            return Skipped(self.where, f"a picture was not described: {error}", True)
+        place = f" on {picture.place}" if picture.place else ""
+        title = f"{_title_of(name, '')} › picture{place}, described by {describe.model}"
+        places = Places("", (0,), (picture.place,)) if place else None
+        return Document(name + picture.name, text, title, {DESCRIBED: describe.model}, places=places)
 
     def _inner(self, file: File, name: str) -> Iterator[Document | Skipped]:
         """Read a file in a file."""

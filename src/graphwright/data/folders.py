@@ -7,11 +7,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 from pathspec import GitIgnoreSpec
 
 from graphwright.data.document import Skipped
 from graphwright.errors import OptionError
+
+
+class Describer(Protocol):
+    """A model that describes pictures."""
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        ...
+
+    def __call__(self, png: bytes, source: str) -> str:
+        """Return what a picture of a file shows. Raises ModelError if the model does not say it."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -23,7 +37,8 @@ class ReadOptions:
     pages. `text_columns`: columns of rows whose values are the text; one column gives its value, several give "column:
     value". `id_column`: the column of ids, which are taken as they are. `outside`: follow links of a folder to files
     outside of it; a server does not, as others may write to its folders. `recognised`: an SQLite file that keeps the
-    text recognised in pictures, by their content (an index has its own).
+    text recognised in pictures, by their content (an index has its own). `describe`: describes pictures in files, for
+    documents of their own; a `graphwright.extract.PictureDescriber`.
     """
 
     include: tuple[str, ...] = ()
@@ -33,6 +48,7 @@ class ReadOptions:
     id_column: str = ""
     outside: bool = True
     recognised: Path | None = None
+    describe: Describer | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -11,6 +11,7 @@ from .llm import KINDS as KINDS
 from .llm import Estimate as Estimate
 from .llm import GenerativeExtractor as GenerativeExtractor
 from .llm import estimate as estimate
+from .pictures import PictureDescriber as PictureDescriber
 from .references import estimate_references as estimate_references
 from .references import with_references as with_references
 from .rules import LexicalExtractor as LexicalExtractor

@@ -71,14 +71,17 @@ class MeteredCalls:
         """Return the failure of one item; a reply that does not fit the schema does not affect the others."""
         return ExtractionFailure(reason, bool(self.ended) and not isinstance(error, LLMResponseError))
 
-    def complete(self, prompt: str, system: str, user: str) -> Any:
-        """Return the model's reply as an instance of the prompt's schema. Raises ModelError if there is none."""
+    def complete(self, prompt: str, system: str, user: str, **more: Any) -> Any:
+        """Return the model's reply as an instance of the prompt's schema, without one as text.
+
+        `more`: arguments of the model. Raises ModelError if there is no reply.
+        """
         from graphwright.prompts.replies import REPLIES  # commands that extract nothing need not load pydantic
 
         if self.ended:
             raise ModelError(self.ended)
         try:
-            completion = self._llm.complete(system, user, schema=REPLIES[prompt], cancel=self.cancel)
+            completion = self._llm.complete(system, user, schema=REPLIES.get(prompt), cancel=self.cancel, **more)
         except ModelError as error:
             with self._lock:
                 self._usage.add(error.usage or Usage())
@@ -93,7 +96,7 @@ class MeteredCalls:
         with self._lock:
             self._usage.add(completion.usage)
             self._unanswered = 0
-        return completion.value
+        return completion.text if completion.value is None else completion.value
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition
@@ -165,11 +165,18 @@ class BudgetedLLM(Checked):
         return self.prices or getattr(_innermost(self.llm), "prices", None)
 
     def complete(
-        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: Schema = None,
+        on_text: OnText = None,
+        cancel: Cancel = None,
+        images: Sequence[str] = (),
     ) -> Completion:
         """Answer one prompt as the model does. Raises BudgetError before a request that could exceed the budget."""
         call = _Call(self, cancel or Cancellation())
-        complete = self.llm.complete
+        complete = partial(self.llm.complete, images=images) if images else self.llm.complete  # type: ignore[call-arg]
         if has_argument(complete, "allow"):
             complete = partial(complete, usage=call.usage, allow=call.reserve)  # type: ignore[call-arg]
         else:

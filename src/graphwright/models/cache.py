@@ -6,6 +6,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -205,23 +206,31 @@ class CachedLLM:
         return CachedLLM(self.llm.with_grammar(grammar), self.path)  # type: ignore[attr-defined]
 
     def complete(
-        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+        self,
+        system: str,
+        user: str,
+        *,
+        schema: Schema = None,
+        on_text: OnText = None,
+        cancel: Cancel = None,
+        images: Sequence[str] = (),
     ) -> Completion:
         """Answer one prompt from the file, else as the model does. Raises StoreError where the file cannot be used."""
-        key = self._key(system, user, schema)
+        key = self._key(system, user, schema, images)
+        complete = partial(self.llm.complete, images=images) if images else self.llm.complete  # type: ignore[call-arg]
         lock = self._locks.of(key)
         with (cancel or Cancellation()).acquire(lock):
             stored = self._stored(key, schema)
             if stored is None:
-                completion = self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
+                completion = complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
                 self._store(key, completion.text)
                 return completion
         if on_text is not None:
             on_text(stored.text)
         return stored
 
-    def _key(self, system: str, user: str, schema: Schema) -> bytes:
-        parts = [self.llm.id, system, user, "" if schema is None else schema_text(schema)]
+    def _key(self, system: str, user: str, schema: Schema, images: Sequence[str]) -> bytes:
+        parts = [self.llm.id, system, user, "" if schema is None else schema_text(schema), *images]
         return blake2b(json.dumps(parts).encode(), digest_size=32).digest()
 
     def _stored(self, key: bytes, schema: Schema) -> Completion | None:

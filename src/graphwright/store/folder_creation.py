@@ -18,7 +18,17 @@ from graphwright.store.locks import CHECK, PROGRESS, WRITER, check_locks, hold, 
 _DRAFT = ".draft.new"  # of an index in a folder that exists
 _TRIALS = 5  # to own a draft
 _REMOTE = "remote.json"  # where the index was pushed to, or pulled from
-_FILES = (f"{STORE}*", "CURRENT", IMPORTED, "snapshot-[0-9]*", _DRAFT, WRITER, "vectors.sqlite*", "replies.sqlite*")
+_FILES = (
+    f"{STORE}*",
+    "CURRENT",
+    IMPORTED,
+    "snapshot-[0-9]*",
+    _DRAFT,
+    WRITER,
+    "vectors.sqlite*",
+    "replies.sqlite*",
+    "recognised.sqlite*",
+)
 _OWN = (*_FILES, PROGRESS, _REMOTE, *HIDDEN)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from graphwright.data.formats.format import Extracted, File
+from graphwright.data.formats.parsing.pdf_pictures import page_pixels
 from graphwright.data.formats.registry import format_of
 
 RIVERS = (("River", "Length", "Source"), ("Mur", "464 km", "Lungau"), ("Enns", "254 km", "Radstadt"))
@@ -28,6 +29,17 @@ def pdf() -> Any:
     document.set_font("helvetica", size=11)
     document.add_page()
     return document
+
+
+def page_picture(*lines: str, dpi: int = 100) -> Any:
+    """A picture of the top of a page with lines of text."""
+    pypdfium2, image = pytest.importorskip("pypdfium2"), pytest.importorskip("PIL.Image")
+    document = pdf()
+    document.set_font("helvetica", size=14)
+    for line in lines:
+        document.cell(0, 10, line, new_x="LMARGIN", new_y="NEXT")
+    drawn = page_pixels(pypdfium2.PdfDocument(bytes(document.output()))[0], dpi / 72, 4_000)
+    return image.fromarray(drawn[: dpi * (len(lines) + 2) // 2])
 
 
 def rivers_pdf(chapters: Sequence[tuple[str, str]] = CHAPTERS) -> bytes:

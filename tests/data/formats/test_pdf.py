@@ -7,11 +7,11 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from tests.data.formats.made import CHAPTERS, pdf, rivers_pdf
+from tests.data.formats.made import CHAPTERS, page_picture, pdf, rivers_pdf
 
 from graphwright.data.document import RECOGNISED
 from graphwright.data.formats.format import Extracted, File, UnreadableError
-from graphwright.data.formats.pdf import PDFIUM, page_pixels, read
+from graphwright.data.formats.pdf import PDFIUM, read
 
 pytest.importorskip("pypdfium2")
 
@@ -77,12 +77,8 @@ def test_pdf_columns_are_read_one_after_other() -> None:
 
 def scan(text: str = "") -> Any:
     """A PDF with a page that is a picture."""
-    picture = pytest.importorskip("PIL.Image").new("RGB", (8, 8))
-    if text:
-        page = pdf()
-        page.cell(0, 10, text)
-        drawn = page_pixels(pytest.importorskip("pypdfium2").PdfDocument(bytes(page.output()))[0], 150 / 72, 4_000)
-        picture = pytest.importorskip("PIL.Image").fromarray(drawn)
+    blank = pytest.importorskip("PIL.Image").new("RGB", (8, 8))
+    picture = page_picture(text, *[""] * 20) if text else blank
     document = pdf()
     document.image(picture, x=0, y=0, w=document.w)
     return document
@@ -116,7 +112,7 @@ def test_pdf_scanned_page_with_a_stamp_is_recognised() -> None:
 
 def test_pdf_scanned_pages_on_which_nothing_is_recognised_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("graphwright.data.formats.pdf.can_recognise", lambda: True)
-    monkeypatch.setattr("graphwright.data.formats.pdf.recognised_lines", lambda pixels, height, kept: [])
+    monkeypatch.setattr("graphwright.data.formats.parsing.pdf_pictures.recognised_lines", lambda *page: [])
     with pytest.raises(UnreadableError, match=r"its only page, 1 scanned, in which none was recognised$"):
         extracted(bytes(scan().output()))
 

@@ -9,29 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.data.formats.made import pdf
+from tests.data.formats.made import page_picture
 
 from graphwright.data.document import RECOGNISED, Skipped
 from graphwright.data.documents import read_documents
 from graphwright.data.formats import picture
 from graphwright.data.formats.format import Extracted, File, UnreadableError
 from graphwright.data.formats.parsing.pictures import pictures_in
-from graphwright.data.formats.pdf import page_pixels
 from graphwright.data.formats.picture import read
 from graphwright.data.formats.registry import format_of
 
 Image = pytest.importorskip("PIL.Image")
-
-
-def page(*lines: str, size: float = 14) -> Any:
-    """A picture of the top of a page with lines of text, of 100 dpi."""
-    pypdfium2 = pytest.importorskip("pypdfium2")
-    document = pdf()
-    document.set_font("helvetica", size=size)
-    for line in lines:
-        document.cell(0, 10, line, new_x="LMARGIN", new_y="NEXT")
-    drawn = page_pixels(pypdfium2.PdfDocument(bytes(document.output()))[0], 100 / 72, 4_000)
-    return Image.fromarray(drawn[: 100 + 40 * len(lines)])
 
 
 def saved(picture: Any, form: str, **options: Any) -> bytes:
@@ -47,7 +35,9 @@ def extracted(data: bytes) -> Extracted:
 
 def test_picture_text_is_recognised_with_places(tmp_path: Path) -> None:
     pytest.importorskip("rapidocr")
-    (tmp_path / "scan.jpg").write_bytes(saved(page("Graz lies on the Mur.", "Zürich has 447,082 people."), "JPEG"))
+    (tmp_path / "scan.jpg").write_bytes(
+        saved(page_picture("Graz lies on the Mur.", "Zürich has 447,082 people."), "JPEG")
+    )
     (document,) = read_documents([tmp_path], pytest.fail)
     assert document.text.split("\n") == ["Graz lies on the Mur.", "Zürich has 447,082 people."]
     assert document.id == document.title + ".jpg" == "scan.jpg" and document.metadata == {RECOGNISED: "page 1"}
@@ -59,7 +49,7 @@ def test_picture_text_is_recognised_with_places(tmp_path: Path) -> None:
 
 def test_picture_with_several_pages_keeps_their_numbers() -> None:
     pytest.importorskip("rapidocr")
-    pages = page("Graz lies on the Mur."), page("Linz lies on the Danube.").convert("1")
+    pages = page_picture("Graz lies on the Mur."), page_picture("Linz lies on the Danube.").convert("1")
     document = extracted(saved(pages[0], "TIFF", save_all=True, append_images=pages[1:]))
     start = document.text.index("Linz")
     assert document.places is not None and document.places.of(start, start + 4) == "page 2"
@@ -80,13 +70,13 @@ def test_picture_is_upright_and_on_white() -> None:
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG", "TIFF", "WEBP"])
 def test_picture_is_known_by_its_content(form: str) -> None:
-    assert format_of(File("scan", content=saved(page("Graz"), form))).name == "picture"
+    assert format_of(File("scan", content=saved(page_picture("Graz"), form))).name == "picture"
 
 
 def test_picture_without_the_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picture, "can_recognise", lambda: False)
     with pytest.raises(UnreadableError, match=re.escape("pip install 'graphwright[ocr]'")):
-        extracted(saved(page("Graz"), "PNG"))
+        extracted(saved(page_picture("Graz"), "PNG"))
 
 
 def test_picture_without_text_too_large_or_damaged_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

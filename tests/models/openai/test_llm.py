@@ -15,8 +15,9 @@ from pydantic import BaseModel
 from tests.llm_server import DONE, LLMServer, Say, Send, error, event, events
 from tests.models.openai.asking import GRAZ, KEY, Place, ask, streaming
 
-from graphwright.errors import LLMResponseError, OptionError
-from graphwright.models.budget import Prices
+from graphwright.errors import BudgetError, LLMResponseError, OptionError
+from graphwright.models.budget import BudgetedLLM, Prices
+from graphwright.models.cache import CachedLLM
 from graphwright.models.openai.errors import HTTPStatusError
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
@@ -430,3 +431,18 @@ def test_invalid_option_raises_without_secret(options, message):
     with pytest.raises(OptionError, match=message) as caught:
         OpenAILLM(**{"model": "m", "base_url": "http://localhost:1/v1", **options})
     assert "hidden" not in str(caught.value)
+
+
+def test_images_follow_the_prompt_and_are_counted_as_tokens_and_cached_by_content(tmp_path):
+    with LLMServer([Say("A boat.", None), Say("A crane.", None)]) as server:
+        budget = BudgetedLLM(OpenAILLM("m", server.url, max_tokens=100), max_tokens=4_000)
+        llm = CachedLLM(budget, tmp_path / "replies.sqlite")
+        boat, crane = "data:image/png;base64,Ym9hdA==", "data:image/png;base64,Y3JhbmU="
+        replies = [llm.complete("Look.", "What is it?", images=[image]).text for image in (boat, crane, boat)]
+        with pytest.raises(BudgetError, match=r"may take 1,\d+ tokens"):
+            llm.complete("Look.", "And this?", images=[boat])
+    assert replies == ["A boat.", "A crane.", "A boat."] and len(server.requests) == 2
+    assert server.requests[0].json["messages"][1]["content"] == [
+        {"type": "text", "text": "What is it?"},
+        {"type": "image_url", "image_url": {"url": boat}},
+    ]

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
-from tests.data.formats.made import CHAPTERS, rivers_pdf
+from tests.data.formats.made import CHAPTERS, page_picture, rivers_pdf
 from tests.serve.conftest import Running, wait_until
 from tests.shared import served
 
@@ -100,6 +100,17 @@ def test_pages_are_pictures_and_cited_characters_have_marks(home: Running) -> No
     assert page.headers["X-Content-Type-Options"] == "nosniff"
     for number, status in (("0", 422), ("4", 404), ("x", 422)):
         assert home.client.get(address("rivers.pdf", "pages", number)).status_code == status
+
+
+def test_recognised_pictures_have_pages_and_marks(home: Running) -> None:
+    pytest.importorskip("rapidocr")
+    picture = io.BytesIO()
+    page_picture("Graz lies on the Mur.").save(picture, "PNG")
+    send(home, ("scan.png", picture.getvalue()))
+    assert original(home, "scan.png") == {"name": "scan.png", "pages": 1}
+    (mark,) = home.client.get(address("scan.png", "marks"), params={"start": 0, "end": 21}).json()
+    assert mark["page"] == 1 and mark["left"] < 700 and 2_000 < mark["right"] < 4_000
+    assert home.client.get(address("scan.png", "pages", "1")).content.startswith(b"\x89PNG")
 
 
 def test_page_without_pypdfium2_is_refused_with_the_remedy(home: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from graphwright.data.decoding import decode, open_bytes
 from graphwright.data.document import Heading, Skipped
+from graphwright.data.formats.parsing.pictures import Pixels
 from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.record import Record
 from graphwright.data.records.table import Note, Row, Table
@@ -51,7 +52,8 @@ class File:
     """A file to be read: one on disk, or the content of a part of another file.
 
     `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it. `users`: the
-    file `users.json` of an archive that Slack exported. `recognised`: see `ReadOptions`.
+    file `users.json` of an archive that Slack exported. `recognised`: see `ReadOptions`. `pictures`: whether the
+    pictures in it are wanted.
     """
 
     name: str
@@ -60,6 +62,7 @@ class File:
     mails: KnownMails = NO_MAILS
     users: bytes = b""
     recognised: Path | None = None
+    pictures: bool = False
 
     def open(self) -> BinaryIO:
         """Open the file for reading and seeking; a gzip file is unpacked into memory."""
@@ -120,7 +123,15 @@ class Extracted:
     records: tuple[Record, ...] = ()
 
 
-Part = Extracted | File | Skipped
+class Picture(NamedTuple):
+    """A picture in a file: the suffix of its id, such as `#picture-2`; where it is, such as page 3; and its pixels."""
+
+    name: str
+    place: str
+    pixels: Pixels
+
+
+Part = Extracted | File | Picture | Skipped
 """An item that a format yields. A File is read by its own format; its name, and the path of a part that cannot be read,
 follow the name of the outer file: `/report.pdf`."""
 

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
 from hashlib import blake2b
-from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from graphwright.data.decoding import is_binary
 from graphwright.data.document import RECOGNISED
-from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.format import MAX_TEXT, Extracted, File, Format, Picture, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.pdf_layout import write_pages
+from graphwright.data.formats.parsing.pdf_pictures import PDFIUM, is_scanned, pictures_on, recognise
 from graphwright.data.formats.parsing.pdf_rows import UNIT, Cell, Line, Rule, Rules, rows_of, snapped
-from graphwright.data.formats.parsing.pictures import Pixels
-from graphwright.data.formats.parsing.recognition import EXTRA, can_recognise, page_list, recognised_lines
+from graphwright.data.formats.parsing.recognition import EXTRA, can_recognise, page_list
 from graphwright.data.formats.parsing.xml import checked_title
 from graphwright.text.characters import clean
 from graphwright.text.places import Places
 
-PDFIUM = Lock()
-"""Held while pdfium works, which several threads must not use at once."""
 _MAX_CHARACTERS = 1_000_000  # of a page
 _CELL_GAP = 1.0  # between two cells of a table, in heights of a line
 _HYPHENS = dict.fromkeys((0x02, 0xFFFE), "-")  # as pdfium marks a hyphen at a line's end, which it leaves out
@@ -40,14 +35,9 @@ _JUMP = 0.3  # between the lines of two cells, in heights of a line
 _MAX_LISTED = 8  # pages
 _MAX_DEPTH = 8  # of forms in forms
 _MAX_RULES = 3_000  # on a page; a drawing has more
-_MAX_STAMP = 100  # characters on a scanned page, such as its number or who downloaded it
-_RECOGNISED_SCALE, _RECOGNISED_SIDE = (
-    200 / 72,
-    4_000,
-)  # pixels in a point (200 dpi), and on a side, of a recognised page
 
 
-def read(file: File) -> Iterator[Extracted]:
+def read(file: File) -> Iterator[Extracted | Picture]:
     """Yield the text of a document; its places are pages, its boxes lines. Scanned pages are read by OCR.
 
     Raises UnreadableError if it is encrypted, damaged, or has no text, as scanned pages without the extra `ocr`.
@@ -55,58 +45,30 @@ def read(file: File) -> Iterator[Extracted]:
     data = file.data()
     with PDFIUM:
         pages, scanned, damaged, title, author = _read_pages(data)
-    recognised = _recognise(data, pages, scanned, file.recognised) if can_recognise() else []
+    recognised = recognise(data, pages, scanned, file.recognised) if can_recognise() else []
     unread = [] if can_recognise() else [number for number in scanned if not pages[number - 1]]
     remedy = f"; to recognise their text (OCR): {EXTRA}" if unread else ""
     gaps = "; ".join(filter(None, (_listed(damaged, "damage"), _listed(unread, "no text (scanned)"))))
     builder = TextBuilder("page")
     write_pages(pages, builder)
-    if not builder.text:
+    if builder.text:
+        places = builder.places(blake2b(data, digest_size=16).hexdigest())
+        metadata = {"author": author, RECOGNISED: page_list(recognised) if recognised else ""}
+        yield builder.extracted(
+            _title(title, builder, places),
+            places=places,
+            metadata={name: value for name, value in metadata.items() if value},
+            gaps=gaps + remedy,
+        )
+    unseen = [(number, bool(lines)) for number, lines in enumerate(pages, start=1) if number not in recognised]
+    shown = False
+    for picture in pictures_on(data, unseen) if file.pictures else ():
+        shown = True
+        yield picture
+    if not (builder.text or shown):
         where = "its only page" if len(pages) == 1 else f"its {len(pages)} pages"
         found = f", {len(scanned)} scanned" if scanned else ""
         raise UnreadableError(f"no text in {where}{found}{remedy or ', in which none was recognised' * bool(scanned)}")
-    places = builder.places(blake2b(data, digest_size=16).hexdigest())
-    metadata = {"author": author, RECOGNISED: page_list(recognised) if recognised else ""}
-    yield builder.extracted(
-        _title(title, builder, places),
-        places=places,
-        metadata={name: value for name, value in metadata.items() if value},
-        gaps=gaps + remedy,
-    )
-
-
-def _recognise(data: bytes, pages: list[list[Line]], numbers: Sequence[int], kept: Path | None) -> list[int]:
-    """Replace the lines of pages by those that are recognised on them, if these are more; return these pages."""
-    changed = []
-    for number in numbers:
-        with opened(data) as document:
-            page = document[number - 1]
-            pixels, height = page_pixels(page, _RECOGNISED_SCALE, _RECOGNISED_SIDE), page.get_height()
-        lines = recognised_lines(pixels, height, kept)
-        if _characters(lines) > _characters(pages[number - 1]):
-            pages[number - 1] = lines
-            changed.append(number)
-    return changed
-
-
-def _characters(lines: Sequence[Line]) -> int:
-    return sum(len(line.text) for line in lines)
-
-
-@contextmanager
-def opened(data: bytes) -> Iterator[Any]:
-    """Open a PDF, and keep other threads from pdfium during the block."""
-    import pypdfium2
-
-    with PDFIUM, closing(pypdfium2.PdfDocument(data)) as document:
-        yield document
-
-
-def page_pixels(page: Any, scale: float, side: int) -> Pixels:
-    """Draw a page with `scale` pixels in a point, and at most `side` on a side."""
-    scale = min(scale, side / max(*page.get_size(), 1))
-    drawn: Pixels = page.render(scale=scale, rev_byteorder=True).to_numpy()[:, :, :3].copy()
-    return drawn
 
 
 def _read_pages(data: bytes) -> tuple[list[list[Line]], list[int], list[int], str, str]:
@@ -127,7 +89,7 @@ def _read_pages(data: bytes) -> tuple[list[list[Line]], list[int], list[int], st
             try:
                 page = document[number]
                 lines = _lines(page)
-                if _is_scanned(page, lines):
+                if is_scanned(page, lines):
                     scanned.append(number + 1)
                 page.close()
             except pypdfium2.PdfiumError:
@@ -158,21 +120,6 @@ def _title(title: str, builder: TextBuilder, places: Places | None) -> str:
     end = places.starts[1] if places is not None and len(places.starts) > 1 else len(builder.text)
     first = [heading for heading in builder.headings if heading.start < end]
     return min(first, key=lambda heading: heading.level).title if first else ""
-
-
-def _is_scanned(page: Any, lines: Sequence[Line]) -> bool:
-    """Return whether a page is a picture: one without text, or one that fills half of it, with a stamp at most."""
-    import pypdfium2.raw as pdfium
-
-    if _characters(lines) > _MAX_STAMP:
-        return False
-    images = page.get_objects([pdfium.FPDF_PAGEOBJ_IMAGE], max_depth=2)
-    if not lines:
-        return next(images, None) is not None
-    bounds = (image.get_bounds() for image in images)
-    area = max(((right - left) * (top - bottom) for left, bottom, right, top in bounds), default=0.0)
-    width, height = page.get_size()
-    return bool(area >= width * height / 2)
 
 
 def _lines(page: Any) -> list[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -145,6 +145,7 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield bytes(rest)
 
 
+_IMAGE_TOKENS = 1_500  # of an image and the prompt before it, estimated; about as many as models read at 1,000 pixels
 _SLACK = 65_536  # bytes beyond the limit by max_tokens
 _BYTES_PER_TOKEN = 16  # of text; the longest usual tokens have fewer
 _BYTES_PER_EVENT = 1_024  # of the event that streams one token
@@ -185,6 +186,7 @@ class _Call:
     cancel: Cancellation
     allow: Callable[[int, int], None]
     usage: Usage
+    images: Sequence[str] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -250,16 +252,18 @@ class OpenAILLM(OpenAIModel):
         schema: Schema = None,
         on_text: OnText = None,
         cancel: Cancel = None,
+        images: Sequence[str] = (),
         usage: Usage | None = None,
         allow: Callable[[int, int], None] = lambda prompt, reply: None,
     ) -> Completion:
         """Answer one prompt, as LLM.complete does, and add the work of each request to `usage` as soon as it ends.
 
-        `allow` is called before each request with its maximum of prompt and reply tokens, and raises to prevent it.
+        `images`: data URLs that a vision model sees after the user prompt. `allow` is called before each request with
+        its maximum of prompt and reply tokens, and raises to prevent it.
         """
         usage = Usage() if usage is None else usage
         prompt = [("system", system), ("user", user)]
-        call = _Call(schema, on_text, cancel or Cancellation(), allow, usage)
+        call = _Call(schema, on_text, cancel or Cancellation(), allow, usage, images)
 
         def ask(previous: RawReply | None, correction: str) -> RawReply:
             if previous is None:
@@ -288,7 +292,7 @@ class OpenAILLM(OpenAIModel):
             return reply
 
     def _body(self, prompt: list[tuple[str, str]], call: _Call, learned: set[str]) -> dict[str, Any]:
-        messages = [{"role": role, "content": sendable(text)} for role, text in prompt]
+        messages: list[dict[str, Any]] = [{"role": role, "content": sendable(text)} for role, text in prompt]
         thinks = self.max_completion_tokens is not None or "max_tokens" in learned
         body: dict[str, Any] = {"model": self.model, "max_completion_tokens" if thinks else "max_tokens": self.longest}
         options = {"seed": self.seed, "reasoning_effort": self.reasoning_effort}
@@ -311,11 +315,15 @@ class OpenAILLM(OpenAIModel):
             body["stream"] = True
             if "stream_options" not in learned:
                 body["stream_options"] = {"include_usage": True}
+        if call.images:
+            shown = [{"type": "image_url", "image_url": {"url": image}} for image in call.images]
+            messages[1]["content"] = [{"type": "text", "text": messages[1]["content"]}, *shown]
         body["messages"] = [message for message in messages if message["content"] or message["role"] != "system"]
         return body
 
     def _send(self, body: dict[str, Any], call: _Call) -> RawReply:
-        prompt = sum(estimated_tokens(message["content"]) for message in body["messages"])
+        texts = (text for message in body["messages"] if isinstance(text := message["content"], str))
+        prompt = sum(map(estimated_tokens, texts)) + _IMAGE_TOKENS * len(call.images)
         per_token = _BYTES_PER_TOKEN if call.on_text is None else _BYTES_PER_EVENT
 
         def read(chunks: Iterator[bytes]) -> RawReply:

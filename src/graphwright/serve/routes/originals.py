@@ -46,7 +46,7 @@ async def original(document: DocumentPath, call: CallOf) -> Response:
 
 @router.get("/pages/{page}", response_class=Response, responses=_content("image/png"))
 async def document_page(document: DocumentPath, page: Annotated[int, Path(ge=1, le=10**6)], call: CallOf) -> Response:
-    """Return a page of a PDF as a picture (PNG)."""
+    """Return a page of a PDF or a picture as PNG."""
 
     def drawn(_: Cancellation) -> bytes:
         data, places = _pages(call, document_id(document))
@@ -59,7 +59,7 @@ async def document_page(document: DocumentPath, page: Annotated[int, Path(ge=1, 
 
 @router.get("/marks", response_model=list[PageMark])
 async def document_marks(document: DocumentPath, call: CallOf, start: Place = 0, end: Place = 0) -> Any:
-    """Return where characters of a document stand on the pages of its PDF."""
+    """Return where characters of a document stand on the pages of its PDF or picture."""
 
     def marked(_: Cancellation) -> list[dict[str, int]]:
         data, places = _pages(call, id := document_id(document))
@@ -102,5 +102,5 @@ def _pages(call: Call, document: str) -> tuple[bytes, Places]:
     """Return the PDF of a document, and its places. Raises NotFoundError if it is none."""
     found, places = _original(call, document), call.index.places(document)
     if places is None or not places.boxes:
-        raise NotFoundError(f"{document!r} has no pages; only those of PDF can be shown.")
+        raise NotFoundError(f"{document!r} has no pages; only those of PDF and pictures can be shown.")
     return found.file().data(), places

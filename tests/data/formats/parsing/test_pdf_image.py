@@ -13,6 +13,7 @@ from graphwright.data.formats.format import Extracted, File
 from graphwright.data.formats.parsing.pdf_image import page_image, page_marks
 from graphwright.data.formats.pdf import read
 from graphwright.errors import DataError
+from graphwright.text.places import Box, Places
 
 pytest.importorskip("pypdfium2")
 Image = pytest.importorskip("PIL.Image")
@@ -124,3 +125,16 @@ def test_page_image_of_damaged_file_is_refused() -> None:
     for draw in (lambda data: page_image(data, 1), lambda data: page_marks(data, document.places, document.text, 0, 9)):
         with pytest.raises(DataError):
             draw(b"%PDF-1.7 and nothing else")
+
+
+def test_page_and_marks_of_a_picture_are_shown() -> None:
+    output = io.BytesIO()
+    pages = Image.new("L", (3_000, 400), 255), Image.new("L", (40, 60), 7)
+    pages[0].save(output, "TIFF", save_all=True, append_images=pages[1:])
+    data, places = output.getvalue(), Places("page", (0, 5), boxes=(Box(0, 4, 9, 9, 90, 30), Box(5, 9, 7, 8, 70, 30)))
+    sizes = [Image.open(io.BytesIO(page_image(data, page))).size for page in (1, 2)]
+    assert sizes == [(2_000, 267), (40, 60)]
+    assert page_marks(data, places, "Graz\nLinz", 5, 7) == [(2, (7, 8, 70, 30))]
+    for broken, page in ((data[:50], 1), (data, 3)):
+        with pytest.raises(DataError, match="cannot be shown"):
+            page_image(broken, page)

@@ -55,9 +55,7 @@ def test_recognised_parts_of_a_line_are_joined_and_doubtful_ones_left_out(monkey
 
 
 def test_recognised_lines_of_a_turned_page_are_in_order_and_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = [
-        found(f"line {n} over the whole of the page", 40, 50 + 24 * n, fall=0.05) for n in (0, 1, 2)
-    ]
+    whole = [found(f"line {n} over the whole of the page", 40, 50 + 24 * n, fall=0.05) for n in (0, 1, 2)]
     short = found("end", 40, 50 + 24 * 3, fall=0.05)
     read = lines(monkeypatch, short, *whole)
     assert texts(read) == [*texts(lines(monkeypatch, *whole)), "end"]

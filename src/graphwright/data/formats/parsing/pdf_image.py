@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import struct
 import unicodedata
-import zlib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,13 +11,10 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from graphwright.data.formats.format import UnreadableError
-from graphwright.data.formats.parsing.pictures import Pixels, is_picture, pictures_in
+from graphwright.data.formats.parsing.pdf_pictures import opened, page_pixels
+from graphwright.data.formats.parsing.pictures import Pixels, is_picture, pictures_in, png
 from graphwright.data.formats.parsing.recognition import EXTRA
-from graphwright.data.formats.pdf import PageReader, opened, page_pixels
+from graphwright.data.formats.pdf import PageReader
 from graphwright.errors import DataError
 from graphwright.text.places import Box, Places
 
@@ -33,9 +28,9 @@ _MIN_RUN = 2  # letters that a rewritten line and the page have in common
 def page_image(data: bytes, page: int) -> bytes:
     """Return a page of a PDF or a picture, counted from 1, as PNG. Raises DataError if it cannot be drawn."""
     if is_picture(data):
-        return _png(_picture(data, page))
+        return png(_picture(data, page))
     with _opened(data) as document:
-        return _png(page_pixels(document[page - 1], _SCALE, _MAX_SIDE))
+        return png(page_pixels(document[page - 1], _SCALE, _MAX_SIDE))
 
 
 def page_marks(data: bytes, places: Places, text: str, start: int, end: int) -> list[tuple[int, _Rectangle]]:
@@ -59,15 +54,13 @@ def page_marks(data: bytes, places: Places, text: str, start: int, end: int) -> 
 
 
 def _picture(data: bytes, page: int) -> Pixels:
-    """Return a page of a picture, every second pixel and so on of a large one."""
+    """Return a page of a picture."""
     try:
-        pixels = next(islice(pictures_in(data), page - 1, None))
+        return next(islice(pictures_in(data, _MAX_SIDE), page - 1, None))
     except ModuleNotFoundError as error:
         raise DataError(f"Pictures need the package Pillow: {EXTRA}") from error
-    except (UnreadableError, OSError, ValueError, SyntaxError, StopIteration) as error:
+    except (OSError, ValueError, SyntaxError, StopIteration) as error:
         raise DataError(f"The picture cannot be shown ({error}).") from error
-    step = -(-max(pixels.shape) // _MAX_SIDE)
-    return pixels[::step, ::step]
 
 
 @contextmanager
@@ -121,16 +114,3 @@ def _mark(line: Box, letters: Sequence[tuple[str, _Rectangle]], text: str, start
                 found += [inside[a + at][1] for at in range(size) if start <= said[b + at][1] < end]
     lefts, tops, rights, bottoms = zip(*(found or [(left, top, right, bottom)]), strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
-
-
-def _png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return red, green and blue values as PNG."""
-    height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)  # each begins with its filter, 0
-    rows[:, 1:] = pixels.reshape(height, -1)
-    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = (b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 6)), (b"IEND", b"")
-    chunks = (
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)

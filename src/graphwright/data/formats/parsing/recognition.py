@@ -30,10 +30,11 @@ from graphwright.errors import StoreError
 from graphwright.files import SQLiteTable
 from graphwright.text.characters import clean
 
+MAX_SIDE = 4_000
+"""Maximum pixels on a side of a picture that is read."""
 EXTRA = "pip install 'graphwright[ocr]'"
 """The command that installs the recogniser."""
 _DETECTED_SIDE = 960  # pixels on the longer side in which lines are detected; they are read from all pixels
-_MAX_SIDE = 4_000  # pixels
 _LEAST_SCORE = 0.7  # mean probability of the characters of a line; below it most are wrong
 _SAME_HEIGHT = 0.25  # by which lines of one size differ: those without tall letters are lower
 _JOINED_GAP = 1.0  # between two parts of a line, in heights of it
@@ -107,7 +108,7 @@ def _recogniser() -> Any:
     params = {
         "Global.log_level": "critical",
         "Global.text_score": 0.0,
-        "Global.max_side_len": _MAX_SIDE,
+        "Global.max_side_len": MAX_SIDE,
         "Det.limit_type": "max",
         "Det.limit_side_len": _DETECTED_SIDE,
         **{f"EngineConfig.onnxruntime.{name}": value for name, value in engine.items()},
