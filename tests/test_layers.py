@@ -65,6 +65,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "a manifest names the formats of the files": (
             "search.snapshot_format:FORMAT store.chunk_record:RECORD_VERSION store.tables:SCHEMA"
         ),
+        "objects are read as files are, up to a size": "data.formats.format:MAX_BYTES",
         "only a sound snapshot is pushed": "search.snapshot_format:damaged_files",
     },
     "adapters": {
@@ -86,7 +87,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "uploads are bounded": "data.formats.archives:measured data.formats.format:UnreadableError",
         "originals are files as readers open them, and belong to what the index stored": (
-            "data.formats.format:File data.file_documents:named_in data.formats.parsing.pdf_image:page_image "
+            "data.file_documents:named_in data.formats.parsing.pdf_image:page_image "
             "data.formats.parsing.pdf_image:page_marks text.places:Places "
             "build.document_sources:storable store.chunk_record:content_hash"
         ),
@@ -142,6 +143,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
             "graph.export:format_of graph.export:write graph.walks:shown_path "
             "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS"
         ),
+        "a source is checked before an index is made": "index_folder.sources:source_of",
         "it lists types as queries name them": "operators.query.query:OfType",
         "it reports what is installed and compiled": (
             "kernels.csr:compiled_before kernels:csr learn.network:import_torch models.embedded.encoder:import_runtime "

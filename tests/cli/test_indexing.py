@@ -300,7 +300,7 @@ def test_note_names_unreadable_rows_and_kept_documents(docs: Path, tmp_path: Pat
     rows.write_text('{"id": "r 1", "te\n{"id": "r2", "text": "Two."}\n')
     (docs / f"{CORPUS[0]['id']}.txt").unlink()
     done = graphwright("sync", docs, "--into", index)
-    assert "1 removed" in done.stdout and "1 document not found in the folder" in done.stderr
+    assert "1 removed" in done.stdout and "1 document not found any more" in done.stderr
     assert f"Repair {rows}:1 and sync again" in done.stderr and "graphwright remove 'r 1' --index" in done.stderr
     message = json.loads(graphwright("sync", docs, "--into", index, "--json").stdout)
     assert (message["retained"], message["retained_documents"], message["unreadable"]) == (1, ["r 1"], [f"{rows}:1"])

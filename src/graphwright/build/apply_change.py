@@ -23,15 +23,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
-from graphwright.build.document_sources import Source, Transform, possibly_present
+from graphwright.build.document_sources import Source, Transform, possibly_present, storable
 from graphwright.build.document_storage import ChunkReader, DocumentStorage
 from graphwright.build.operation import Operation
 from graphwright.build.publication import Publication
+from graphwright.build.source_reading import SourceReading
+from graphwright.data.connectors import Connector
 from graphwright.data.document import Document
 from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError, GraphwrightError, StoreError
@@ -80,16 +82,47 @@ class IndexChange:
         with self._transaction():
             self._documents.check_not_nested(source)
             files = self._documents.put_all(documents, self._keep, source)
-            present = {*changes.added, *changes.replaced, *changes.unchanged, *(now for _, now in changes.moved)}
-            self._store.set_folder(present, source)
-            missing = self._store.documents_of(source) - present
+            present, missing = self._compare(source)
             # A file that cannot be read may still be there: a wrong permission must not delete anything.
             known_files = self._store.file_documents()
             changes.retained, changes.unreadable = possibly_present(missing, known_files, changes.skipped, folder)
             self._store.set_files(present, files)
-            changes.removed = sorted(missing.difference(changes.retained))
-            self._store.remove(changes.removed)
+            self._remove_missing(missing)
         return self._finish(self._extraction.outstanding())
+
+    def sync_source(
+        self, source: Connector, options: ReadOptions | None = None, transform: Transform | None = None
+    ) -> Changes:
+        """Add, replace and remove documents, so that those of a connector's source match its files."""
+        store, changes = self._store, self._changes
+        reading = SourceReading(source, store, changes, options or ReadOptions(), whole=transform is not None)
+        documents = reading.documents(self._documents.read_up_to)
+
+        def keep() -> None:
+            reading.save_sometimes()
+            self._keep()
+
+        with self._transaction():
+            self._documents.check_not_nested(source.address)
+            given = documents if transform is None else map(storable, transform(documents))
+            files = self._documents.put_all(given, keep, source.address, moves=False)
+            present, missing = self._compare(source.address)
+            changes.retained, changes.unreadable = reading.retained(missing), reading.unreadable
+            store.set_files(present - reading.unchanged, files)
+            reading.save()
+            self._remove_missing(missing)
+        return self._finish(self._extraction.outstanding())
+
+    def _compare(self, source: str) -> tuple[set[str], set[str]]:
+        """Note that the documents that were read belong to a source; return them, and its others."""
+        changes = self._changes
+        present = {*changes.added, *changes.replaced, *changes.unchanged, *(now for _, now in changes.moved)}
+        self._store.set_folder(present, source)
+        return present, set(self._store.documents_of(source) - present)
+
+    def _remove_missing(self, missing: Collection[str]) -> None:
+        self._changes.removed = sorted(set(missing).difference(self._changes.retained))
+        self._store.remove(self._changes.removed)
 
     def remove(self, ids: Iterable[str]) -> Changes:
         """Remove documents, also those that an interrupted call has removed. Raises DataError for an unknown id."""

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
 from graphwright.build.document_sources import Source, Transform, is_new, read_sources, storable
 from graphwright.build.operation import Operation
+from graphwright.data.connectors import scheme_of
 from graphwright.data.document import Chunk, Document, split
 from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError
@@ -44,16 +45,19 @@ class DocumentStorage:
         """Return an iterator over the documents read, or over the result of `transform`."""
         layout = self._operation.layout
         options = replace(options or ReadOptions(), recognised=layout.recognised)
-        documents = read_sources(sources, self._changes, layout.path, options, self._read_up_to)
+        documents = read_sources(sources, self._changes, layout.path, options, self.read_up_to)
         return documents if transform is None else map(storable, transform(documents))
 
-    def put_all(self, documents: Iterator[Document], keep: Callable[[], None], folder: str = "") -> set[str]:
+    def put_all(
+        self, documents: Iterator[Document], keep: Callable[[], None], folder: str = "", *, moves: bool = True
+    ) -> set[str]:
         """Store documents; return the ids of those that are whole files.
 
         `keep`: called after the first documents and then about once a second, to commit what was read. `folder`: the
-        folder that they are synced with.
+        folder or the address that they are synced with. `moves`: whether moved files of the folder are recognised.
         """
-        self._gone: dict[bytes, list[str]] | None = None  # ids whose files are gone, by the digest of their text
+        # Ids whose files are gone, by the digest of their text.
+        self._gone: dict[bytes, list[str]] | None = None if moves else {}
         seen, files, characters = dict[str, bytes](), set[str](), _CHARACTERS
         while batch := _next(documents, characters):
             start = time.monotonic()
@@ -131,9 +135,9 @@ class DocumentStorage:
     def _claim(self, ids: Sequence[str], folder: str) -> None:
         """Check that no other folder has documents of these ids; documents of a folder that was moved follow it."""
         for document, other in self._store.folders_of(ids).items():
-            if other != folder and Path(other).is_dir():
+            if other != folder and (scheme_of(other) or Path(other).is_dir()):
                 raise DataError(
-                    f"document {document!r} of {folder} has the id of one from another folder ({other}). Sync a "
+                    f"document {document!r} of {folder} has the id of one from another source ({other}). Sync a "
                     f"folder that contains both, or use two indexes; nothing was changed."
                 )
             if other != folder:
@@ -218,7 +222,7 @@ class DocumentStorage:
                 extracted.append(ExtractedChunk(chunk, result, reader, pending))
         return extracted
 
-    def _read_up_to(self, work: str, done: int, total: int) -> None:
+    def read_up_to(self, work: str, done: int, total: int) -> None:
         """Record how far the sources were read; what was read is reported as done when it is stored."""
         if self._position[0] != work:
             self._reported = 0

@@ -36,6 +36,7 @@ from graphwright.cli.questions import QuestionCommand
 from graphwright.cli.serve import keys, mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, report, say
 from graphwright.cli.transfer import import_, pull, push
+from graphwright.cli.watching import watch
 from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def graphwright(
     """
 
 
-for _command in (index, import_, sync, reextract, rebuild):
+for _command in (index, import_, sync, watch, reextract, rebuild):
     app.command(_command.__name__.rstrip("_"))(_command)
 
 

@@ -35,7 +35,7 @@ from graphwright.cli.terminal import flush_output, note, note_compilation, progr
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
-    from graphwright.data import Document, ReadOptions, Skipped
+    from graphwright.data import Connector, Document, ReadOptions, Skipped
     from graphwright.extract import Excerpt, Extractor, PictureDescriber
     from graphwright.index_folder.index import Index
     from graphwright.models import LLM, LLMSettings
@@ -199,7 +199,13 @@ def index(
 
 @expanded
 def sync(
-    folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of documents, or an address: https://HOST/sitemap.xml, urls:FILE, s3://BUCKET/PATH, "
+            "maildir:FOLDER, mbox:FILE."
+        ),
+    ],
     into: Into,
     *,
     encoder: Encoder = None,
@@ -210,18 +216,40 @@ def sync(
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Make an index match a folder of documents.
+    """Make an index match a folder of documents, a web site, a bucket or a mailbox.
 
     New documents are added, changed ones replaced, missing ones removed.
     """
-    check_paths([folder])
-    if folder.is_file():
-        raise OptionError(f"sync takes a folder; index this file: graphwright index {folder} --into {into}")
+    from graphwright.index_folder.sources import source_of
+
+    opened = source_of(source)
+    if isinstance(opened, Path):
+        check_paths([opened])
+        if opened.is_file():
+            raise OptionError(
+                f"sync takes a folder or an address; index this file: graphwright index {source} --into {into}"
+            )
+    synced(opened, into, encoder, references, vision, files, where, model, as_json=as_json)
+
+
+def synced(
+    source: Path | Connector,
+    into: Path,
+    encoder: str | None,
+    references: str | None,
+    vision: str | None,
+    files: FileOptions,
+    where: EngineOptions,
+    model: ExtractionOptions,
+    *,
+    as_json: bool,
+) -> None:
+    """Sync an index with a source, and print the changes."""
     llm, describer = _settings(model, vision, into), _describer(vision, model, into)
     reading, client = replace(files.read_options(), describe=describer), _client(llm, into, model)
     refer, extractor = _references(references, llm, client), _extractor(llm, client, model, vision)
     with where.started() as engine, opened_index(into, {}, encoder, extractor) as opened:
-        work = partial(opened.sync, folder, options=reading, engine=engine)
+        work = partial(opened.sync, source, options=reading, engine=engine)
         _change(opened, work, [], refer, describer, model=llm is not None, as_json=as_json)
 
 

@@ -83,7 +83,7 @@ def show_notes(changes: Changes, into: Path, *, model: bool) -> None:
     if changes.retained:
         retained, unreadable = shlex.quote(changes.retained[0]), _first(changes.unreadable)
         note(
-            f"note: {counted(len(changes.retained), 'document')} not found in the folder, but kept, because files that "
+            f"note: {counted(len(changes.retained), 'document')} not found any more, but kept, because files that "
             f"cannot be read may contain them: {_first(changes.retained)}. Repair {unreadable} and sync again, or "
             f"remove deleted documents: graphwright remove {retained} --index {shlex.quote(str(into))}"
         )

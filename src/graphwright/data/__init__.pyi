@@ -1,8 +1,12 @@
+from .connectors import Connector as Connector
+from .connectors import Fetched as Fetched
+from .connectors import SourceFile as SourceFile
 from .document import Document as Document
 from .document import Skipped as Skipped
 from .documents import read_documents as read_documents
 from .documents import read_file as read_file
 from .folders import ReadOptions as ReadOptions
+from .formats.format import File as File
 from .graph_files.detect import dump_of as dump_of
 from .graph_files.dump import Dump as Dump
 from .graph_files.read_graph import have_properties as have_properties
@@ -18,5 +22,6 @@ from .records.openie import OpenieRecord as OpenieRecord
 from .records.openie import read_openie as read_openie
 from .records.record import Field as Field
 from .records.record import Record as Record
+from .watching import watched as watched
 from .web import fetch as fetch
 from .web import is_url as is_url

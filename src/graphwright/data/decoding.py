@@ -123,6 +123,14 @@ class _Bytes(io.RawIOBase):
         super().close()
 
 
+def unpacked(content: bytes, limit: int) -> bytes:
+    """Return the content of a gzip file, at most `limit` bytes. Raises DataError if it is damaged."""
+    try:
+        return gzip.GzipFile(fileobj=io.BytesIO(content)).read(limit)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"a damaged gzip file ({error}). Fetch or pack it again.") from error
+
+
 def suffix_of(path: Path) -> str:
     """Return the suffix that identifies a file's format, in lower case and without `.gz`; GeoJSON is JSON.
 

@@ -32,6 +32,8 @@ from graphwright.text.places import Places
 
 OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """First bytes of workbooks; one under the name of a table is read as a workbook."""
+NEEDS = "it needs the package "
+"""Beginning of the reason why a file was skipped that could be read if more were installed."""
 _MAX_DEPTH = 4  # of archives in archives
 _LONG_RUN = 16_384  # characters
 _RUNS, _KINDS = re.compile("[A-Za-z0-9+/=_-]+"), [re.compile(kind) for kind in ("[a-z]", "[A-Z]", "[0-9]")]
@@ -61,7 +63,7 @@ class FileReader:
             yield Skipped(self.where, str(error), True)
         except ModuleNotFoundError as error:
             extra = "ocr" if error.name == "PIL" else "documents"
-            yield Skipped(self.where, f"it needs the package {error.name}: pip install 'graphwright[{extra}]'", True)
+            yield Skipped(self.where, f"{NEEDS}{error.name}: pip install 'graphwright[{extra}]'", True)
         except (PermissionError, DataError):
             raise
         except Exception as error:  # any error of the format's library: one file must not stop the others
@@ -69,6 +71,13 @@ class FileReader:
             if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL) and not self.depth:
                 raise
             yield Skipped(self.where, f"damaged ({type(error).__name__}: {str(error)[:100]})", True)
+
+    def read_content(self, file: File, name: str) -> Iterator[Document | Skipped]:
+        """Yield the documents of a file that is not on disk, which may be rows."""
+        if has_rows(Path(file.name)) and not file.head(4).startswith(OFFICE):
+            yield from _inner_rows(file, name, self.where, self.options)
+        else:
+            yield from self.read(file, name)
 
     def _parts(self, file: File, name: str) -> Iterator[Document | Skipped]:
         head = file.head(SAMPLE)
@@ -135,10 +144,8 @@ class FileReader:
         if self.depth >= _MAX_DEPTH or self.allowance.unpacked < 0:
             limit = f"{_MAX_DEPTH} archives" if self.depth >= _MAX_DEPTH else f"{MAX_UNPACKED >> 20:,} MB"
             yield Skipped(where, f"in an archive of more than {limit}; unpack it first", True)
-        elif has_rows(Path(file.name)) and not file.head(4).startswith(OFFICE):
-            yield from _inner_rows(file, name, where, self.options)
         else:
-            yield from FileReader(where, self.allowance, self.options, self.depth + 1).read(file, name)
+            yield from FileReader(where, self.allowance, self.options, self.depth + 1).read_content(file, name)
 
 
 def named_in(file: File, rest: str) -> File:
@@ -177,7 +184,7 @@ def with_records(document: Document) -> Document:
 
 
 def _inner_rows(file: File, name: str, where: str, options: ReadOptions) -> Iterator[Document | Skipped]:
-    """Read rows of a file in an archive."""
+    """Read rows of a file in an archive, or of a source."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows" / f"rows{Path(file.name).suffix}"
         path.parent.mkdir()

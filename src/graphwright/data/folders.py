@@ -92,6 +92,19 @@ def files(
             yield path, path.name
 
 
+def chooser(options: ReadOptions) -> Callable[[str], bool]:
+    """Return a function of a path that tells whether the patterns of the options choose the file.
+
+    >>> chosen = chooser(ReadOptions(include=("*.md",), exclude=("drafts/",)))
+    >>> chosen("a/b.md"), chosen("a/drafts/b.md"), chosen("b.txt")
+    (True, False, False)
+    """
+    include, exclude = _patterns("include", options.include), _patterns("exclude", options.exclude)
+    return lambda path: (
+        (include is None or include.match_file(path)) and not (exclude is not None and exclude.match_file(path))
+    )
+
+
 def _patterns(name: str, lines: Iterable[str]) -> GitIgnoreSpec | None:
     try:
         return GitIgnoreSpec.from_lines(lines) if lines else None

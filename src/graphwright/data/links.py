@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, urldefrag, urljoin
 
 from graphwright.data.decoding import lines
 from graphwright.data.document import Skipped
@@ -17,6 +18,8 @@ CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 LINKS = ("links.tsv", "links.tsv.gz")
 """Names of the file of links beside it."""
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]")  # an address with a scheme, or relative to the root of a site
+
+_SITE = re.compile(r"https?://[^/]+/")
 
 
 def links_file(corpus: Path) -> Path | None:
@@ -49,12 +52,20 @@ def read_links(path: Path) -> tuple[dict[str, list[str]], list[Skipped]]:
 def resolved(name: str, targets: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the files that the hyperlinks of a file lead to, each once.
 
-    `name` is the path of the file itself in the folder that is read. Links to other sites, within the same file and
-    out of the folder are left out.
+    `name` is the path of the file itself in the folder that is read, or its address. Links to other sites, within the
+    same file and out of the folder are left out.
 
+    >>> resolved("https://d.org/a/b", ["c?x=1#top", "/", "https://d.org/a/d", "https://e.org/"])
+    ('https://d.org/a/c?x=1', 'https://d.org/', 'https://d.org/a/d')
     >>> resolved("docs/a.md", ["b%20c.md#top", "../index.html?x", "#top", "a.md", "https://d.org", "../../e.md"])
     ('docs/b c.md', 'index.html')
     """
+    if site := _SITE.match(name):
+        addresses = dict[str, None]()
+        for target in targets:
+            with suppress(ValueError):  # no address
+                addresses[urldefrag(urljoin(name, target.strip())).url] = None
+        return tuple(address for address in addresses if address != name and address.startswith(site[0]))
     folder, names = posixpath.dirname(name), dict[str, None]()
     for target in map(str.strip, targets):
         path = unquote(re.split("[?#]", target, maxsplit=1)[0])

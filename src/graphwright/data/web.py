@@ -1,7 +1,7 @@
 """Files of the web, fetched for the person who names them: http and https, never from a private network.
 
 Addresses are checked where the connection is made, so that neither a redirect nor a name that resolves anew leads into
-the network of this machine. Requests to the server never use this module.
+the network of this machine. Requests to the server name no addresses; its settings may.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import ipaddress
 import mimetypes
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -19,6 +20,8 @@ import httpx
 from graphwright.data.formats.format import MAX_BYTES
 from graphwright.errors import DataError
 
+AGENT = "graphwright"
+"""The name of this program for servers and their robots.txt."""
 _SCHEMES = ("http", "https")
 _MAX_REDIRECTS = 5
 _TIMEOUT = 30.0
@@ -67,24 +70,52 @@ def fetch(url: str, folder: Path, allowed: Callable[[str], bool] = is_public) ->
     Raises DataError for another scheme, an address that is not allowed, an answer that is not 200, more than five
     redirects or 256 MB, and a connection that fails.
     """
+    with answer(url, allowed) as response:
+        check_found(response, url)
+        path = folder / f"page{suffix_of(response)}"
+        with path.open("wb") as file:
+            file.writelines(_parts(response, url))
+        return path
+
+
+@contextmanager
+def answer(
+    url: str,
+    allowed: Callable[[str], bool] = is_public,
+    headers: Mapping[str, str] | None = None,
+    admit: Callable[[str], None] = lambda url: None,
+) -> Iterator[httpx.Response]:
+    """Request a URL, and yield the answer, whose content is read in the block.
+
+    `headers`: further ones of the request. `admit`: called with the URL of each request before it is sent, also of a
+    redirect; it may raise. Raises DataError as `fetch` does, but for no answer.
+    """
     _check_scheme(url)
-    headers = {"User-Agent": "graphwright", "Accept": "text/html, application/pdf, text/*;q=0.9, */*;q=0.5"}
+    sent = {"User-Agent": AGENT, "Accept": "text/html, application/pdf, text/*;q=0.9, */*;q=0.5", **(headers or {})}
+    limits: dict[str, Any] = {"follow_redirects": True, "max_redirects": _MAX_REDIRECTS, "timeout": _TIMEOUT}
+    hooks: dict[str, list[Callable[..., Any]]] = {"request": [lambda request: admit(str(request.url))]}
     transport = _Transport(httpx.HTTPTransport(), allowed)
     try:
-        limits: dict[str, Any] = {"follow_redirects": True, "max_redirects": _MAX_REDIRECTS, "timeout": _TIMEOUT}
-        client = httpx.Client(transport=transport, headers=headers, trust_env=False, **limits)
+        client = httpx.Client(transport=transport, headers=sent, trust_env=False, event_hooks=hooks, **limits)
         with client, client.stream("GET", url) as response:
-            if response.status_code != 200:
-                raise DataError(f"{url} answered {response.status_code} {response.reason_phrase}. Check the address.")
-            path = folder / f"page{_suffix(response)}"
-            _save(response, path, url)
-            return path
+            yield response
     except httpx.TooManyRedirects as error:
         raise DataError(
             f"{url} redirects more than {_MAX_REDIRECTS} times. Give the address that it leads to."
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise DataError(f"{url} cannot be fetched ({error or type(error).__name__}). Check the address.") from error
+
+
+def check_found(response: httpx.Response, url: str) -> None:
+    """Raise DataError unless the status of an answer is 200."""
+    if response.status_code != 200:
+        raise DataError(f"{url} answered {response.status_code} {response.reason_phrase}. Check the address.")
+
+
+def content(response: httpx.Response, url: str) -> bytes:
+    """Return the content of an answer. Raises DataError if it is larger than 256 MB."""
+    return b"".join(_parts(response, url))
 
 
 def _check_scheme(url: str) -> None:
@@ -130,7 +161,7 @@ class _Transport(httpx.BaseTransport):
         self.inner.close()
 
 
-def _suffix(response: httpx.Response) -> str:
+def suffix_of(response: httpx.Response) -> str:
     """Return the suffix of a file by the path of its address, else by its type."""
     from graphwright.data.formats.registry import formats
     from graphwright.data.records.rows import ROW_SUFFIXES
@@ -143,11 +174,10 @@ def _suffix(response: httpx.Response) -> str:
     return _SUFFIXES.get(kind) or mimetypes.guess_extension(kind) or ".txt"
 
 
-def _save(response: httpx.Response, path: Path, url: str) -> None:
+def _parts(response: httpx.Response, url: str) -> Iterator[bytes]:
     size = 0
-    with path.open("wb") as file:
-        for part in response.iter_bytes():
-            size += len(part)
-            if size > MAX_BYTES:
-                raise DataError(f"{url} is larger than {MAX_BYTES >> 20} MB. Download it yourself and split it.")
-            file.write(part)
+    for part in response.iter_bytes():
+        size += len(part)
+        if size > MAX_BYTES:
+            raise DataError(f"{url} is larger than {MAX_BYTES >> 20} MB. Download it yourself and split it.")
+        yield part

@@ -10,12 +10,14 @@ from graphwright.build.apply_change import IndexChange
 from graphwright.build.document_sources import Source, Transform
 from graphwright.build.operation import Batch, Operation, vector_cache
 from graphwright.build.verification import problems_of
+from graphwright.data.connectors import Connector
 from graphwright.data.folders import ReadOptions
 from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.index_folder.reading import GATE, IndexReading, checked_ids
+from graphwright.index_folder.sources import source_of
 from graphwright.models.protocols import Usage
 from graphwright.operators.rerank.fitted_scorer import MAX_GATE
 from graphwright.store.changes import Changes, Progress, Recorder
@@ -57,7 +59,7 @@ class IndexWriting(IndexReading):
 
     def sync(
         self,
-        folder: str | Path,
+        source: str | Path | Connector,
         progress: Progress | None = None,
         *,
         usage: Usage | None = None,
@@ -65,15 +67,18 @@ class IndexWriting(IndexReading):
         transform: Transform | None = None,
         engine: Engine | None = None,
     ) -> Changes:
-        """Add, replace and remove documents, so that those of a folder match its files.
+        """Add, replace and remove documents, so that those of a folder or another source match its files.
 
-        Unchanged documents cost nothing. Documents that an unreadable file may contain are not removed
-        (`Changes.retained`, `Changes.unreadable`). `options`: how the folder is read; documents of files that they
-        leave out are removed. `transform`, `engine`: as in `add`. Raises DataError for a folder that is missing or has
-        no documents.
+        `source`: a folder; an address as in docs/sources.md, such as `s3://bucket/wiki`; or a Connector. Unchanged
+        documents cost nothing. Documents that an unreadable file may contain are not removed (`Changes.retained`,
+        `Changes.unreadable`). `options`: how the files are read; documents of files that they leave out are removed.
+        `transform`, `engine`: as in `add`. Raises DataError for a source that is missing or has no documents.
         """
+        opened = source_of(source)
         with self._write(progress, usage, engine) as writer:
-            return writer.sync(checked_path(folder), options, transform)
+            if isinstance(opened, Path):
+                return writer.sync(opened, options, transform)
+            return writer.sync_source(opened, options, transform)
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
         """Remove documents; the graph is then as if built without them. Raises DataError for an unknown id.

@@ -40,10 +40,11 @@ class ConflictError(StoreError):
 
 
 class Listed(NamedTuple):
-    """An object of a bucket: its path, and the time of its last modification."""
+    """An object of a bucket: its path, the time of its last modification, and a text that tells its version."""
 
     path: str
     modified: datetime
+    tag: str
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,17 @@ class Bucket:
         opened = _translated(url, lambda: from_url(url, **options))
         return cls(url, scheme, opened)
 
-    def read(self, path: str) -> tuple[bytes, Mapping[str, str]]:
-        """Return the content of an object and its version. Raises KeyError if there is no such object."""
+    def read(self, path: str, limit: int | None = None) -> tuple[bytes, Mapping[str, str]]:
+        """Return the content of an object and its version.
+
+        Raises KeyError if there is no such object, and StoreError if it is larger than `limit` bytes.
+        """
 
         def get() -> tuple[bytes, Mapping[str, str]]:
             reply = self._store.get(path)
             meta: Mapping[str, Any] = reply.meta
+            if limit is not None and meta["size"] > limit:
+                raise StoreError(f"{path} is larger than {limit >> 20} MB. Split it.")
             return bytes(reply.bytes()), {name: meta[name] for name in ("e_tag", "version") if meta.get(name)}
 
         return self._translated(get, path)
@@ -130,7 +136,8 @@ class Bucket:
         while (part := self._translated(lambda: next(parts, None))) is not None:
             for item in part:
                 if item["path"] != ".lock":
-                    yield Listed(item["path"], item["last_modified"])
+                    modified = item["last_modified"]
+                    yield Listed(item["path"], modified, item["e_tag"] or f"{item['size']} {modified.isoformat()}")
 
     def delete(self, paths: Sequence[str]) -> None:
         """Delete objects; ignore missing ones."""

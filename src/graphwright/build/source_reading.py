@@ -1,0 +1,192 @@
+"""Documents of a connector's source: only files whose tag has changed are fetched; the index keeps the tags.
+
+A sync of a source ends as one of a folder does: what is new is added, what is gone removed. Where a file cannot be
+fetched or read its documents stay, and a source that fails as a whole changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from graphwright import __version__
+from graphwright.build.document_sources import storable
+from graphwright.data.connectors import Connector, Fetched, SourceFile
+from graphwright.data.decoding import unpacked
+from graphwright.data.document import Document, Skipped
+from graphwright.data.file_documents import NEEDS, Allowance, FileReader
+from graphwright.data.folders import ReadOptions, chooser
+from graphwright.data.formats.format import MAX_BYTES, File
+from graphwright.errors import DataError, GraphwrightError
+from graphwright.store.changes import Changes
+from graphwright.store.store import Store
+from graphwright.text.characters import file_name
+
+_MAX_FAILURES = 10  # files one after another that cannot be fetched; then the source counts as failed
+_SAVE_SECONDS = 60.0  # between two times that the tags are stored
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the index has of a file: the version, "" if it has to be read again, and the ids of its documents."""
+
+    tag: str
+    ids: tuple[str, ...]
+
+
+class SourceReading:
+    """One reading of a source for a sync. `unchanged`: the ids of the documents that were not read again."""
+
+    def __init__(
+        self, connector: Connector, store: Store, changes: Changes, options: ReadOptions, *, whole: bool = False
+    ) -> None:
+        """Take a source and the store of the index. `whole`: read all files, as if the index knew no tags."""
+        self._connector, self._store, self._changes, self._options = connector, store, changes, options
+        self._setting = f"source {connector.address}"
+        self._reader = f"{__version__} {options}"  # another one may read more in the same file
+        self._files = self._stored(whole)
+        self._owners = {id: name for name, known in self._files.items() for id in known.ids}
+        self._unread = set[str]()  # files that could not be fetched or not be read whole
+        self._failed, self._saved = list[Skipped](), time.monotonic()
+        self.unchanged = set[str]()
+
+    def documents(self, report: Callable[[str, int, int], None]) -> Iterator[Document]:
+        """Yield the documents of the files that have changed.
+
+        `report`: called before each file with the name of the work, the files done and all. Raises DataError if the
+        source cannot be listed, if many files in a row cannot be fetched, and if it has no document at all.
+        """
+        listed = self._listed()
+        for number, file in enumerate(listed.values()):
+            report("fetch files", number, len(listed))
+            yield from self._file(file)
+        report("fetch files", len(listed), len(listed))
+        self._files = {name: known for name, known in self._files.items() if name in listed}
+        if not any(known.ids for known in self._files.values()):
+            reasons = "; ".join(f"{item.path}: {item.reason}" for item in self._changes.skipped[:5])
+            raise DataError(
+                f"nothing to read in {self._connector.address}: {reasons or 'it has no files'}. Nothing was changed."
+            )
+
+    def retained(self, missing: Iterable[str]) -> list[str]:
+        """Return those of the missing documents that files may contain which could not be read."""
+        kept = set[str]()
+        for id in missing:
+            name = self._owners.get(id, "")
+            if name in self._unread or any(id.startswith((f"{unread}/", f"{unread}#")) for unread in self._unread):
+                kept.add(id)
+        return sorted(kept)
+
+    @property
+    def unreadable(self) -> list[str]:
+        """The files that could not be fetched or not be read whole."""
+        return sorted(self._unread)
+
+    def save_sometimes(self) -> None:
+        """Store the tags of what was read, once a minute, so that a sync that is killed does not fetch it again."""
+        if time.monotonic() > self._saved + _SAVE_SECONDS:
+            self.save()
+
+    def save(self) -> None:
+        """Store the tags of what was read."""
+        files = {name: (known.tag, *known.ids) for name, known in self._files.items()}
+        self._store.set(self._setting, json.dumps({"reader": self._reader, "files": files}, ensure_ascii=False))
+        self._saved = time.monotonic()
+
+    def _stored(self, whole: bool) -> dict[str, _Known]:
+        """Return what the index has of each file; a document that was removed from it is to be read again."""
+        stored = json.loads(self._store.setting(self._setting) or "{}")
+        same = stored.get("reader") == self._reader and not whole
+        present = self._store.documents_of(self._connector.address)
+        files = {}
+        for name, (tag, *ids) in stored.get("files", {}).items():
+            files[name] = _Known(tag if same and present.issuperset(ids) else "", tuple(ids))
+        return files
+
+    def _listed(self) -> dict[str, SourceFile]:
+        """Return the files of the source by the names of their documents, without those that the options leave out."""
+        try:
+            files = {file_name(file.name): file for file in self._connector.list()}
+        except GraphwrightError:
+            raise
+        except Exception as error:  # of a connector of another package
+            raise DataError(
+                f"{self._connector.address} cannot be listed ({type(error).__name__}: {error}); nothing was changed."
+            ) from error
+        is_chosen = chooser(self._options)
+        return {name: file for name, file in files.items() if is_chosen(_path(name))}
+
+    def _file(self, file: SourceFile) -> Iterator[Document]:
+        """Yield the documents of a file, unless it is unchanged."""
+        name = file_name(file.name)
+        known = self._files.get(name, _Known("", ()))
+        fetched = None if known.tag and known.tag == file.tag else self._fetched(file, known.tag)
+        if fetched is None:
+            self.unchanged.update(known.ids)
+            self._changes.unchanged += known.ids
+        elif isinstance(fetched, Skipped):
+            self._changes.skipped.append(fetched)
+            self._files.pop(name, None)
+            if fetched.unread:
+                self._unread.add(name)
+                self._files[name] = replace(known, tag="")
+        else:
+            yield from self._read(name, fetched, fetched.tag or file.tag, known)
+
+    def _fetched(self, file: SourceFile, tag: str) -> Fetched | Skipped | None:
+        """Fetch a file; an error becomes Skipped, unless many came one after another."""
+        try:
+            fetched = self._connector.fetch(file.name, tag)
+        except Exception as error:  # of the network, or of a connector of another package
+            kind = "" if isinstance(error, GraphwrightError) else f"{type(error).__name__}: "
+            self._failed.append(Skipped(file.name, f"{kind}{error}".removesuffix("."), True))
+            if len(self._failed) < _MAX_FAILURES:
+                return self._failed[-1]
+            raise DataError(
+                f"{_MAX_FAILURES} files of {self._connector.address} one after another cannot be fetched; nothing was "
+                f"changed. The last: {self._failed[-1].reason}. Try again later."
+            ) from error
+        self._failed.clear()
+        if fetched is None and not tag:
+            return Skipped(file.name, "the connector fetched nothing", True)
+        return fetched
+
+    def _read(self, name: str, fetched: Fetched, tag: str, known: _Known) -> Iterator[Document]:
+        ids, again = list[str](), False
+        for item in _items(name, fetched.file, self._options):
+            if isinstance(item, Skipped):
+                self._changes.skipped.append(item)
+                again |= item.reason.startswith(NEEDS)
+                if item.unread:
+                    self._unread.add(name)
+                continue
+            document = storable(item)
+            if self._owners.get(document.id, name) != name:
+                document = replace(document, id=f"{name}#{document.id}")  # the id of a row in another file
+            self._owners[document.id] = name
+            ids.append(document.id)
+            yield document
+        if name in self._unread:
+            ids += known.ids
+        self._files[name] = _Known("" if again else tag, tuple(dict.fromkeys(ids)))
+
+
+def _items(name: str, file: File, options: ReadOptions) -> Iterator[Document | Skipped]:
+    """Read a file; one that is packed by gzip is unpacked."""
+    try:
+        if file.name.lower().endswith(".gz"):
+            file = replace(file, name=file.name[:-3], content=unpacked(file.data(), MAX_BYTES + 1), path=None)
+        yield from FileReader(name, Allowance(), options).read_content(file, name)
+    except DataError as error:
+        yield Skipped(name, str(error).removesuffix("."), True)
+
+
+def _path(name: str) -> str:
+    """Return the path of a file below its host or bucket, by which patterns choose it.
+
+    >>> _path("https://example.org/a/b.html"), _path("inbox/1@example.org")
+    ('a/b.html', 'inbox/1@example.org')
+    """
+    return name.partition("://")[2].partition("/")[2] if "://" in name else name

@@ -1,0 +1,66 @@
+"""The command that keeps an index in step with a folder: watch."""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphwright.cli.indexing import check_paths, synced
+from graphwright.cli.options import (
+    AsJson,
+    Encoder,
+    EngineOptions,
+    ExtractionOptions,
+    FileOptions,
+    Into,
+    References,
+    expanded,
+)
+from graphwright.cli.terminal import flush_output, note
+from graphwright.errors import GraphwrightError, OptionError
+
+_RETRY_SECONDS = 10.0  # after a sync that failed
+
+
+@expanded
+def watch(
+    folder: Annotated[Path, typer.Argument(help="Folder of documents.")],
+    into: Into,
+    *,
+    encoder: Encoder = None,
+    references: References = None,
+    files: FileOptions,
+    where: EngineOptions,
+    as_json: AsJson = False,
+    model: ExtractionOptions,
+) -> None:
+    """Sync an index with a folder, and again whenever its files change.
+
+    A sync begins when no file has changed for a second. A sync that fails is reported and tried again. Ends by Ctrl-C.
+    """
+    from graphwright.data import watched
+
+    check_paths([folder])
+    if folder.is_file():
+        raise OptionError(f"watch takes a folder; {folder} is a file.")
+    failure, retry = "", math.inf
+    with suppress(KeyboardInterrupt):
+        for changed in watched(folder, into):
+            if not changed and time.monotonic() < retry:
+                continue
+            try:
+                synced(folder, into, encoder, references, files, where, model, as_json=as_json)
+                failure, retry = "", math.inf
+            except OptionError:
+                raise
+            except GraphwrightError as error:
+                if str(error) != failure:
+                    note(f"graphwright: {error}\nnote: it is tried again every {_RETRY_SECONDS:.0f} s.")
+                failure, retry = str(error), time.monotonic() + _RETRY_SECONDS
+            flush_output()
+    note("stopped watching")

@@ -1,0 +1,81 @@
+"""Connectors to sources of files that change, such as a web site; other packages add theirs by an entry point."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import entry_points
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from graphwright.data.document import Skipped
+from graphwright.data.formats.format import File
+from graphwright.errors import DataError
+
+GROUP = "graphwright.connectors"
+"""The entry point group in which other packages name connectors, each by the scheme of its addresses."""
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # of two letters at least, as C: is a disk
+
+
+class SourceFile(NamedTuple):
+    """A file of a source: its name, which is the id of its document, and its version.
+
+    `tag`: a text that differs whenever the content does, such as an ETag; "" if only `fetch` can tell.
+    """
+
+    name: str
+    tag: str = ""
+
+
+class Fetched(NamedTuple):
+    """The content of a file of a source. `tag`: its version, by default that of the list."""
+
+    file: File
+    tag: str = ""
+
+
+@runtime_checkable
+class Connector(Protocol):
+    """A source of files that changes. A sync calls `list` first, then `fetch` for each file that is not known."""
+
+    @property
+    def address(self) -> str:
+        """The address of the source, `SCHEME:…`. An index removes only documents that it has from the same address."""
+
+    def list(self) -> Iterable[SourceFile]:
+        """Return all files of the source. Raises an error if some could be missing, as what is missing is removed."""
+
+    def fetch(self, name: str, tag: str) -> Fetched | Skipped | None:
+        """Fetch a listed file. `tag`: the version that the index has, "" for none.
+
+        Returns None if the file is still of this version, and Skipped with the reason if it is not there, or not to be
+        read. After an error the documents of the file stay as they are.
+        """
+
+
+def scheme_of(address: str) -> str:
+    """Return the scheme of an address in lower case, "" for a path.
+
+    >>> scheme_of("S3://bucket/wiki"), scheme_of("maildir:Mail"), scheme_of("C:/docs"), scheme_of("docs/a")
+    ('s3', 'maildir', '', '')
+    """
+    match = _SCHEME.match(address)
+    return match[1].lower() if match else ""
+
+
+@cache
+def other_connectors() -> dict[str, Callable[[str], Connector]]:
+    """Return the functions of other packages that make a connector of an address, by scheme.
+
+    Raises DataError for one that cannot be loaded.
+    """
+    made = {}
+    for entry in entry_points(group=GROUP):
+        try:
+            made[entry.name.lower()] = entry.load()
+        except Exception as error:  # of the other package
+            raise DataError(
+                f"the connector {entry.name!r} of {entry.value} cannot be loaded ({type(error).__name__}: {error}). "
+                f"Repair or uninstall its package."
+            ) from error
+    return made

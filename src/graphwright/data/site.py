@@ -1,0 +1,192 @@
+"""A web site as a source: the pages of its sitemap or of a list, as robots.txt allows, slowly, and only when changed.
+
+A sitemap is one of sitemaps.org, also packed and of several files; robots.txt is followed as RFC 9309 says. A page that
+has not changed is not sent again (If-None-Match and If-Modified-Since of RFC 9110).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import httpx
+
+from graphwright.data import web
+from graphwright.data.connectors import Fetched, SourceFile
+from graphwright.data.decoding import unpacked
+from graphwright.data.document import Skipped
+from graphwright.data.formats.format import MAX_BYTES, File, UnreadableError
+from graphwright.data.formats.parsing.xml import parsed_xml
+from graphwright.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from protego import Protego
+
+_EXTRA = 'To sync a web site robots.txt must be read, which needs protego: pip install "graphwright[web]"'
+_DELAY = 1.0  # seconds between two requests to a host
+_MAX_DEPTH = 3  # of sitemaps that name others
+_GZIP = b"\x1f\x8b"
+_LIST = "urls:"
+
+
+class _RefusedError(Exception):
+    """A page that is not fetched: robots.txt forbids it, or it leads to another host."""
+
+
+@dataclass
+class WebSite:
+    """Pages of a web site: those of a sitemap, `https://…/sitemap.xml`, or of a list of addresses, one a line.
+
+    The address of a host alone stands for the sitemaps that its robots.txt names, else for `/sitemap.xml`. Of other
+    hosts nothing is fetched. `urls:FILE` is a list on this machine, which may name any public host. `delay`: seconds
+    between two requests to a host; a longer Crawl-delay is kept. `allowed`: whether an IP address may be connected to.
+    """
+
+    address: str
+    delay: float = _DELAY
+    allowed: Callable[[str], bool] = web.is_public
+
+    def __post_init__(self) -> None:
+        if self.address.startswith(_LIST):
+            self.address = f"{_LIST}{Path(self.address.removeprefix(_LIST)).resolve()}"
+        self._visitor = _Visitor(frozenset(), self.delay, self.allowed)
+
+    def list(self) -> list[SourceFile]:
+        """Return the pages. Raises DataError for a sitemap or list that cannot be read, OptionError without protego."""
+        if self.address.startswith(_LIST):
+            pages = _listed(_text_of(Path(self.address.removeprefix(_LIST))), self.address)
+            self._visitor = _Visitor(frozenset(map(_host, pages)), self.delay, self.allowed)
+        else:
+            self._visitor = _Visitor(frozenset((_host(self.address),)), self.delay, self.allowed)
+            pages = [page for sitemap in self._sitemaps() for page in self._pages(sitemap)]
+        return [SourceFile(page) for page in dict.fromkeys(pages)]
+
+    def fetch(self, name: str, tag: str) -> Fetched | Skipped | None:
+        """Fetch a page, unless its ETag or the date of its change is still the same."""
+        known = "If-None-Match" if tag.endswith('"') else "If-Modified-Since"
+        try:
+            with self._visitor.answer(name, {known: tag} if tag else {}) as response:
+                if response.status_code == httpx.codes.NOT_MODIFIED:
+                    return None
+                if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
+                    return Skipped(name, f"it answered {response.status_code} {response.reason_phrase}")
+                web.check_found(response, name)
+                file = File(f"page{web.suffix_of(response)}", content=web.content(response, name))
+                return Fetched(file, response.headers.get("etag") or response.headers.get("last-modified", ""))
+        except _RefusedError as error:
+            return Skipped(name, str(error))
+
+    def _sitemaps(self) -> tuple[str, ...]:
+        """Return the addresses of the sitemaps."""
+        parts = urlsplit(self.address)
+        if parts.path not in ("", "/"):
+            return (self.address,)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        return tuple(self._visitor.robots(origin).sitemaps) or (f"{origin}/sitemap.xml",)
+
+    def _pages(self, sitemap: str, depth: int = 1) -> Iterator[str]:
+        """Yield the pages of a sitemap, of those that it names, or of a list."""
+        try:
+            with self._visitor.answer(sitemap) as response:
+                web.check_found(response, sitemap)
+                content = web.content(response, sitemap)
+                kind = response.headers.get("content-type", "")
+        except _RefusedError as error:
+            raise DataError(f"the sitemap {sitemap} cannot be fetched: {error}. Nothing was changed.") from None
+        content = unpacked(content, MAX_BYTES) if content.startswith(_GZIP) else content
+        if kind.startswith("text/plain"):
+            yield from _listed(content.decode("utf-8", "replace"), sitemap)
+            return
+        try:
+            root = parsed_xml(content.strip())
+        except UnreadableError as error:
+            raise DataError(f"{sitemap} is no sitemap, but {error}.{_REMEDY}") from error
+        name, places = root.tag.rpartition("}")[2], root.findall("{*}*/{*}loc")
+        if name not in ("urlset", "sitemapindex"):
+            raise DataError(f"{sitemap} is no sitemap, but XML of the kind <{name}>.{_REMEDY}")
+        for place in places:
+            address = (place.text or "").strip()
+            if name == "urlset":
+                yield address
+            elif depth == _MAX_DEPTH:
+                raise DataError(f"{sitemap} is in {depth} sitemaps, which name one another. Name the last one.")
+            else:
+                yield from self._pages(address, depth + 1)
+
+
+_REMEDY = (
+    " Give the address of the site's sitemap, or of a list of addresses as plain text; a single page is added by "
+    "graphwright index."
+)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read as a list of addresses ({error}). Give a text file.") from error
+
+
+def _listed(text: str, where: str) -> list[str]:
+    """Return the addresses of a list, one a line; empty lines and lines that begin with # are left out."""
+    pages = []
+    for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
+        if line and not line.startswith("#"):
+            if not line.startswith(("http://", "https://")):
+                raise DataError(f"{where}: line {number} is {line[:80]!r}; give one address of http or https a line.")
+            pages.append(line)
+    return pages
+
+
+def _host(url: str) -> str:
+    """Return the host of an address, with its port; that with www. before it is the same."""
+    return urlsplit(url).netloc.lower().rpartition("@")[2].removeprefix("www.")
+
+
+@dataclass
+class _Visitor:
+    """Requests to some hosts, one at a time, as their robots.txt allow, with a delay between two to the same host."""
+
+    hosts: frozenset[str]
+    delay: float
+    allowed: Callable[[str], bool]
+    _robots: dict[str, Protego] = field(default_factory=dict)  # by origin
+    _due: dict[str, float] = field(default_factory=dict)  # by origin: when the next request may be sent
+
+    @contextmanager
+    def answer(self, url: str, headers: dict[str, str] | None = None) -> Iterator[httpx.Response]:
+        """Request a URL, and yield the answer. Raises _RefusedError if it, or a redirect, is not to be fetched."""
+        with web.answer(url, self.allowed, headers, self._admit) as response:
+            yield response
+
+    def robots(self, origin: str) -> Protego:
+        """Return the rules of a server. Raises DataError if they cannot be read, as then nothing may be fetched."""
+        if origin not in self._robots:
+            try:
+                from protego import Protego
+            except ImportError as error:
+                raise OptionError(_EXTRA) from error
+            url = f"{origin}/robots.txt"
+            with web.answer(url, self.allowed) as response:
+                if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
+                    raise DataError(f"{url} answered {response.status_code}, so nothing is fetched. Try again later.")
+                found = response.status_code == httpx.codes.OK
+                text = web.content(response, url).decode("utf-8", "replace") if found else ""
+            self._robots[origin] = Protego.parse(text)
+        return self._robots[origin]
+
+    def _admit(self, url: str) -> None:
+        """Wait until a URL may be requested. Raises _RefusedError if it may not."""
+        if _host(url) not in self.hosts:
+            raise _RefusedError(f"it leads to another host, {urlsplit(url).netloc}")
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+        robots = self.robots(origin)
+        if not robots.can_fetch(url, web.AGENT):
+            raise _RefusedError(f"{origin}/robots.txt forbids it")
+        time.sleep(max(0.0, self._due.get(origin, 0.0) - time.monotonic()))
+        self._due[origin] = time.monotonic() + max(self.delay, robots.crawl_delay(web.AGENT) or 0.0)

@@ -1,0 +1,197 @@
+"""A web site as a source: its sitemap and robots.txt, over real HTTP of a server that the test starts."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwright import Index
+from graphwright.data.site import WebSite
+from graphwright.errors import DataError
+from graphwright.graph.graph import REFERS
+from graphwright.models.fake import HashEncoder
+from graphwright.store import Changes
+
+pytest.importorskip("protego")
+URLSET = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlset>'
+SITEMAPS = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</sitemapindex>'
+
+
+@dataclass
+class Site:
+    """A site whose answers the test sets: by path the content, or a status with headers. `seen`: the requests."""
+
+    url: str
+    answers: dict[str, Any] = field(default_factory=dict)
+    seen: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+    def sitemap(self, *paths: str) -> None:
+        places = "".join(f"<url><loc>{self.url}{path}</loc></url>" for path in paths)
+        self.answers["/sitemap.xml"] = URLSET.format(places).encode()
+
+    def pages(self, **texts: str) -> None:
+        for name, text in texts.items():
+            self.answers[f"/{name}.html"] = f"<title>{name}</title><p>{text}".encode()
+        self.sitemap(*(f"/{name}.html" for name in texts))
+
+    def source(self, path: str = "/sitemap.xml", delay: float = 0.0) -> WebSite:
+        return WebSite(f"{self.url}{path}", delay, lambda address: True)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.seen.append(self.path)
+            site.times.append(time.monotonic())
+            answer = site.answers.get(self.path, (404, {}))
+            status, headers = answer if isinstance(answer, tuple) else (200, {})
+            content = b"" if isinstance(answer, tuple) else answer
+            tag = f'"{hash(content)}"'
+            if content and self.headers.get("If-None-Match") == tag:
+                status, content = 304, b""
+            self.send_response(status)
+            suffix = self.path.rpartition(".")[2]
+            kinds = {"html": "text/html", "xml": "application/xml", "txt": "text/plain"}
+            for name, value in {"Content-Type": kinds.get(suffix, "x/y"), "ETag": tag, **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    site = Site(f"http://localhost:{server.server_port}")
+    yield site
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with Index.create(tmp_path / "ix", encoder=HashEncoder()) as index:
+        yield index
+
+
+def counts(changes: Changes) -> tuple[int, int, int, int]:
+    return len(changes.added), len(changes.replaced), len(changes.unchanged), len(changes.removed)
+
+
+def test_sync_site_fetches_only_what_changed(site: Site, index: Index) -> None:
+    site.pages(graz='Graz lies on the <a href="mur.html#top">Mur</a>.', mur="The Mur is a river.", linz="Linz.")
+    assert counts(index.sync(site.source())) == (3, 0, 0, 0)
+    [graz] = [item for item in index.list_documents() if item.title == "graz"]
+    assert graz.id == f"{site.url}/graz.html"
+    site.pages(graz="Graz is in Styria.", mur="The Mur is a river.")
+    assert counts(index.sync(site.source())) == (0, 1, 1, 1)
+    assert counts(index.sync(site.source())) == (0, 0, 2, 0)
+    index.remove([f"{site.url}/mur.html"])
+    assert counts(index.sync(site.source())) == (1, 0, 1, 0)  # as of a folder, whose file is still there
+
+
+def test_sync_site_links_join_its_pages(site: Site, index: Index) -> None:
+    site.pages(graz='Graz lies on the <a href="mur.html#top">Mur</a>.', mur="The Mur is a river.")
+    index.sync(site.source())
+    assert len(index.graph.columns.edges_of(REFERS)) == 1
+
+
+def test_sync_failing_page_keeps_its_document(site: Site, index: Index) -> None:
+    site.pages(graz="Graz lies on the Mur.", mur="The Mur is a river.", linz="Linz lies on the Danube.")
+    index.sync(site.source())
+    site.answers["/graz.html"], site.answers["/mur.html"] = (503, {}), (410, {})
+    changes = index.sync(site.source())
+    assert counts(changes) == (0, 0, 1, 1) and changes.removed == [f"{site.url}/mur.html"]
+    assert changes.retained == changes.unreadable == [f"{site.url}/graz.html"]
+    assert sorted(item.reason.partition("answered ")[2][:8] for item in changes.skipped) == ["410 Gone", "503 Serv"]
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "message"),
+    [
+        ("/sitemap.xml", (500, {}), "answered 500"),
+        ("/robots.txt", (503, {}), "robots.txt answered 503, so nothing is fetched"),
+        ("/robots.txt", b"User-agent: *\nDisallow: /sitemap.xml", "robots.txt forbids it"),
+        ("/sitemap.xml", b"<html>", "is no sitemap, but damaged: its XML"),
+        ("/sitemap.xml", b"<rss/>", "is no sitemap, but XML of the kind <rss>"),
+        ("/sitemap.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><a/>', "is no sitemap"),
+        ("/sitemap.xml", b"\x1f\x8bno gzip", "a damaged gzip file"),
+        ("/sitemap.xml", URLSET.format("").encode(), "it has no files"),
+    ],
+)
+def test_sync_failing_site_changes_nothing(site: Site, index: Index, path: str, answer: Any, message: str) -> None:
+    site.pages(graz="Graz lies on the Mur.")
+    index.sync(site.source())
+    site.answers[path] = answer
+    with pytest.raises(DataError, match=message):
+        index.sync(site.source())
+    assert [item.id for item in index.list_documents()] == [f"{site.url}/graz.html"]
+
+
+def test_sync_site_that_ends_in_the_middle_changes_nothing(site: Site, index: Index) -> None:
+    site.pages(**{f"page{number}": f"Page {number}." for number in range(20)})
+    index.sync(site.source())
+    for number in range(5, 20):
+        site.answers[f"/page{number}.html"] = (502, {})
+    with pytest.raises(DataError, match=r"10 files of .* one after another cannot be fetched"):
+        index.sync(site.source())
+    assert len(index.list_documents()) == 20
+
+
+def test_robots_rules_and_delay_are_kept(site: Site) -> None:
+    site.pages(graz="Graz.", secret="Secret.", print="Print.")
+    site.sitemap("/graz.html", "/secret.html", "/graz.html?print=1")
+    site.answers["/robots.txt"] = b"User-agent: *\nDisallow: /secret\nDisallow: /*?print=\nCrawl-delay: 0.2"
+    source = site.source()
+    results = {file.name.removeprefix(site.url): source.fetch(file.name, "") for file in source.list()}
+    reasons = {name: getattr(result, "reason", "") for name, result in results.items()}
+    forbidden = f"{site.url}/robots.txt forbids it"
+    assert reasons == {"/graz.html": "", "/secret.html": forbidden, "/graz.html?print=1": forbidden}
+    assert site.seen == ["/robots.txt", "/sitemap.xml", "/graz.html"]
+    assert site.times[2] - site.times[1] >= 0.19
+
+
+def test_pages_of_other_hosts_are_not_fetched(site: Site, tmp_path: Path) -> None:
+    other = site.url.replace("localhost", "127.0.0.1")
+    site.sitemap("/away.html", "/near.html")
+    site.answers["/away.html"] = (302, {"Location": f"{other}/there.html"})
+    site.answers["/near.html"] = (302, {"Location": "/there.html"})
+    site.answers["/there.html"] = b"<p>There."
+    source = site.source()
+    away, near = (source.fetch(file.name, "") for file in source.list())
+    assert "it leads to another host, 127.0.0.1" in getattr(away, "reason", "") and hasattr(near, "file")
+    listed = tmp_path / "pages.txt"
+    listed.write_text(f"# pages\n\n{site.url}/near.html\n{other}/there.html\n", encoding="utf-8")
+    source = WebSite(f"urls:{listed}", 0.0, lambda address: True)
+    assert [hasattr(source.fetch(file.name, ""), "file") for file in source.list()] == [True, True]
+
+
+def test_sitemaps_are_found_packed_and_nested(site: Site) -> None:
+    site.pages(graz="Graz.", mur="Mur.")
+    places = "".join(f"<sitemap><loc>{site.url}{path}</loc></sitemap>" for path in ("/a.xml.gz", "/b.txt"))
+    site.answers["/all.xml"] = SITEMAPS.format(places).encode()
+    site.answers["/a.xml.gz"] = gzip.compress(site.answers.pop("/sitemap.xml"))
+    site.answers["/b.txt"] = f"{site.url}/linz.html\n{site.url}/mur.html\n".encode()
+    site.answers["/robots.txt"] = f"Sitemap: {site.url}/all.xml\n".encode()
+    names = [file.name.removeprefix(site.url) for file in site.source("").list()]
+    assert names == ["/graz.html", "/mur.html", "/linz.html"]
+    site.answers["/all.xml"] = SITEMAPS.format(f"<sitemap><loc>{site.url}/all.xml</loc></sitemap>").encode()
+    with pytest.raises(DataError, match="which name one another"):
+        site.source("").list()
+
+
+def test_private_address_is_refused(site: Site) -> None:
+    with pytest.raises(DataError, match="which is private"):
+        WebSite(f"{site.url}/sitemap.xml").list()
