@@ -1,6 +1,7 @@
 from .connectors import Connector as Connector
 from .connectors import Fetched as Fetched
 from .connectors import SourceFile as SourceFile
+from .connectors import scheme_of as scheme_of
 from .document import Document as Document
 from .document import Skipped as Skipped
 from .documents import read_documents as read_documents
@@ -22,6 +23,7 @@ from .records.openie import OpenieRecord as OpenieRecord
 from .records.openie import read_openie as read_openie
 from .records.record import Field as Field
 from .records.record import Record as Record
+from .watching import check_watching as check_watching
 from .watching import watched as watched
 from .web import fetch as fetch
 from .web import is_url as is_url

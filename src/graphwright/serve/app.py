@@ -29,6 +29,7 @@ from graphwright.serve.schemas.answers import PROBLEMS
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry import Gauges, Observation
+from graphwright.serve.watching import FolderWatch
 
 
 class DrainingServer(uvicorn.Server):
@@ -152,7 +153,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server.jobs.start()
     warming = asyncio.create_task(warm())
     try:
-        with server.catalog.refreshing(server.settings.poll_seconds):
+        watching = FolderWatch(server.catalog, server.jobs, server.settings)
+        with server.catalog.refreshing(server.settings.poll_seconds), watching.running():
             async with app.state.mcp.running():
                 yield
     finally:

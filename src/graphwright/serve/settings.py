@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
+from graphwright.data import check_watching, scheme_of
 from graphwright.errors import DataError, GraphwrightError, ModelError, OptionError, meant
 from graphwright.models import LLM, LLMSettings, OpenAILLM
 from graphwright.models.openai.model import OPENAI_URL, checked_address
@@ -201,8 +202,8 @@ def default_data_folder() -> Path:
 class ServeSettings(Checked):
     """Settings of one server; the table in docs/deploy.md describes each.
 
-    Times are in seconds, sizes in bytes. None is no limit, or nothing of the kind. `folders`: folders that
-    can be synced, by index and name.
+    Times are in seconds, sizes in bytes. None is no limit, or nothing of the kind. `folders`: folders and addresses of
+    other sources that can be synced, by index and name. `watch`: whether the folders are synced when they change.
     """
 
     host: str = "127.0.0.1"
@@ -237,7 +238,13 @@ class ServeSettings(Checked):
     extract: bool = False
     max_job_tokens: Annotated[int | None, AtLeast(0)] = None
     max_job_cost: Annotated[float | None, AtLeast(0)] = None
-    folders: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
+    folders: Mapping[str, Mapping[str, Path | str]] = field(default_factory=dict)
+    watch: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.watch:
+            check_watching()
 
     @property
     def is_loopback(self) -> bool:
@@ -281,7 +288,10 @@ def _values(table: Mapping[str, Any]) -> dict[str, Any]:
             values[name] = _path(name, value)
         elif name == "folders":
             values[name] = {
-                index: {given: _path(given, path) for given, path in _section(f"folders.{index}", folders).items()}
+                index: {
+                    given: place if isinstance(place, str) and scheme_of(place) else _path(given, place)
+                    for given, place in _section(f"folders.{index}", folders).items()
+                }
                 for index, folders in _section(name, value).items()
             }
         else:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -28,7 +27,13 @@ from graphwright.serve.originals import Originals
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import Changes, IndexLayout
 
-_UNITS = {"read documents": "documents", "read files (kB)": "kB", "extract": "chunks", "refine": "values"}
+_UNITS = {
+    "read documents": "documents",
+    "read files (kB)": "kB",
+    "fetch files": "files",
+    "extract": "chunks",
+    "refine": "values",
+}
 _MAX_FAILED = 100  # failed parts that are listed
 _POLL_SECONDS = 0.5  # between two checks whether another process still writes
 
@@ -149,7 +154,7 @@ def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any]:
 def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skipped]) -> Changes:
     task, report, usage = run.job.task, run.report, run.usage
     if run.job.kind == "sync":
-        return index.sync(Path(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
+        return index.sync(str(task["folder"]), report, usage=usage, options=ReadOptions(outside=False))
     if run.job.kind == "add":
         documents = () if upload is None else upload.documents(skipped.append, run.check)
         return index.add(documents, report, usage=usage)

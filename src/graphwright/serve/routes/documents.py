@@ -124,7 +124,7 @@ async def remove(document: DocumentPath, call: CallOf) -> Any:
 
 @router.post("/sync", status_code=202, response_model=replies.QueuedReply, dependencies=_WRITE)
 async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
-    """Sync the index with a folder that the server's settings list for it."""
+    """Sync the index with a folder or another source that the server's settings list for it."""
     folders = call.server.settings.folders.get(call.ix, {})
     if body.folder not in folders:
         names = ", ".join(folders) or "none"
@@ -132,7 +132,9 @@ async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_c
             f"There is no folder {body.folder!r} for this index; there are: {names}. The server's settings list them "
             f"in [folders.{call.ix}].{meant(body.folder, folders)}"
         )
-    task = {"folder": str(folders[body.folder].resolve()), **_budget(call, max_tokens, max_cost)}
+    place = folders[body.folder]
+    source = place if isinstance(place, str) else str(place.resolve())
+    task = {"folder": source, **_budget(call, max_tokens, max_cost)}
     return {"job": (await call.run(lambda _: call.server.jobs.submit(call.ix, "sync", task))).to_dict(call.ix)}
 
 
