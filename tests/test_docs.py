@@ -156,6 +156,15 @@ def data_inputs() -> None:
     Path("hotpot_dev_distractor_v1.json").write_text(json.dumps([record]), encoding="utf-8")
 
 
+def sources_inputs() -> None:
+    pytest.importorskip("obstore")
+    lifecycle_inputs()
+    Path("storage").mkdir()
+    Path("notes").rename("storage/reports")
+    mail = "From a@example.org Mon Jan  1 10:00:00 2024\nFrom: a@example.org\nMessage-ID: <1@example.org>\n\nDinner.\n"
+    Path("team.mbox").write_text(mail, encoding="utf-8")
+
+
 def training_inputs() -> None:
     Path("kb.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES), encoding="utf-8")
     write(Path("questions.jsonl"), LEARNED)
@@ -174,6 +183,7 @@ INPUTS: dict[str, Callable[[], None]] = {
     "evaluate": evaluate_inputs,
     "guides/scans": scans_inputs,
     "object-storage": lifecycle_inputs,
+    "sources": sources_inputs,
     "training": training_inputs,
 }
 
@@ -188,6 +198,12 @@ def check_lifecycle(outputs: Outputs) -> None:
     assert "Erstein" in outputs[12] and Path("graph.graphml").stat().st_size > 1000
     assert "removed 1 document" in outputs[15]
     assert "no problems" in outputs[16] and "no problems" in outputs[17]
+
+
+def check_sources(outputs: Outputs) -> None:
+    added, mail, again, answer, _ = outputs
+    count = int(added.split()[0])
+    assert count > 2 and mail.startswith("1 added") and again.startswith(f"{count} unchanged") and "[1]" in answer
 
 
 def check_evaluate(outputs: Outputs) -> None:
@@ -218,6 +234,7 @@ def check_install(outputs: Outputs) -> None:
 CHECKS: dict[str, Callable[[Outputs], None]] = {
     "index-lifecycle": check_lifecycle,
     "evaluate": check_evaluate,
+    "sources": check_sources,
     "start/install": check_install,
 }
 
