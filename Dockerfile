@@ -6,7 +6,7 @@ WORKDIR /build
 RUN python -m venv /opt/graphwright
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN /opt/graphwright/bin/pip install --no-cache-dir ".[serve,documents]"
+RUN /opt/graphwright/bin/pip install --no-cache-dir ".[serve,documents,watch]"
 
 FROM python:${PYTHON}
 RUN useradd --system --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin graphwright \

@@ -481,3 +481,38 @@ def test_index_recognises_a_picture_once(tmp_path: Path, monkeypatch: pytest.Mon
     again = graphwright("sync", tmp_path / "docs", *where, "--json")
     assert json.loads(again.stdout)["unchanged"] == 1 and json.loads(again.stdout)["recognised"] == {}
     assert read == ["read"] and "page 1" in graphwright("ask", "Where is Graz?", "--index", where[1]).stdout
+
+
+def test_sync_address_reads_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    message = "From a@example.org Mon Jan  1 10:00:00 2024\nFrom: a@example.org\nMessage-ID: <{}@b.c>\n\nDinner {}.\n\n"
+    Path("team.mbox").write_text("".join(message.format(number, number) for number in (1, 2)), encoding="utf-8")
+    sync = ("sync", "mbox:team.mbox", "--into", "ix", "--json")
+    assert json.loads(graphwright(*sync).stdout)["added"] == 2
+    Path("team.mbox").write_text(message.format(2, 2), encoding="utf-8")
+    changes = json.loads(graphwright(*sync).stdout)
+    assert (changes["unchanged"], changes["removed"]) == (1, 1)
+    shown = graphwright("info", "ix").stdout
+    assert re.search(rf"synced from +mbox:{tmp_path}/team.mbox", shown)
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "message"),
+    [
+        ("ftp://example.org", 2, "unknown scheme; there are az, file, gs, http"),
+        ("s3://", 2, "names no bucket"),
+        ("mbox:none", 1, "is no mbox file"),
+        ("maildir:docs", 1, "is no Maildir"),
+        ("urls:docs/rows.csv", 1, "give one address of http or https a line"),
+        ("docs/rows.csv", 2, "sync takes a folder or an address"),
+        ("http://127.0.0.1:1/sitemap.xml", 1, "which is private"),
+    ],
+)
+def test_sync_wrong_address_leaves_no_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, code: int, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    Path("docs/rows.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    done = graphwright("sync", address, "--into", "ix")
+    assert done.returncode == code and message in done.stderr and not Path("ix").exists(), done.stderr

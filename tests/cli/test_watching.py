@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,29 @@ from tests.shared import wait_until
 pytest.importorskip("watchfiles")
 
 
+def test_watch_syncs_on_changes_and_retries_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+
+    def changes(*_: Path) -> Iterator[bool]:
+        yield True  # the folder is empty
+        yield False
+        (docs / "a.txt").write_text("Graz lies on the Mur.")
+        yield False  # without a change the failure is tried again
+        yield False
+        (docs / "b.txt").write_text("Linz lies on the Danube.")
+        yield True
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphwright.cli.watching._RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("graphwright.data.watching.watched", changes)
+    done = graphwright("watch", docs, "--into", tmp_path / "ix")
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(str(tmp_path))]
+    assert done.returncode == 0 and lines == ["1 added", "1 added, 1 unchanged"]
+    assert done.stderr.count("nothing to read") == 1 and done.stderr.endswith("stopped watching\n")
+
+
+@pytest.mark.slow
 def test_watch_follows_the_folder_until_interrupted(tmp_path: Path) -> None:
     docs, output, errors = tmp_path / "docs", tmp_path / "out", tmp_path / "err"
     docs.mkdir()

@@ -48,8 +48,10 @@ def test_sync_bucket_follows_its_objects(url: str, tmp_path: Path, monkeypatch: 
         second = index.sync(url)
         assert read == ["a.txt"] and second.replaced == [f"{url}/a.txt"] and len(second.unchanged) == 2
         assert second.removed == [f"{url}/rows.csv#{number}" for number in (1, 2)]
-        third = index.sync(url, options=ReadOptions(include=("*.md",)))  # files are read anew with other options
-        assert third.unchanged == [f"{url}/sub/b.md"] and len(third.removed) == 2 and read == ["a.txt", "sub/b.md"]
+        third = index.sync(url, options=ReadOptions(include=("*.md",)))
+        assert third.unchanged == [f"{url}/sub/b.md"] and len(third.removed) == 2 and read == ["a.txt"]
+        index.sync(url, options=ReadOptions(text_columns=("text",)))  # reads other documents in the same files
+        assert "sub/b.md" in read
 
 
 def test_sync_bucket_that_cannot_be_listed_changes_nothing(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ class SourceReading:
         """Take a source and the store of the index. `whole`: read all files, as if the index knew no tags."""
         self._connector, self._store, self._changes, self._options = connector, store, changes, options
         self._setting = f"source {connector.address}"
-        self._reader = f"{__version__} {options}"  # another one may read more in the same file
+        # Another reader may find other documents in the same file.
+        self._reader = " ".join((__version__, *options.text_columns, f"id {options.id_column}"))
         self._files = self._stored(whole)
         self._owners = {id: name for name, known in self._files.items() for id in known.ids}
         self._unread = set[str]()  # files that could not be fetched or not be read whole

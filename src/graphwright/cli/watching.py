@@ -19,6 +19,7 @@ from graphwright.cli.options import (
     FileOptions,
     Into,
     References,
+    Vision,
     expanded,
 )
 from graphwright.cli.terminal import flush_output, note
@@ -34,6 +35,7 @@ def watch(
     *,
     encoder: Encoder = None,
     references: References = None,
+    vision: Vision = None,
     files: FileOptions,
     where: EngineOptions,
     as_json: AsJson = False,
@@ -54,7 +56,7 @@ def watch(
             if not changed and time.monotonic() < retry:
                 continue
             try:
-                synced(folder, into, encoder, references, files, where, model, as_json=as_json)
+                synced(folder, into, encoder, references, vision, files, where, model, as_json=as_json)
                 failure, retry = "", math.inf
             except OptionError:
                 raise
