@@ -93,7 +93,7 @@ def test_unit_and_container_commands_exist() -> None:
 def test_image_runs_unprivileged_with_health_check() -> None:
     stages = IMAGE.split("\nFROM ")
     assert len(stages) == 3 and "USER 10001" in stages[2] and "HEALTHCHECK" in stages[2] and "/healthz" in stages[2]
-    assert '".[serve,documents]"' in stages[1]
+    assert '".[serve,documents,watch]"' in stages[1]
     assert "pip install" not in stages[2]  # nothing is built in the image that runs
     for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true", '"127.0.0.1:8000:8000"'):
         assert line in COMPOSE

@@ -107,7 +107,7 @@ class IndexChange:
             given = documents if transform is None else map(storable, transform(documents))
             files = self._documents.put_all(given, keep, source.address, moves=False)
             present, missing = self._compare(source.address)
-            changes.retained, changes.unreadable = reading.retained(missing), reading.unreadable
+            changes.retained, changes.unreadable = reading.possibly_present(missing)
             store.set_files(present - reading.unchanged, files)
             reading.save()
             self._remove_missing(missing)

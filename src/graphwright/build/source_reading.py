@@ -71,19 +71,14 @@ class SourceReading:
                 f"nothing to read in {self._connector.address}: {reasons or 'it has no files'}. Nothing was changed."
             )
 
-    def retained(self, missing: Iterable[str]) -> list[str]:
-        """Return those of the missing documents that files may contain which could not be read."""
-        kept = set[str]()
+    def possibly_present(self, missing: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Return those of the missing documents that files may contain which could not be read, and these files."""
+        kept = dict[str, str]()
         for id in missing:
-            name = self._owners.get(id, "")
-            if name in self._unread or any(id.startswith((f"{unread}/", f"{unread}#")) for unread in self._unread):
-                kept.add(id)
-        return sorted(kept)
-
-    @property
-    def unreadable(self) -> list[str]:
-        """The files that could not be fetched or not be read whole."""
-        return sorted(self._unread)
+            inside = (name for name in self._unread if id.startswith((f"{name}/", f"{name}#")))
+            if (name := self._owners.get(id, next(inside, ""))) in self._unread:
+                kept[id] = name
+        return sorted(kept), sorted(set(kept.values()))
 
     def save_sometimes(self) -> None:
         """Store the tags of what was read, once a minute, so that a sync that is killed does not fetch it again."""

@@ -216,7 +216,7 @@ def sync(
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Make an index match a folder of documents, a web site, a bucket or a mailbox.
+    """Make an index match a folder or another source.
 
     New documents are added, changed ones replaced, missing ones removed.
     """

@@ -41,9 +41,10 @@ def watch(
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Sync an index with a folder, and again whenever its files change.
+    """Sync an index with a folder whenever its files change.
 
-    A sync begins when no file has changed for a second. A sync that fails is reported and tried again. Ends by Ctrl-C.
+    The first sync is at once, others begin when no file has changed for a second. One that fails is reported and tried
+    again. Ends by Ctrl-C.
     """
     from graphwright.data import watched
 
