@@ -559,7 +559,7 @@ def test_sync_mirrors_folder(tmp_path: Path) -> None:
 def test_sync_ignores_documents_of_other_origin(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     index.sync(files(tmp_path / "docs", one="One."))
-    with pytest.raises(DataError, match="the id of one from another folder"):
+    with pytest.raises(DataError, match="the id of one from another source"):
         index.sync(files(tmp_path / "other", one="Another one."))
     with pytest.raises(DataError, match="lies in it or around it"):
         index.sync(tmp_path)

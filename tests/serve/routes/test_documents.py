@@ -16,6 +16,7 @@ from tests.serve.conftest import Running, serving, wait_until
 from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
+from graphwright.serve.settings import read_server_file
 
 DOCUMENTS = "/v1/indexes/cities/documents"
 
@@ -151,6 +152,19 @@ def test_configured_folder_is_synced(empty: Running, tmp_path: Path) -> None:
     (tmp_path / "reports" / "b.txt").write_text("Linz lies on the Danube.")
     job = ended(empty, empty.client.post(f"{DOCUMENTS}/sync", json={"folder": "reports"}))
     assert (job["changes"]["added"], job["changes"]["removed"], ids(empty)) == (1, 1, ["b.txt"])
+
+
+def test_configured_address_is_synced(tmp_path: Path) -> None:
+    Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
+    mail = "From a@example.org Mon Jan  1 10:00:00 2024\nFrom: a@example.org\nMessage-ID: <1@example.org>\n\nDinner.\n"
+    (tmp_path / "team.mbox").write_text(mail)
+    (tmp_path / "server.toml").write_text(f"[folders.cities]\nmails = 'mbox:{tmp_path}/team.mbox'\nno = 'mbox:no'\n")
+    folders = read_server_file(tmp_path / "server.toml").folders
+    with serving(tmp_path / "cities", folders=folders) as running:
+        job = ended(running, running.client.post(f"{DOCUMENTS}/sync", json={"folder": "mails"}))
+        assert job["changes"]["added"] == 1 and ids(running) == ["team.mbox/1@example.org"]
+        job = ended(running, running.client.post(f"{DOCUMENTS}/sync", json={"folder": "no"}))
+        assert job["state"] == "failed" and "is no mbox file" in job["message"]
 
 
 def test_links_out_of_folder_are_not_followed(empty: Running, tmp_path: Path) -> None:
