@@ -425,7 +425,7 @@ def test_rebuild_of_index_changes_setting_and_names_itself_in_refusal(docs: Path
     assert done.returncode == 2 and "graphwright rebuild" in done.stderr
     done = graphwright("rebuild", "--index", tmp_path / "ix", "--embed", "passages")
     assert done.returncode == 0, done.stderr
-    assert info(tmp_path / "ix")["settings"]["embed"] == ["passages"]
+    assert info(tmp_path / "ix")["settings"]["embed"] == ["passages"] and done.stdout.startswith("rebuilt\n")
     assert graphwright("index", docs, "--into", tmp_path / "ix", "--embed", "passages").returncode == 0
 
 
@@ -516,3 +516,20 @@ def test_sync_wrong_address_leaves_no_index(
     Path("docs/rows.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     done = graphwright("sync", address, "--into", "ix")
     assert done.returncode == code and message in done.stderr and not Path("ix").exists(), done.stderr
+
+
+def test_rebuild_asks_before_model_reads_chunks_again(server: LLMServer, docs: Path, tmp_path: Path) -> None:
+    index, llm = tmp_path / "ix", ("--llm", "m", "--base-url", server.url)
+    assert graphwright("index", docs, "--into", index, *llm).returncode == 0
+    sent, smaller = len(server.requests), ("rebuild", "--index", index, "--chunk-tokens", "16", "--overlap", "0")
+    refused = graphwright(*smaller, *llm)
+    assert refused.returncode == 2 and "add --estimate" in refused.stderr and "nothing was changed" in refused.stderr
+    estimated = graphwright(*smaller, "--estimate", "--prices", "1,2", *llm)
+    chunks = int(estimated.stdout.splitlines()[1].split()[1])
+    assert estimated.returncode == 0 and chunks and len(server.requests) == sent
+    done = graphwright(*smaller, "--yes")
+    assert done.returncode == 0 and f"{chunks} chunks wait for a language model: graphwright reextract" in done.stderr
+    assert sum(info(index)["pending"].values()) == chunks and len(server.requests) == sent
+    done = graphwright("rebuild", "--index", index, "--chunk-tokens", "200", "--yes", "--json", *llm)
+    result = json.loads(done.stdout)
+    assert result["rebuilt"] and not result["pending"] and len(server.requests) == sent  # the replies are cached

@@ -256,6 +256,7 @@ class IndexChange:
 
     def resume(self) -> bool:
         """Publish the stored part of an interrupted change if that is quick (see is_quick); return whether it was."""
+        self._publication.complete()
         if not self._publication.is_quick():
             return False
         self._publication.refresh()

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -17,7 +18,9 @@ from graphwright.data.document import Chunk, Document, split
 from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
+from graphwright.models.protocols import NamedEncoder
 from graphwright.store.chunk_record import text_digest
+from graphwright.store.settings import Settings
 from graphwright.store.store import ExtractedChunk, StoredChunk
 from graphwright.text.characters import file_name
 
@@ -123,10 +126,8 @@ class DocumentStorage:
         return [c for c in self._store.chunks(ids=ids) if c.pending or c.extractor != extractor]
 
     def _split(self, documents: Iterable[Document]) -> list[tuple[Document, list[Chunk]]]:
-        settings = self._store.build_settings
-        count = getattr(self._operation.encoder, "count_tokens", None)
-        counter = {} if count is None else {"count_tokens": count}
-        return [(d, split(d, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)) for d in documents]
+        divide = chunker(self._operation.encoder, self._store.build_settings)
+        return [(document, divide(document)) for document in documents]
 
     @staticmethod
     def _excerpts(parts: Iterable[tuple[Document, Sequence[Chunk]]]) -> list[Excerpt]:
@@ -210,17 +211,13 @@ class DocumentStorage:
         self, chunks: Sequence[Chunk], reader: str, known: Known, results: Iterator[Extraction | ExtractionFailure]
     ) -> list[ExtractedChunk]:
         """Return chunks as they are stored; `results`: of the extractor `reader`, for those that are not known."""
-        pending, extracted = NOT_READ if isinstance(self._operation.extractor, DeferredExtractor) else None, []
-        for chunk in chunks:
-            if chunk.text in known:
-                extracted.append(ExtractedChunk(chunk, *known[chunk.text]))
-                continue
-            result = next(results)
-            if isinstance(result, ExtractionFailure):
-                extracted.append(ExtractedChunk(chunk, Extraction(), reader, result.reason))
-            else:
-                extracted.append(ExtractedChunk(chunk, result, reader, pending))
-        return extracted
+        pending = NOT_READ if isinstance(self._operation.extractor, DeferredExtractor) else None
+        return [
+            ExtractedChunk(chunk, *known[chunk.text])
+            if chunk.text in known
+            else extracted(chunk, next(results), reader, pending)
+            for chunk in chunks
+        ]
 
     def read_up_to(self, work: str, done: int, total: int) -> None:
         """Record how far the sources were read; what was read is reported as done when it is stored."""
@@ -234,6 +231,22 @@ class DocumentStorage:
         self._operation.report(work, round(self._reported + (done - self._reported) * part), total)
         if part == 1:
             self._reported = done
+
+
+def chunker(encoder: NamedEncoder, settings: Settings) -> Callable[[Document], list[Chunk]]:
+    """Return the function that splits documents by these settings; the encoder counts the tokens if it can."""
+    count = getattr(encoder, "count_tokens", None)
+    counter = {} if count is None else {"count_tokens": count}
+    return partial(split, budget=settings.chunk_tokens, overlap=settings.overlap, **counter)
+
+
+def extracted(
+    chunk: Chunk, result: Extraction | ExtractionFailure, extractor: str, pending: str | None
+) -> ExtractedChunk:
+    """Return a chunk as it is stored after an extractor of this id has read it, pending if that failed."""
+    if isinstance(result, ExtractionFailure):
+        return ExtractedChunk(chunk, Extraction(), extractor, result.reason)
+    return ExtractedChunk(chunk, result, extractor, pending)
 
 
 def _next(documents: Iterator[Document], characters: int) -> list[Document]:

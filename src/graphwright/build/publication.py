@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from graphwright.build.build import build_from_chunks
@@ -12,7 +13,9 @@ from graphwright.extract.llm import Derived
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
 from graphwright.store.chunk_record import id_digest
-from graphwright.store.settings import Settings
+
+NEXT = "next snapshot"
+"""Setting of the store: the name of a snapshot that is to be current."""
 
 
 class Publication:
@@ -48,11 +51,36 @@ class Publication:
                 self.rebuild()  # a file of the snapshot is damaged that was not verified when it was opened
         return revision
 
-    def rebuild(self, settings: Settings | None = None) -> None:
-        """Build the snapshot again from the rows of the store alone, perhaps by other settings, and publish it."""
+    def rebuild(self) -> None:
+        """Build the snapshot again from the rows of the store alone, and publish it."""
         with self._store.writing():
             self._store.discard_packs()
-        self._publish(self._build(None, settings))
+        self._publish(self._build(None))
+
+    def replace(self, change: Callable[[], None]) -> None:
+        """Change the store and publish a snapshot of it, both or neither: readers see the old one until the end.
+
+        After the commit the store names the new snapshot, so that `complete` can make it current if this process is
+        killed before.
+        """
+        store = self._store
+        with store.writing():
+            change()
+            store.set("revision", str(store.revision + 1))
+            store.discard_packs()
+            snapshot = self._build(self._current())
+            self._store_derived()
+            store.set(NEXT, self._layout.prepare(store.revision, lambda folder: write_snapshot(folder, snapshot)))
+        self.complete()
+        self._clean_up(snapshot)
+
+    def complete(self) -> None:
+        """Make the snapshot current that `replace` has prepared, if the store names one."""
+        if name := self._store.setting(NEXT):
+            if (self._layout.path / name).is_dir():
+                self._layout.switch(name)
+            with self._store.writing():
+                self._store.set(NEXT, "")
 
     def is_quick(self) -> bool:
         """Return whether a snapshot can be built at once: the current one is sound, and lacks few texts."""
@@ -86,7 +114,7 @@ class Publication:
                 raise
             return None
 
-    def _build(self, known: Snapshot | None, settings: Settings | None = None) -> Snapshot:
+    def _build(self, known: Snapshot | None) -> Snapshot:
         """Build a snapshot of the store; the vectors of `known` are reused. Raises StoreError if they are damaged."""
         operation = self._operation
         operation.report("build the graph", 0, 0)
@@ -97,7 +125,7 @@ class Publication:
         imported = self._layout.imported
         snapshot = build_from_chunks(
             columns,
-            settings or self._store.build_settings,
+            self._store.build_settings,
             operation.vectors,
             known=known,
             revision=self._store.revision,
@@ -114,18 +142,19 @@ class Publication:
         self._operation.report("write the index", 0, 0)
         start = time.perf_counter()
         if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
-            self._store_derived(self._derived)
+            with self._store.writing():
+                self._store_derived()
         self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
+        self._changes.seconds["write"] = time.perf_counter() - start
+        self._clean_up(snapshot)
+
+    def _clean_up(self, snapshot: Snapshot) -> None:
         self._layout.delete_cache(self._layout.vectors)  # the snapshot contains them now
         self._store.checkpoint()
-        self._changes.seconds["write"] = time.perf_counter() - start
         self._changes.texts = dict(snapshot.about["texts"])
 
-    def _store_derived(self, derived: Derived) -> None:
+    def _store_derived(self) -> None:
         """Delete the derived values that the graph does not use, which may quote removed text; count the missing."""
-        unused = [key for key in self._store.derived() if key not in derived.used]
-        missing = str(len(derived.missing))
-        if unused or missing != (self._store.setting("missing values") or "0"):
-            with self._store.writing():
-                self._store.delete_derived(unused)
-                self._store.set("missing values", missing)
+        derived = self._derived or Derived()
+        self._store.delete_derived([key for key in self._store.derived() if key not in derived.used])
+        self._store.set("missing values", str(len(derived.missing)))

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -283,16 +283,49 @@ def reextract(
 
 
 @expanded
-def rebuild(index: IndexFolder, *, encoder: Encoder = None, new: NewIndexOptions) -> None:
-    """Re-encode an index by another encoder, or change its settings.
+def rebuild(
+    index: IndexFolder,
+    *,
+    encoder: Encoder = None,
+    new: NewIndexOptions,
+    yes: Annotated[bool, "Rebuild although a language model has to read chunks again."] = False,
+    estimate: Estimate = False,
+    as_json: AsJson = False,
+    model: ExtractionOptions,
+) -> None:
+    """Change the encoder, the size of chunks or other settings of an index.
 
-    The graph is built again too. The original files are not needed, and nothing is extracted again.
+    The original files are not needed: the index stores their text. Questions are answered from the old index until the
+    new one is complete. Chunks that are as before keep what was extracted.
     """
     from graphwright.index_folder.index import Index
 
-    with progress() as show:
-        Index.rebuild(index, encoder, show, **new.settings())
-    say(f"{index}: rebuilt")
+    llm, settings = model.settings(index), new.settings()
+    client = _client(llm, index, model, dry_run=estimate)
+    extractor = _extractor(llm, client, model)
+    paid = Index.chunks_to_rebuild(index, encoder, **settings)
+    if estimate:
+        show_estimate(paid, llm, model, (), as_json=as_json)
+        return
+    if paid and not yes:
+        raise OptionError(
+            f"a language model would have to read {counted(len(paid), 'chunk')} of {index} again; nothing was changed. "
+            f"See the cost: add --estimate. Go on: add --yes."
+        )
+
+    is_read = llm is not None and bool(paid)
+
+    def work(**reporting: Any) -> Changes:
+        changes = Index.rebuild(index, encoder, reporting["progress"], extractor=extractor, **settings)
+        if is_read:
+            with Index.open(index, extractor=extractor) as opened:
+                changes = replace(opened.add([], **reporting), rebuilt=True)
+        return changes
+
+    changes = _change(index, work, [], model=is_read, as_json=as_json)
+    if changes.pending and not is_read:
+        chunks = counted(len(changes.pending), "chunk")
+        note(f"note: {chunks} wait for a language model: graphwright reextract --index {index} --llm MODEL")
 
 
 @expanded
@@ -408,7 +441,7 @@ def _new_chunks(
 
 
 def _change(
-    index: Index,
+    index: Index | Path,
     work: Callable[..., Changes],
     skipped: list[Skipped],
     refer: Callable[..., list[Document]] | None = None,
@@ -418,6 +451,7 @@ def _change(
     as_json: bool,
 ) -> Changes:
     """Change an index, with progress; print the changes. `model`: whether a language model extracts."""
+    from graphwright.index_folder.index import Index
     from graphwright.models import Usage
 
     note_compilation()
@@ -425,8 +459,9 @@ def _change(
     with progress(usage, whole=not model) as show:
         transform = {} if refer is None else {"transform": partial(refer, usage=usage, progress=show)}
         changes = work(progress=show, usage=usage, **transform)
-    seconds, info = time.perf_counter() - start, index.info()
+    seconds = time.perf_counter() - start
     changes.skipped += skipped
-    copies = index.copies([*changes.added, *changes.replaced])
-    show_changes(changes, info, seconds, copies, model=model, as_json=as_json)
+    with Index.open(index) if isinstance(index, Path) else nullcontext(index) as opened:
+        copies = opened.copies([*changes.added, *changes.replaced])
+        show_changes(changes, opened.info(), seconds, copies, model=model, as_json=as_json)
     return changes

@@ -39,7 +39,7 @@ def show_changes(
         count, pairs = counted(len(copies), "document"), [f"{copy} of {other}" for copy, other in copies.items()]
         verb = "is a copy" if len(copies) == 1 else "are copies"
         note(f"note: {count} {verb} of others, and share their place in rankings: {_first(pairs)}")
-    summary = [f"{count:,} {name}" for name, count in counts.items() if count]
+    summary = ["rebuilt"] * changes.rebuilt + [f"{count:,} {name}" for name, count in counts.items() if count]
     if changes.refined:
         summary.append(f"{counted(changes.refined, 'value')} derived by the model")
     if changes.extracted:
@@ -63,6 +63,7 @@ def _details(changes: Changes) -> dict[str, Any]:
         "resumed": changes.resumed,
         "recognised": dict(changes.recognised),
         "unsuitable": dict(changes.unsuitable),
+        "rebuilt": changes.rebuilt,
         "extracted": changes.extracted,
         "released": changes.released,
         "refined": changes.refined,

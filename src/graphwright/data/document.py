@@ -190,6 +190,32 @@ def split(
     ]
 
 
+def gaps(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
+    """Return what a text has before, between and after its chunks, one string for each chunk and the last for the rest.
+
+    >>> gaps("  One. Two.\\n\\nThree. ", [(2, 6), (7, 11), (7, 19)])
+    ['  ', ' ', '', ' ']
+    """
+    parts, end = list[str](), 0
+    for start, stop in spans:
+        parts.append(text[end:start])
+        end = max(end, stop)
+    return [*parts, text[end:]]
+
+
+def joined(chunks: Iterable[tuple[int, str]], spaces: Sequence[str]) -> str:
+    """Return a text from its chunks, each with where it starts, in order, and its `gaps`.
+
+    >>> joined([(2, "One."), (7, "Two."), (7, "Two.\\n\\nThree.")], ["  ", " ", "", " "])
+    '  One. Two.\\n\\nThree. '
+    """
+    parts, end = list[str](), 0
+    for (start, text), space in zip(chunks, spaces, strict=False):
+        parts += space, text[max(end - start, 0) :]
+        end = max(end, start + len(text))
+    return "".join((*parts, spaces[-1]))
+
+
 def _headings(document: Document, spans: Sequence[tuple[int, int]]) -> Iterator[str]:
     """Yield the headings of each chunk: those above its beginning that also apply to the rest of it."""
     starts = [heading.start for heading in document.headings]

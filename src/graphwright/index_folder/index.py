@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from graphwright.build.creation import GraphSource, create_from, create_index, stored_settings
-from graphwright.build.operation import Batch, Operation
-from graphwright.build.publication import Publication
+from graphwright.build.creation import GraphSource, create_from, create_index
+from graphwright.build.operation import Batch
+from graphwright.build.publication import NEXT
+from graphwright.build.rebuild import paid_chunks, rebuild
 from graphwright.errors import OptionError, StoreError
-from graphwright.extract.extraction import Extractor
+from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.extract.extractors import extractor_of
 from graphwright.index_folder.asking import IndexAsking
 from graphwright.index_folder.snapshot_reader import SnapshotReader
@@ -21,10 +20,9 @@ from graphwright.index_folder.writing import IndexWriting, checked_path
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
-from graphwright.store.changes import Progress
+from graphwright.store.changes import Changes, Progress
 from graphwright.store.folder_creation import clean_creation
 from graphwright.store.layout import IndexLayout
-from graphwright.store.locks import writer_lock
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
 
@@ -91,7 +89,7 @@ class Index(IndexWriting, IndexAsking):
             self.close()
             raise OptionError(f"{self.path} was created with {stored}, not {settings}. Use a new folder.")
         clean_creation(layout)
-        if self._reader.interrupted():
+        if self._reader.interrupted() or self._store.setting(NEXT):
             self._resume()
 
     @classmethod
@@ -175,25 +173,29 @@ class Index(IndexWriting, IndexAsking):
 
     @staticmethod
     def rebuild(
-        path: str | Path, encoder: GivenEncoder = None, progress: Progress | None = None, **settings: Any
-    ) -> None:
+        path: str | Path,
+        encoder: GivenEncoder = None,
+        progress: Progress | None = None,
+        *,
+        extractor: Extractor | str | None = None,
+        **settings: Any,
+    ) -> Changes:
         """Build the graph and the vectors of an index again, with another encoder or other settings of it.
 
-        The files are not needed, nothing is extracted again, and the index answers as before until the end. `settings`:
-        fields of `Settings`. Raises OptionError for the size of chunks, which needs the files, and an imported graph.
+        The files are not needed, because their text is stored. The index answers as before until the new one is
+        complete; an interruption leaves it as it was. `settings`: fields of `Settings`. With `chunk_tokens` or
+        `overlap` all texts are divided again. Chunks that are as before keep what was extracted; the others are read by
+        `extractor`, by default the one that read the document. Where a language model had read it, they also wait for
+        one (`Changes.pending`); `chunks_to_rebuild` returns them for an estimate. Raises OptionError for an imported
+        graph.
         """
-        layout = IndexLayout(checked_path(path))
-        with writer_lock(layout.path), closing(Store(layout.store)) as store:
-            given, before = encoder or store.setting("encoder name") or EMBEDDED, store.build_settings
-            model, after = encoder_of(given), replace(before, **settings)
-            sizes = {(each.chunk_tokens, each.overlap) for each in (before, after)}
-            if len(sizes) > 1 or store.setting("graph") is not None:
-                part = "size of chunks" if len(sizes) > 1 else "encoder of an imported graph"
-                raise OptionError(f"the {part} is fixed in an index: read the files again, into a new folder.")
-            Publication(Operation(layout, store, model, extractor_of(None, model), progress)).rebuild(after)
-            with store.writing():
-                for key, value in stored_settings(model, given, after).items():
-                    store.set(key, value)
+        made = None if extractor is None else extractor_of(extractor)
+        return rebuild(IndexLayout(checked_path(path)), encoder, made, progress, **settings)
+
+    @staticmethod
+    def chunks_to_rebuild(path: str | Path, encoder: GivenEncoder = None, **settings: Any) -> list[Excerpt]:
+        """Return the chunks that a language model would have to read again after `rebuild`; writes nothing."""
+        return paid_chunks(IndexLayout(checked_path(path)), encoder, **settings)
 
     def __enter__(self) -> Self:
         return self

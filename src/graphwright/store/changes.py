@@ -29,7 +29,8 @@ class Changes:
     `unsuitable`: number of documents that the extractor does not support well, by reason. Chunks: `extracted` by a
     deferred extractor or `reextract`; `pending`, which wait for one, as (document, ordinal, reason); `released`, which
     no longer wait, because this extractor had read them. `recognised`: documents with text read by OCR, each with its
-    pages. `refined`: number of values that a language model derived from the merged graph; `unrefined`: why others are
+    pages. `rebuilt`: whether the whole index was built again, with `extracted` chunks that are not as before.
+    `refined`: number of values that a language model derived from the merged graph; `unrefined`: why others are
     missing. `seconds` by part of the build, `texts`: embedded, by kind.
     """
 
@@ -47,6 +48,7 @@ class Changes:
     extracted: int = 0
     released: int = 0
     pending: list[tuple[str, int, str]] = field(default_factory=list)
+    rebuilt: bool = False
     refined: int = 0
     unrefined: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)

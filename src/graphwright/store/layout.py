@@ -98,30 +98,48 @@ class IndexLayout:
 
     def publish(self, revision: int, write: Callable[[Path], None]) -> None:
         """Write a snapshot, make it current atomically, and delete those without readers."""
+        self.switch(self.prepare(revision, write))
+
+    def prepare(self, revision: int, write: Callable[[Path], None]) -> str:
+        """Write a snapshot beside the current one, and return its name; readers do not see it before `switch`."""
         name = f"snapshot-{revision}"
         while (self.path / name).exists():  # a snapshot of the same revision stays until the new one is complete
             name += "a"
         draft = self.path / f".{name}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         try:
-            write(draft)
-            create_lease_file(draft)
-            for folder in (draft, *(part for part in draft.iterdir() if part.is_dir())):
-                flush_folder(folder)
-            os.replace(draft, self.path / name)
-            flush_folder(self.path)
-            pointer = self.path / ".CURRENT.draft"
+            with self._publishing():
+                write(draft)
+                create_lease_file(draft)
+                for folder in (draft, *(part for part in draft.iterdir() if part.is_dir())):
+                    flush_folder(folder)
+                os.replace(draft, self.path / name)
+                flush_folder(self.path)
+        except StoreError:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        return name
+
+    def switch(self, name: str) -> None:
+        """Make a snapshot current atomically, and delete those without readers."""
+        pointer = self.path / ".CURRENT.draft"
+        with self._publishing():
             pointer.write_text(name, encoding="utf-8")
             flush(pointer)
             os.replace(pointer, self.path / "CURRENT")
             flush_folder(self.path)
+        self.clean()
+
+    @contextmanager
+    def _publishing(self) -> Iterator[None]:
+        """Raise StoreError where a file cannot be written in the block."""
+        try:
+            yield
         except (OSError, sqlite3.Error) as error:
-            shutil.rmtree(draft, ignore_errors=True)
             raise StoreError(
                 f"{self.path} could not be written: {explained(error, CHECK)} Queries still use the previous "
                 f"snapshot, and stored changes are not lost."
             ) from error
-        self.clean()
 
     def clean(self) -> None:
         """Delete snapshots neither current nor read, and drafts of killed writers. Only the writer may call this."""

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from graphwright.data.document import Chunk, Document
+from graphwright.data.document import Chunk, Document, Heading, gaps, joined
 from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
@@ -53,6 +53,13 @@ class StoredChunk(NamedTuple):
     def excerpt(self) -> Excerpt:
         """The input of an extractor."""
         return Excerpt(self.document, self.title, self.text, self.heading)
+
+
+class StoredText(NamedTuple):
+    """A document as it is split, without metadata, links, places and records; and its chunks as they are stored."""
+
+    document: Document
+    chunks: list[ExtractedChunk]
 
 
 class Store(StoreFile):
@@ -136,13 +143,36 @@ class Store(StoreFile):
             "is_file = excluded.is_file, folder = coalesce(nullif(excluded.folder, ''), folder)",
             row,
         )
+        self.put_chunks(document, chunks)
+
+    def put_chunks(self, document: Document, chunks: Iterable[ExtractedChunk]) -> None:
+        """Replace the chunks of a stored document."""
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
-        marks = ", ".join("?" * (9 + len(FIELDS)))
+        marks, spans = ", ".join("?" * (9 + len(FIELDS))), list[tuple[int, int]]()
         for chunk, extraction, extractor, pending in chunks:
             text, record = _encoded(Excerpt(document.id, document.title, chunk.text, chunk.heading), extraction)
             place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
             self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, chunk_digest(text, record), *record))
+            spans.append((chunk.start, chunk.end))
+        outline = json.dumps([document.whole, document.headings, gaps(document.text, spans)])
+        self._db.execute("UPDATE documents SET outline = ? WHERE number = ?", (outline, number))
+
+    def texts(self, ids: Iterable[str]) -> Iterator[StoredText]:
+        """Yield the texts of documents exactly as they were added, with their chunks."""
+        rows = self._read(
+            "SELECT d.id, d.title, d.outline, c.start, c.text, c.heading, c.ordinal, c.extractor, c.pending, "
+            f"{_RECORD} FROM documents d LEFT JOIN chunks c ON c.document = d.number WHERE d.id {_LISTED} "
+            "ORDER BY d.id, c.ordinal",
+            (json.dumps(list(ids)),),
+        )
+        for (id, title, outline), group in groupby(rows, lambda row: row[:3]):
+            whole, headings, spaces = json.loads(outline)
+            chunks = [_chunk(row) for row in group if row[6] is not None]
+            text = joined([(chunk.chunk.start, chunk.chunk.text) for chunk in chunks], spaces)
+            parts = tuple(Heading(*heading) for heading in headings)
+            document = Document(id, text, title, whole=whole, headings=parts)
+            yield StoredText(document, chunks)
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
         """Record that documents are synced with a folder."""
@@ -260,6 +290,13 @@ class Store(StoreFile):
         with closing(Store(self.path)) as view:
             view._db.execute("BEGIN")
             yield view
+
+
+def _chunk(row: tuple[Any, ...]) -> ExtractedChunk:
+    id, _, _, start, stored, heading, ordinal, extractor, pending, *record = row
+    text = stored.decode("utf-8", "surrogatepass")
+    chunk = Chunk(id, ordinal, start, start + len(text), text, heading)
+    return ExtractedChunk(chunk, ChunkRecord(*record).extraction(), extractor, pending)
 
 
 def _encoded(chunk: Excerpt, extraction: Extraction) -> tuple[bytes, ChunkRecord]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from graphwright.errors import cause_of
 from graphwright.store.chunk_record import ChunkRecord
 
-SCHEMA = 10
+SCHEMA = 11
 FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
 """The columns of a chunk's record."""
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, c.heading, {", ".join(f"c.{name}" for name in FIELDS)}'
@@ -27,7 +27,7 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 CREATE TABLE documents (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title TEXT NOT NULL, hash BLOB NOT NULL,
     metadata TEXT NOT NULL, links BLOB NOT NULL, places BLOB NOT NULL, records BLOB NOT NULL, is_file INTEGER NOT NULL,
-    folder TEXT NOT NULL
+    folder TEXT NOT NULL, outline TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE chunks (
     document INTEGER NOT NULL REFERENCES documents(number) ON DELETE CASCADE, ordinal INTEGER NOT NULL,

@@ -1,0 +1,158 @@
+"""Rebuild of an index in place, from the stored texts: by another encoder, other settings, or chunks of another size.
+
+A language model reads the title and the text of a chunk, a free extractor also the headings above it. A chunk with the
+same input keeps its extraction. The others are read again by the free extractor of their document; where a language
+model had read the document, they then wait for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
+from graphwright.build.creation import stored_settings
+from graphwright.build.document_storage import chunker, extracted
+from graphwright.build.operation import Operation
+from graphwright.build.publication import Publication
+from graphwright.data.document import Chunk, Document
+from graphwright.errors import OptionError
+from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
+from graphwright.extract.extractors import EXTRACTORS, extractor_of
+from graphwright.extract.rules import LexicalExtractor
+from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.store.changes import Changes, Progress, Recorder
+from graphwright.store.layout import IndexLayout
+from graphwright.store.locks import writer_lock
+from graphwright.store.settings import Settings
+from graphwright.store.store import ExtractedChunk, Store, StoredText
+
+_DOCUMENTS = 200  # divided at once
+_SIZES = {"chunk_tokens", "overlap"}
+
+
+@dataclass(frozen=True)
+class _Divided:
+    """A document with its new chunks, each with its extraction or None; `extractor`: of those without."""
+
+    document: Document
+    chunks: Sequence[tuple[Chunk, ExtractedChunk | None]]
+    extractor: Extractor
+    pending: str | None
+
+    @property
+    def unread(self) -> list[Excerpt]:
+        """The chunks without an extraction."""
+        title = self.document.title
+        return [Excerpt(c.document, title, c.text, c.heading) for c, known in self.chunks if known is None]
+
+    def extracted(self, results: Iterator[Extraction | ExtractionFailure]) -> Iterator[ExtractedChunk]:
+        """Yield the chunks as they are stored; `results`: of those that were unread."""
+        for chunk, known in self.chunks:
+            if known is None:
+                yield extracted(chunk, next(results), self.extractor.id, self.pending)
+            else:
+                yield known._replace(chunk=chunk)
+
+
+def rebuild(
+    layout: IndexLayout, encoder: object, extractor: Extractor | None, progress: Progress | None, **settings: Any
+) -> Changes:
+    """Rebuild an index, all or nothing, and return the chunks that were read again and that wait for a model.
+
+    `encoder`: as users give it, by default that of the index. `extractor`: of the changed chunks, by default the free
+    one that read the document before. `settings`: those that change. Raises OptionError for an imported graph.
+    """
+    with writer_lock(layout.path), closing(Store(layout.store)) as store:
+        recorder = Recorder(layout.progress, progress)
+        operation, given, after = _operation(layout, store, encoder, extractor, settings, recorder)
+        publication = Publication(operation)
+
+        def change() -> None:
+            if _SIZES & settings.keys():
+                _Division(operation, after, extractor).store()
+            for key, value in stored_settings(operation.encoder, given, after).items():
+                store.set(key, value)
+
+        try:
+            publication.complete()
+            publication.replace(change)
+        finally:
+            recorder.end()
+        operation.changes.rebuilt = True
+        operation.changes.pending = ChunkExtraction(operation).pending()
+        return operation.changes
+
+
+def paid_chunks(layout: IndexLayout, encoder: object, **settings: Any) -> list[Excerpt]:
+    """Return the chunks that a language model would have to read again after `rebuild`; writes nothing."""
+    with closing(Store(layout.store)) as store:
+        operation, _, after = _operation(layout, store, encoder, None, settings)
+        return _Division(operation, after, None).paid() if _SIZES & settings.keys() else []
+
+
+def _operation(
+    layout: IndexLayout,
+    store: Store,
+    encoder: object,
+    extractor: Extractor | None,
+    settings: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> tuple[Operation, object, Settings]:
+    """Return the operation, the encoder as it was given, and the new settings."""
+    if store.setting("graph") is not None:
+        raise OptionError(f"{layout.path} has an imported graph, which cannot be rebuilt: import it into a new folder.")
+    given = encoder or store.setting("encoder name") or EMBEDDED
+    model, after = encoder_of(given), replace(store.build_settings, **settings)
+    return Operation(layout, store, model, extractor_of(extractor, model), progress), given, after
+
+
+class _Division:
+    """The division of all documents by other settings; the encoder of the operation counts the tokens."""
+
+    def __init__(self, operation: Operation, settings: Settings, extractor: Extractor | None) -> None:
+        self._operation, self._split = operation, chunker(operation.encoder, settings)
+        self._given = None if isinstance(extractor, DeferredExtractor) else extractor
+        every = [make() for make in EXTRACTORS.values()] + ([] if self._given is None else [self._given])
+        self._free = {each.id: each for each in every}
+
+    def paid(self) -> list[Excerpt]:
+        """Return the chunks that a language model would have to read again; writes nothing."""
+        return [excerpt for part in self._divisions() for each in part if each.pending for excerpt in each.unread]
+
+    def store(self) -> None:
+        """Replace the chunks of all documents, in an open transaction of the store."""
+        extraction = ChunkExtraction(self._operation)
+        for part in self._divisions():
+            for extractor in {each.extractor.id: each.extractor for each in part}.values():
+                of_one = [each for each in part if each.extractor.id == extractor.id]
+                excerpts = [excerpt for each in of_one for excerpt in each.unread]
+                results = iter(extraction.extract(extractor, excerpts))
+                self._operation.changes.extracted += len(excerpts)
+                for each in of_one:
+                    self._operation.store.put_chunks(each.document, each.extracted(results))
+
+    def _divisions(self) -> Iterator[list[_Divided]]:
+        store, done = self._operation.store, 0
+        ids, total = iter(store.metadata()), store.counts()[0]
+        while part := list(islice(ids, _DOCUMENTS)):
+            self._operation.report("split documents", done, total)
+            done += len(part)
+            yield [self._divided(text) for text in store.texts(part)]
+
+    def _divided(self, stored: StoredText) -> _Divided:
+        known, before = dict[tuple[str, str | None], ExtractedChunk](), list[Extractor]()
+        for chunk in stored.chunks:
+            free = self._free.get(chunk.extractor)
+            known[chunk.chunk.text, None if free is None else chunk.chunk.heading] = chunk
+            before += [] if free is None else [free]
+        waits = len(before) < len(stored.chunks) or any(chunk.pending for chunk in stored.chunks)
+        chunks = [
+            (chunk, known.get((chunk.text, None)) or known.get((chunk.text, chunk.heading)))
+            for chunk in self._split(stored.document)
+        ]
+        extractor = self._given or next(iter(before), None) or LexicalExtractor()
+        return _Divided(stored.document, chunks, extractor, NOT_READ if waits else None)
