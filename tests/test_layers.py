@@ -112,8 +112,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "answers are judged by their sentences and citations": "generate.citations:without_markers",
         "judges and writers ask models by prompts of their own": (
-            "models.protocols:Floats prompts.limits:Sentence prompts.templates:checksum prompts.templates:data_line "
-            "prompts.templates:messages"
+            "models.protocols:Floats prompts.limits:Sentence prompts.templates:PROMPTS prompts.templates:data_line"
         ),
         "methods of a plan are names, operators or functions": "methods.method:Builder methods.method:Method",
         "the gate is fitted to the search of the default method": (
@@ -141,7 +140,10 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         ),
         "it shows items and paths": (
             "graph.export:format_of graph.export:write graph.walks:shown_path "
-            "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS"
+            "graph.walks:edge_label operators.run:CUT_SHORT operators.run:NO_VECTORS operators.run:NOT_FOLLOWED"
+        ),
+        "it lists and copies prompts": (
+            "prompts.templates:Prompts prompts.templates:packaged prompts.templates:prompts_of_index"
         ),
         "a source is checked before an index is made": "index_folder.sources:source_of",
         "it lists types as queries name them": "operators.query.query:OfType",

@@ -31,7 +31,7 @@ from graphwright.models.budget import BudgetedLLM, Prices, Rate, estimated_token
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import Completion, Usage
-from graphwright.prompts.templates import messages
+from graphwright.prompts.templates import PROMPTS
 from graphwright.store.chunk_record import ChunkRecord
 from graphwright.text.names import normal_form
 
@@ -298,7 +298,9 @@ def test_triples_gleaning_shows_first_results() -> None:
     extractor = GenerativeExtractor(ScriptedLLM(answer), extraction="triples", gleanings=1)
     (made,) = extractor.extract([Excerpt("d", "", "Graz lies on the Mur in Styria.")])
     assert isinstance(made, Extraction) and len(made.relations) == 2
-    assert prompts[1][0].startswith(prompts[0][0]) and prompts[0][0] == messages("extract_triples", passage="")[0]
+    assert (
+        prompts[1][0].startswith(prompts[0][0]) and prompts[0][0] == PROMPTS.messages("extract_triples", passage="")[0]
+    )
     known = {"entities": ["Graz", "Mur"], "relations": [["Graz", "lies on", "Mur"]]}
     assert json.loads(prompts[1][1].split("\n")[3]) == known
 
@@ -309,7 +311,7 @@ def test_triples_request_sends_schema_per_chunk() -> None:
         assert sorted(named(extractor.extract(numbered(5)))) == [f"Number {i}" for i in range(5)]
     assert len(server.requests) == 5
     for request in server.requests:
-        assert request.json["messages"][0]["content"] == messages("extract_triples", passage="")[0]
+        assert request.json["messages"][0]["content"] == PROMPTS.messages("extract_triples", passage="")[0]
         properties = request.json["response_format"]["json_schema"]["schema"]["properties"]
         row = properties["triples"]["items"]
         assert (properties["triples"]["maxItems"], properties["names"]["maxItems"]) == (20, 10)
@@ -621,7 +623,7 @@ def test_server_is_asked_for_entities_and_relations_per_chunk() -> None:
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (7, 49, 21)
     for request in server.requests:
         assert [message["role"] for message in request.json["messages"]] == ["system", "user"]
-        assert request.json["messages"][0]["content"] == messages("extract", passage="")[0]
+        assert request.json["messages"][0]["content"] == PROMPTS.messages("extract", passage="")[0]
         shape = request.json["response_format"]["json_schema"]["schema"]
         assert shape["required"] == ["entities", "relations"] and shape["additionalProperties"] is False
 
@@ -673,7 +675,7 @@ def test_extractor_id_changes_with_output() -> None:
     ],
 )
 def test_prompt_example_is_reply_that_can_be_read(kind: str, text: str, names: list[str]) -> None:
-    system, _ = messages(KINDS[kind].prompt, passage="")
+    system, _ = PROMPTS.messages(KINDS[kind].prompt, passage="")
     made = read(text, system[system.index("\n{") :], title="Erstein Abbey", extraction=kind)
     assert [m.name for m in made.mentions] == names
     assert kind == "triples" or made.mentions[1][1:4] == (18, 28, "person")

@@ -11,16 +11,16 @@ import pytest
 
 from graphwright.generate.citations import locate, supported
 from graphwright.prompts.replies import PlainAnswer, WrittenAnswer
-from graphwright.prompts.templates import messages
+from graphwright.prompts.templates import PROMPTS
 
 QUOTED = ("answer", "bubblerag", "bubblerag_enough", "chains", "pathrag", "pathrag_flat", "reports")
 PLAIN = ("vanilla", "chain_of_thought")
-PLACES = dict.fromkeys(("question", "passages", "lines", "evidence"), "")
+PLACES = dict.fromkeys(("question", "passages", "lines", "evidence", "instruction"), "")
 
 
 def demonstrations(name: str) -> list[tuple[str, str]]:
     """The lines of each demonstration and its reply."""
-    text = "\n".join(messages(name, **PLACES))
+    text = "\n".join(PROMPTS.messages(name, **PLACES))
     parts = re.split(r'^  (?=\{"question")', text, flags=re.MULTILINE)[1:]
     pairs = (part.partition("\nReply:\n") for part in parts)
     indented = partial(takewhile, lambda line: line.startswith("  "))
@@ -50,4 +50,4 @@ def test_unaided_demonstration_has_same_form(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUOTED)
 def test_demonstration_lines_differ_from_task_lines(name: str) -> None:
-    assert not any(line.startswith(("{", "Chain")) for line in "\n".join(messages(name, **PLACES)).splitlines())
+    assert not any(line.startswith(("{", "Chain")) for line in "\n".join(PROMPTS.messages(name, **PLACES)).splitlines())

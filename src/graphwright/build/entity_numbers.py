@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.extract.llm import Derived, Task
+from graphwright.extract.llm import Derived
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Ids32
@@ -93,7 +93,7 @@ def _summary(name: str, parts: Sequence[str], max_tokens: int, derived: Derived)
     """Return the summary of descriptions, None where a part of it was not derived yet."""
     batches = list(_batches(parts))
     lines = [[{"name": name}, *({"description": part} for part in batch)] for batch in batches]
-    summaries = [derived.get(Task("describe", "\n".join(map(data_line, of_batch)))) for of_batch in lines]
+    summaries = [derived.get("describe", "\n".join(map(data_line, of_batch))) for of_batch in lines]
     texts = [summary for summary in summaries if summary is not None]
     if len(texts) < len(batches):
         return None

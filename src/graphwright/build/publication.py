@@ -121,7 +121,7 @@ class Publication:
         start = time.perf_counter()
         columns = self._store.packed_columns()
         seconds = time.perf_counter() - start
-        self._derived = Derived(self._store.derived())
+        self._derived = Derived(self._store.derived(), self._layout.prompts)
         imported = self._layout.imported
         snapshot = build_from_chunks(
             columns,

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import near_pairs
-from graphwright.extract.llm import Derived, Task
+from graphwright.extract.llm import Derived
 from graphwright.models.protocols import Floats
 from graphwright.prompts.templates import data_line
 from graphwright.text.names import ARTICLES, PARTICLES, normal_form
@@ -224,7 +224,7 @@ def _judge(merged: MergedChunks, position: Mapping[str, int], derived: Derived) 
         return data_line({"name": merged.names[at], "about": merged.texts[at], "statements": list(statements[at])})
 
     def decision(candidate: Candidate) -> bool | None:
-        value = derived.get(Task("same_entity", "\n".join(map(line, candidate[:2]))))
+        value = derived.get("same_entity", "\n".join(map(line, candidate[:2])))
         return None if value is None else value == "yes"
 
     return decision

@@ -69,7 +69,7 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
         return [Problem(f"{layout.path}: the snapshot is older than the stored documents.", remedy, True)]
     try:
         # Vectors are taken from the snapshot, whose files have not changed; only merged names are encoded.
-        derived = Derived(store.derived())
+        derived = Derived(store.derived(), layout.prompts)
         settings = store.build_settings
         graph = open_snapshot(base, encoder) if base.is_dir() else None
         rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, derived=derived, imported=graph)

@@ -156,6 +156,27 @@ def methods(
 
 @app.command()
 @expanded
+def prompts(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Prompts whose text is printed or copied (default: list all).")
+    ] = None,
+    copy: Annotated[Path | None, "Folder to copy them to, such as INDEX/prompts, whose files replace prompts."] = None,
+    index: Annotated[Path | None, "Index folder, to show its own prompts."] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the prompts of language models, or copy them to change them."""
+    from graphwright.cli.prompts import copy_prompts, show_prompts
+
+    if copy is not None and index is not None:
+        raise OptionError(f"--copy writes the original prompts into a folder; leave out --index {index}.")
+    if copy is not None:
+        copy_prompts(copy, names or ())
+    else:
+        show_prompts(names or (), index, as_json=as_json)
+
+
+@app.command()
+@expanded
 def info(folder: IndexArgument = None, index: IndexOption = None, as_json: AsJson = False) -> None:
     """Print the contents, settings and size of an index."""
     from graphwright.cli.listing import show_info

@@ -34,7 +34,7 @@ from graphwright.index_folder.index import Index
 from graphwright.methods.method import read_method_file
 from graphwright.methods.registry import METHODS
 from graphwright.operators import Answer, Citation, Question, Run, State, also_in
-from graphwright.operators.run import CUT_SHORT, NO_VECTORS
+from graphwright.operators.run import CUT_SHORT, NO_VECTORS, NOT_FOLLOWED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --t
 _DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions with short, correct answers
 
 
-_COMMON_OPTIONS = ("filter", "deadline", "llm")  # options of `Index.ask` for every method
+_COMMON_OPTIONS = ("filter", "deadline", "llm", "instruction")  # options of `Index.ask` for every method
 
 
 def open_index(folder: Path) -> Index:
@@ -94,6 +94,8 @@ class Asking:
         settings, options = model.settings(folder), query.index_options()
         if settings is not None:
             options |= {"llm": model.client(settings, folder), "deadline": settings.deadline}
+        instruction = model.instruction if settings is None else settings.instruction
+        options |= {"instruction": instruction} if instruction else {}
         method, options = to_ask(query.method, query.method_file, options)
         note_compilation()
         return cls(open_index(folder), query, method, options, settings)
@@ -209,7 +211,7 @@ def _question(text: str, query: QueryOptions, index: Index) -> Question:
 
 
 def _show(state: State, index: Index, query: QueryOptions, passages: int) -> None:
-    for text in _notes(state, NO_VECTORS):
+    for text in (*_notes(state, NO_VECTORS), *_notes(state, NOT_FOLLOWED)):
         note(f"note: {text}.")
     if query.as_json:
         print_json(state.to_dict(method=query.named or index.default_method, top_k=query.top_k))

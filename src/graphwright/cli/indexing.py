@@ -176,10 +176,12 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
+    from graphwright.store import IndexLayout
+
     settings, llm = new.settings(), _settings(model, vision, into)
     describer = None if estimate else _describer(vision, model, into)
     client = _client(llm, into, model, dry_run=estimate)
-    refer, reading = _references(references, llm, client), files.read_options()
+    refer, reading = _references(references, llm, client, into), files.read_options()
     skipped: list[Skipped] = []
     with tempfile.TemporaryDirectory() as scratch:
         documents = read_sources(sources, Path(scratch), name, reading, skipped)
@@ -189,7 +191,7 @@ def index(
             citing: list[Document] = []  # documents whose references the model would list
             transform = partial(_collected, citing) if references == "llm" else refer
             chunks = _new_chunks(documents, into, settings, reading, transform)
-            show_estimate(chunks, llm, model, citing, as_json=as_json)
+            show_estimate(chunks, llm, model, citing, prompts=IndexLayout(into).prompts, as_json=as_json)
             return
         extractor = _extractor(llm, client, model, vision)
         with where.started() as engine, opened_index(into, settings, encoder, extractor) as opened:
@@ -247,7 +249,7 @@ def synced(
     """Sync an index with a source, and print the changes."""
     llm, describer = _settings(model, vision, into), _describer(vision, model, into)
     reading, client = replace(files.read_options(), describe=describer), _client(llm, into, model)
-    refer, extractor = _references(references, llm, client), _extractor(llm, client, model, vision)
+    refer, extractor = _references(references, llm, client, into), _extractor(llm, client, model, vision)
     with where.started() as engine, opened_index(into, {}, encoder, extractor) as opened:
         work = partial(opened.sync, source, options=reading, engine=engine)
         _change(opened, work, [], refer, describer, model=llm is not None, as_json=as_json)
@@ -268,6 +270,7 @@ def reextract(
     their text.
     """
     from graphwright.index_folder.index import Index
+    from graphwright.store import IndexLayout
 
     llm = model.settings(index)
     if llm is None and not model.offline and model.extractor is None:
@@ -275,7 +278,9 @@ def reextract(
     client = _client(llm, index, model, dry_run=estimate)
     opened = Index.open(index, extractor=_extractor(llm, client, model))
     if estimate:
-        show_estimate(opened.chunks_to_reextract(ids or None), llm, model, (), as_json=as_json)
+        show_estimate(
+            opened.chunks_to_reextract(ids or None), llm, model, (), prompts=IndexLayout(index).prompts, as_json=as_json
+        )
         return
     changes = _change(opened, partial(opened.reextract, ids or None), [], model=llm is not None, as_json=as_json)
     if llm is not None and changes.pending and not changes.extracted:
@@ -299,13 +304,14 @@ def rebuild(
     new one is complete. Chunks that are as before keep what was extracted.
     """
     from graphwright.index_folder.index import Index
+    from graphwright.store import IndexLayout
 
     llm, settings = model.settings(index), new.settings()
     client = _client(llm, index, model, dry_run=estimate)
     extractor = _extractor(llm, client, model)
     paid = Index.chunks_to_rebuild(index, encoder, **settings)
     if estimate:
-        show_estimate(paid, llm, model, (), as_json=as_json)
+        show_estimate(paid, llm, model, (), prompts=IndexLayout(index).prompts, as_json=as_json)
         return
     if paid and not yes:
         raise OptionError(
@@ -386,10 +392,11 @@ def _describer(vision: str | None, model: ExtractionOptions, folder: Path) -> Pi
 
 
 def _references(
-    references: str | None, llm: LLMSettings | None, client: LLM | None
+    references: str | None, llm: LLMSettings | None, client: LLM | None, into: Path
 ) -> Callable[..., list[Document]] | None:
     """Return the function that finds references between documents, or None."""
     from graphwright.extract import with_references
+    from graphwright.store import IndexLayout
 
     if references not in (None, "rules", "llm"):
         raise OptionError(f"--references is {references!r}; choose from rules, llm.")
@@ -397,7 +404,7 @@ def _references(
         return None if references is None else with_references
     if llm is None:
         raise OptionError("--references llm needs --llm MODEL or a settings.toml that names one; rules need none.")
-    return partial(with_references, llm=client, threads=llm.concurrency)
+    return partial(with_references, llm=client, threads=llm.concurrency, prompts=IndexLayout(into).prompts)
 
 
 def _extractor(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from graphwright.data import Document, Skipped
     from graphwright.extract import Estimate, Excerpt
     from graphwright.models import LLMSettings
+    from graphwright.prompts.templates import Prompts
     from graphwright.store import Changes
 
 _MAX_SKIPPED = 10  # reasons shown on a terminal
@@ -177,6 +178,7 @@ def show_estimate(
     model: ExtractionOptions,
     citing: Sequence[Document],
     *,
+    prompts: Prompts,
     as_json: bool,
 ) -> None:
     """Print the estimated cost of each kind of extraction. `citing`: documents whose references the model lists."""
@@ -185,7 +187,8 @@ def show_estimate(
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
     prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
     estimates = {
-        kind: estimate(chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate) for kind in KINDS
+        kind: estimate(chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate, prompts=prompts)
+        for kind in KINDS
     }
     if citing:
         estimates["references"] = estimate_references(citing, prices=prices, rate=rate)

@@ -151,6 +151,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "chunks": ""
         if not has_documents
         else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
+        "own prompts": ", ".join(facts["prompts"]),
         "merged names": ", ".join(settings["resolve"]),
         "ranking": f"refit on feedback (gate {facts['gate']:+g})" if facts["gate"] else "",
         "synced from": _listed(list(facts["folders"])),

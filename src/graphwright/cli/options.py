@@ -193,8 +193,8 @@ class ModelOptions:
         return CachedLLM(model, IndexLayout(folder).replies) if writable else model
 
 
-_SAME = ("base_url", "timeout", "max_completion_tokens", "reasoning_effort", "deadline", "extraction", "gleanings")
-_FIELDS = {"llm": "model", "llm_seed": "seed", **{name: name for name in _SAME}}
+_SAME = ("base_url", "timeout", "max_completion_tokens", "reasoning_effort", "deadline", "instruction")
+_FIELDS = {"llm": "model", "llm_seed": "seed", **{name: name for name in (*_SAME, "extraction", "gleanings")}}
 """Settings of a language model by the options that change them."""
 _PAIRS = {
     "prices": (("prompt_price", "completion_price"), "a million tokens: 0.15,0.60"),
@@ -243,6 +243,11 @@ class AskModelOptions(AnswerModelOptions):
     deadline: Annotated[
         float | None,
         typer.Option(min=0.001, help="Seconds after which a question is answered without the LLM (default: none)."),
+    ] = None
+    instruction: Annotated[
+        str | None,
+        'How the LLM is to write the answer, such as "for customers, in German, at most 80 words" (default: in the '
+        "language of the question).",
     ] = None
 
 

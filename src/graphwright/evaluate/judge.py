@@ -29,7 +29,7 @@ from graphwright.files import growing, whole_lines
 from graphwright.models import LLM, Cancellation
 from graphwright.operators import Run
 from graphwright.prompts.limits import Sentence
-from graphwright.prompts.templates import checksum, data_line, messages
+from graphwright.prompts.templates import PROMPTS, data_line
 from graphwright.store import Progress
 
 DIMENSIONS: Mapping[str, str] = MappingProxyType(
@@ -113,7 +113,7 @@ class ModelJudge:
         """Return whether an answer is right."""
         if not answer:
             return Verdict(0.0, "no answer was given")
-        prompt = messages(
+        prompt = PROMPTS.messages(
             "judge_accuracy",
             question=data_line({"question": question}),
             accepted=data_line({"accepted": list(accepted)}),
@@ -130,7 +130,7 @@ class ModelJudge:
             return dict.fromkeys(dimensions, Verdict(0.5, "the answers are equal"))
         if not first or not second:
             return dict.fromkeys(dimensions, Verdict(float(bool(first)), "the other gave no answer"))
-        prompt = messages(
+        prompt = PROMPTS.messages(
             "judge_pairwise",
             question=data_line({"question": question}),
             dimensions="\n".join(data_line({"dimension": name, "about": dimensions[name]}) for name in dimensions),
@@ -217,7 +217,7 @@ class Log:
     def __init__(self, path: Path, model: str, dimensions: Mapping[str, str]) -> None:
         """Read the existing judgements. Raises DataError for a line that is none."""
         self._path, self._model, self.dimensions = path, model, dimensions
-        self._prompts = {kind: checksum(f"judge_{kind}") for kind in (ACCURACY, PAIRWISE)}
+        self._prompts = {kind: PROMPTS.checksum(f"judge_{kind}") for kind in (ACCURACY, PAIRWISE)}
         self._judgements: dict[tuple[Any, ...], Judgement] = {}
         for number, line in enumerate(whole_lines(path), 1):
             try:

@@ -23,7 +23,7 @@ from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailur
 from graphwright.extract.rules import LexicalExtractor
 from graphwright.models.budget import Prices, Rate, estimated_tokens
 from graphwright.models.protocols import LLM, Cancellation, Usage
-from graphwright.prompts.templates import checksum, data_line, messages
+from graphwright.prompts.templates import PROMPTS, Prompts, data_line
 from graphwright.text.names import normal_form
 
 _MAX_UNANSWERED = 3  # calls in a row without a reply, after which the model counts as unreachable
@@ -105,24 +105,27 @@ class Task:
 
     prompt: str
     lines: str
+    prompts: Prompts = PROMPTS
 
     @cached_property
     def key(self) -> bytes:
         """Sixteen bytes that change with the prompt and the lines."""
-        content = json.dumps([self.prompt, checksum(self.prompt), self.lines]).encode()
+        content = json.dumps([self.prompt, self.prompts.checksum(self.prompt), self.lines]).encode()
         return hashlib.blake2b(content, digest_size=16).digest()
 
 
 @dataclass
 class Derived:
-    """Stored values by key, with the keys that a build used and those that it missed."""
+    """Stored values by key, with the keys that a build used and those that it missed; `prompts` ask for them."""
 
     values: Mapping[bytes, str] = field(default_factory=dict)
+    prompts: Prompts = PROMPTS
     used: set[bytes] = field(default_factory=set)
     missing: dict[bytes, Task] = field(default_factory=dict)
 
-    def get(self, task: Task) -> str | None:
-        """Return the value of a task, None where it was not derived yet."""
+    def get(self, prompt: str, lines: str) -> str | None:
+        """Return the value that a prompt derives from lines of data, None where it was not derived yet."""
+        task = Task(prompt, lines, self.prompts)
         value = self.values.get(task.key)
         if value is None:
             self.missing[task.key] = task
@@ -133,7 +136,7 @@ class Derived:
 
 def _answer(task: Task, calls: MeteredCalls) -> str | ExtractionFailure:
     try:
-        value: str = calls.complete(task.prompt, *messages(task.prompt, lines=task.lines)).value
+        value: str = calls.complete(task.prompt, *task.prompts.messages(task.prompt, lines=task.lines)).value
     except ModelError as error:
         return calls.failure(error, " ".join(str(error).split()))
     return value if value else ExtractionFailure("the model replied with an empty text")
@@ -167,7 +170,8 @@ class GenerativeExtractor(Checked):
 
     `extraction`: "full", or "triples" for names and triples only (OpenIE), for about a third of the tokens.
     `gleanings`: extra passes over a chunk, to find what was missed; each costs as much as the first call. `threads`:
-    concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk.
+    concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk. `prompts`:
+    in an index those of its folder.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> reply = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
@@ -183,13 +187,14 @@ class GenerativeExtractor(Checked):
     gleanings: Annotated[int, AtLeast(0)] = 0
     threads: Annotated[int, AtLeast(1)] = 8
     provisional: Extractor = field(default_factory=LexicalExtractor)
+    prompts: Prompts = field(default=PROMPTS, repr=False)
 
     @property
     def id(self) -> str:
         """Name and version, the model's id, the number of gleanings, and a checksum of the prompts."""
         name = "generative" if self.extraction == "full" else f"generative {self.extraction}"
-        suffix, prompts = (f"+{self.gleanings} gleanings", ["extract_again"]) if self.gleanings else ("", [])
-        return f"{name}:1:{self.llm.id}{suffix}:{checksum(self.kind.prompt, *prompts)}"
+        suffix, again = (f"+{self.gleanings} gleanings", ["extract_again"]) if self.gleanings else ("", [])
+        return f"{name}:1:{self.llm.id}{suffix}:{self.prompts.checksum(self.kind.prompt, *again)}"
 
     @property
     def kind(self) -> ExtractionKind:
@@ -210,26 +215,30 @@ class GenerativeExtractor(Checked):
     def _extract_one(self, excerpt: Excerpt, calls: MeteredCalls) -> Extraction | ExtractionFailure:
         replies = _Replies(excerpt)
         try:
-            replies.add(calls.complete(self.kind.prompt, *extraction_prompt(excerpt, self.kind)))
+            replies.add(calls.complete(self.kind.prompt, *extraction_prompt(excerpt, self.kind, self.prompts)))
             for _ in range(self.gleanings):
-                prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind)
+                prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind, self.prompts)
                 replies.add(calls.complete(self.kind.prompt, *prompts))
         except ModelError as error:
             return calls.failure(error, _plain(str(error))[:_MAX_DESCRIPTION])
         return replies.extraction()
 
 
-def extraction_prompt(excerpt: Excerpt, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
+def extraction_prompt(
+    excerpt: Excerpt, kind: ExtractionKind = KINDS["full"], prompts: Prompts = PROMPTS
+) -> tuple[str, str]:
     """Return the system and user message about a chunk; the last line is the chunk as JSON."""
-    return messages(kind.prompt, passage=data_line({"title": excerpt.title, "text": excerpt.text}))
+    return prompts.messages(kind.prompt, passage=data_line({"title": excerpt.title, "text": excerpt.text}))
 
 
-def gleaning_prompt(excerpt: Excerpt, extraction: Extraction, kind: ExtractionKind = KINDS["full"]) -> tuple[str, str]:
+def gleaning_prompt(
+    excerpt: Excerpt, extraction: Extraction, kind: ExtractionKind = KINDS["full"], prompts: Prompts = PROMPTS
+) -> tuple[str, str]:
     """Return the messages of a gleaning: the rules of the first call, the chunk, and the results so far."""
-    rules, _ = extraction_prompt(excerpt, kind)
+    rules, _ = extraction_prompt(excerpt, kind, prompts)
     passage = data_line({"title": excerpt.title, "text": excerpt.text})
     known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
-    return messages("extract_again", rules=rules, passage=passage, found=data_line(known))
+    return prompts.messages("extract_again", rules=rules, passage=passage, found=data_line(known))
 
 
 class _Replies:
@@ -317,6 +326,7 @@ def estimate(
     gleanings: int = 0,
     prices: Prices | None = None,
     rate: Rate | None = None,
+    prompts: Prompts = PROMPTS,
 ) -> Estimate:
     """Estimate the calls, tokens, hours and cost of GenerativeExtractor for these chunks, without a call.
 
@@ -331,9 +341,9 @@ def estimate(
     chunks = prompt = completion = 0
     for excerpt in excerpts:
         reply = ceil(kind.reply_ratio * count(excerpt.text))
-        prompt += sum(map(count, extraction_prompt(excerpt, kind)))
+        prompt += sum(map(count, extraction_prompt(excerpt, kind, prompts)))
         if gleanings:
-            prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction(), kind)))
+            prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction(), kind, prompts)))
             prompt += reply * gleanings * (gleanings + 1) // 2
         completion += (1 + gleanings) * reply
         chunks += 1

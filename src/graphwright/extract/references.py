@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil
 
 from graphwright.data.document import Document
@@ -16,7 +17,7 @@ from graphwright.errors import LLMResponseError
 from graphwright.extract.llm import Estimate, MeteredCalls
 from graphwright.models.budget import Prices, Rate, estimated_tokens
 from graphwright.models.protocols import LLM, Usage
-from graphwright.prompts.templates import data_line, messages
+from graphwright.prompts.templates import PROMPTS, Prompts, data_line
 
 _PART = 4096  # characters of a document that a model reads at a time, the paper's node
 _REPLY = 0.15  # tokens of a reply per token of a part; not measured
@@ -135,13 +136,15 @@ def with_references(
     threads: int = 8,
     usage: Usage | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    prompts: Prompts = PROMPTS,
 ) -> list[Document]:
     """Return the documents with `links` to those that their texts cite, beside the links that they have.
 
     Index.add makes an edge "refers to" of each link, from every passage of the document to the first passage of the
     cited document. `llm` reads 4,096 characters at a time (prompt `references`), in `threads`; a part without a usable
     reply is read by the rules. Raises ModelError where the model gives no reply, and once a budget is exhausted.
-    `progress`: called with the name of the work, and the number of parts read and of all.
+    `progress`: called with the name of the work, and the number of parts read and of all. `prompts`: those
+    of the index.
 
     >>> a = Document("a-2001", "We extend the work of b-1999."); b = Document("b-1999", "The first work.")
     >>> [document.links for document in with_references([a, b])]
@@ -157,7 +160,7 @@ def with_references(
         parts = [(document.id, part) for document in listed for part in _parts(document.text)]
         calls = MeteredCalls(llm, Usage() if usage is None else usage)
         show = None if progress is None else lambda ended: progress("find references", ended, len(parts))
-        listed_by_part = calls.for_each(_citations, [part for _, part in parts], threads, show)
+        listed_by_part = calls.for_each(partial(_citations, prompts), [part for _, part in parts], threads, show)
         for (name, _), references in zip(parts, listed_by_part, strict=True):
             targets[name].update(*map(cited.cited_by, references))
     return [replace(document, links=tuple(sorted(targets[document.id] - {document.id}))) for document in listed]
@@ -174,14 +177,14 @@ def _parts(text: str) -> Iterator[str]:
         yield text
 
 
-def _prompt(part: str) -> tuple[str, str]:
-    return messages("references", passage=data_line({"text": part}))
+def _prompt(part: str, prompts: Prompts = PROMPTS) -> tuple[str, str]:
+    return prompts.messages("references", passage=data_line({"text": part}))
 
 
-def _citations(part: str, calls: MeteredCalls) -> Sequence[str]:
+def _citations(prompts: Prompts, part: str, calls: MeteredCalls) -> Sequence[str]:
     """Return the citations of a part as the model lists them; the part itself without a usable reply."""
     try:
-        references: Sequence[str] = calls.complete("references", *_prompt(part)).references
+        references: Sequence[str] = calls.complete("references", *_prompt(part, prompts)).references
     except LLMResponseError:
         return [part]
     return references

@@ -16,7 +16,7 @@ from graphwright.models.structured import plain_text, without_thoughts
 from graphwright.operators.operator import Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, State
-from graphwright.prompts.templates import Context, data_line, messages
+from graphwright.prompts.templates import Context, data_line, instruction_lines
 
 
 class Draft:
@@ -173,7 +173,11 @@ class Unaided(Operator):
         from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
 
         name = "chain_of_thought" if self.reasoning else "vanilla"
-        prompt = messages(name, question=data_line({"question": state.question.text}))
+        values = {
+            "question": data_line({"question": state.question.text}),
+            "instruction": instruction_lines(run.instruction),
+        }
+        prompt = run.prompts.messages(name, **values)
         reply, text = run.structured(self.model, *prompt, REPLIES[name], draft.listener)
         if self.reasoning and reply is not None and reply.reasoning:
             run.note(reply.reasoning)
@@ -186,6 +190,7 @@ class Unaided(Operator):
             return _unverified(text, run) or Answer(_FAILED, found=False)
         if not reply.found or not reply.text.strip():
             return Answer(_UNKNOWN, found=False)
+        run.written = True
         return Answer(reply.text.strip(), short=tuple(reply.answers))
 
 
@@ -193,11 +198,12 @@ def _written(model: LLM, state: State, context: Context, run: Run, draft: Draft)
     """Return the model's answer to a context; None without a usable reply."""
     from graphwright.prompts.replies import WrittenAnswer  # pydantic is slow to import
 
-    reply, text = run.structured(model, *context.prompt, WrittenAnswer, draft.listener)
+    reply, text = run.structured(model, *context.prompt_by(run.prompts, run.instruction), WrittenAnswer, draft.listener)
     if reply is None:
         return _unverified(text, run)
     if not reply.found or not reply.text.strip():
         return Answer(nothing(run), found=False)
+    run.written = True
     draft.finish(reply.text)
     return _checked(reply, state, context, run)
 
@@ -232,5 +238,6 @@ def _unverified(reply: str, run: Run) -> Answer | None:
     if not text:
         return None
     run.note("the model replied in plain text, without citations; the answer is not verified")
+    run.written = True
     marked, unsupported = supported(text, ())
     return Answer(marked, unsupported=unsupported)

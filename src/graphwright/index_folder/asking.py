@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -67,7 +67,12 @@ class IndexAsking(IndexReading):
         `encoder`) are given as names, objects or functions.
         """
         snapshot, made = self._made(method, top_k=top_k, filter=filter, **options)
-        return made.retrieval(start(question, snapshot.graph), run)
+        return made.retrieval(start(question, snapshot.graph), self._prepared(run))
+
+    def _prepared(self, run: Run | None = None, instruction: str = "") -> Run:
+        """Return a run, by default a new one, with the prompts of the index and perhaps an instruction."""
+        run = Run() if run is None else run
+        return replace(run, prompts=self.prompts, instruction=instruction or run.instruction)
 
     def ask(
         self,
@@ -75,6 +80,7 @@ class IndexAsking(IndexReading):
         method: GivenMethod | None = None,
         *,
         history: Iterable[object] | None = None,
+        instruction: str = "",
         run: Run | None = None,
         deadline: float | None = None,
         on_event: OnEvent | None = None,
@@ -89,11 +95,15 @@ class IndexAsking(IndexReading):
         if that is more. A turn that asks nothing of the documents, or may mean two things (`answer.choices`), is not
         searched. None: the question stands alone; []: it is the first turn.
 
+        `instruction`: how a language model is to write the text of the answer, such as "for customers, in German, at
+        most 80 words"; by default in the language of the question. It changes nothing in the citations, nor in an
+        answer that no model writes, as a note in the trace then says.
+
         `deadline`: seconds for all calls of a language model; by default only each reply has a limit. At the deadline a
         running request is cancelled, and the remaining steps run without the model, as their notes state. `on_event`:
         called with each Event of the answer, as in `stream`.
         """
-        run = Run() if run is None else run
+        run = self._prepared(run, instruction)
         run.incomplete = self.is_growing
         cancel = run.cancel
         if deadline is not None:
@@ -159,7 +169,7 @@ class IndexAsking(IndexReading):
     ) -> list[State]:
         """Return the states of `retrieve` for many questions, processed in threads; options as in `retrieve`."""
         snapshot, made = self._made(method, **options)
-        return _many(questions, snapshot, made.retrieval, threads)
+        return _many(questions, snapshot, made.retrieval, threads, self._prepared)
 
     def ask_many(
         self,
@@ -168,11 +178,16 @@ class IndexAsking(IndexReading):
         *,
         threads: int = 2,
         deadline: float | None = None,
+        instruction: str = "",
         **options: Any,
     ) -> list[State]:
         """Return the states of `ask` for many questions, processed in threads; options as in `ask`."""
         snapshot, made = self._made(method, **options)
-        return _many(questions, snapshot, made.pipeline, threads, deadline)
+
+        def run() -> Run:
+            return self._prepared(Run(cancel=None if deadline is None else Deadline(deadline)), instruction)
+
+        return _many(questions, snapshot, made.pipeline, threads, run)
 
     def method(self, method: GivenMethod | None = None, **options: Any) -> Method:
         """Return a method over the current snapshot."""
@@ -261,15 +276,14 @@ def distinct(method: GivenMethod, snapshot: Snapshot, **options: Any) -> Method:
 
 
 def _many(
-    questions: Questions, snapshot: Snapshot, operator: Operator, threads: int, deadline: float | None = None
+    questions: Questions, snapshot: Snapshot, operator: Operator, threads: int, run: Callable[[], Run]
 ) -> list[State]:
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise OptionError(f"{questions!r} is not a list of questions. Give a list, or use ask or retrieve for one.")
     _check_number("threads", threads)
 
     def state(question: str | Question) -> State:
-        cancel = None if deadline is None else Deadline(deadline)
-        return operator(start(question, snapshot.graph), Run(cancel=cancel))
+        return operator(start(question, snapshot.graph), run())
 
     with ThreadPoolExecutor(max_workers=threads) as pool:
         return list(pool.map(state, questions))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,7 @@ from graphwright.build.rebuild import paid_chunks, rebuild
 from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.extract.extractors import extractor_of
+from graphwright.extract.llm import GenerativeExtractor
 from graphwright.index_folder.asking import IndexAsking
 from graphwright.index_folder.snapshot_reader import SnapshotReader
 from graphwright.index_folder.writing import IndexWriting, checked_path
@@ -67,9 +69,12 @@ class Index(IndexWriting, IndexAsking):
             settings = None
         self.path = layout.path
         self._layout = layout
+        prompts = layout.prompts  # raises OptionError before anything is opened
         self._store = Store(layout.store)
         self._encoder = encoder_of(encoder if encoder is not None else self._store.setting("encoder name") or EMBEDDED)
         self._extractor = extractor_of(extractor, self._encoder)
+        if isinstance(self._extractor, GenerativeExtractor) and prompts.replaced:
+            self._extractor = replace(self._extractor, prompts=prompts)
         cached = CachedEncoder(self._encoder, expression="ix.encoder")
         self._reader = SnapshotReader(layout, self._store, cached, follow=follow)
         self._reported = -1  # the revision up to which changes are known to have succeeded

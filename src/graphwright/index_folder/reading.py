@@ -15,6 +15,7 @@ from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.snapshot_reader import SnapshotReader
 from graphwright.models.protocols import NamedEncoder
+from graphwright.prompts.templates import Prompts
 from graphwright.search.filter import Filter
 from graphwright.search.name_index import MAX_NORMALISED
 from graphwright.search.snapshot import Snapshot
@@ -111,6 +112,11 @@ class IndexReading:
     def takes_documents(self) -> bool:
         """Whether documents can be added; not to an imported graph of more than a million nodes."""
         return self._imported_nodes <= MAX_NORMALISED
+
+    @property
+    def prompts(self) -> Prompts:
+        """The prompts of language models: those of the package, or files in the folder `prompts` of the index."""
+        return self._layout.prompts
 
     def _first_documents(self) -> bool:
         """Return whether the index is an imported graph without documents. Raises StoreError if it takes none."""
@@ -224,6 +230,7 @@ class IndexReading:
             **({} if (source := self._store.setting("source")) is None else {"source": json.loads(source)}),
             "settings": asdict(self.settings),
             "gate": self.gate,
+            "prompts": [name for name, _ in self.prompts.replaced],
             "bytes": self._layout.bytes(),
             "current": self.is_current,
         }

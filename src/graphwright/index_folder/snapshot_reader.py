@@ -174,7 +174,8 @@ class SnapshotReader:
         self, store: Store, ids: Iterable[str], known: Snapshot, revision: int = 0, imported: Snapshot | None = None
     ) -> Snapshot:
         """Build the index of some documents; texts that have a vector in a snapshot are not encoded."""
-        columns, settings, derived = store.columns(ids), store.build_settings, Derived(store.derived())
+        columns, settings = store.columns(ids), store.build_settings
+        derived = Derived(store.derived(), self._layout.prompts)
         return build_from_chunks(
             columns, settings, self._encoder, known=known, revision=revision, derived=derived, imported=imported
         )

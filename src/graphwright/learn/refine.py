@@ -17,7 +17,7 @@ from graphwright.learn.candidates import ANSWER, QUERY, SHORTEST, Candidate, Exa
 from graphwright.models import LLM, Encoder
 from graphwright.operators import Anchor, Run, start
 from graphwright.operators.rerank.scorer import mask_names
-from graphwright.prompts.templates import checksum, data_line, spaced_tokens
+from graphwright.prompts.templates import PROMPTS, data_line, spaced_tokens
 
 _BLOCK = 2_048  # questions compared at once
 
@@ -231,7 +231,7 @@ class LLMRefiner(Checked):
     @property
     def id(self) -> str:
         """Model, prompt and number of paths."""
-        return f"{self.model.id}-{checksum('refine')}-{self.max_paths}"
+        return f"{self.model.id}-{PROMPTS.checksum('refine')}-{self.max_paths}"
 
     def prepare(self, graph: Graph, examples: Sequence[Example], pools: Sequence[Pool]) -> RefineOne:
         """Return the choice of the model."""

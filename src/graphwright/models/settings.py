@@ -30,7 +30,8 @@ SETTINGS = "settings.toml"
 class LLMSettings(Checked):
     """A language model and its limits.
 
-    `deadline`: seconds for all replies to a question that is asked on the command line; None is no limit.
+    Of a question that is asked on the command line, `deadline`: seconds for all replies, None is no limit;
+    `instruction`: how the text of an answer is to be written, such as "in German, at most 80 words".
     `prompt_price`, `completion_price`: price of a million tokens; `prompt_rate`, `completion_rate`: tokens a second
     that the server reads and writes, over all requests; of each pair both or neither. `extraction`, `gleanings`: see
     GenerativeExtractor. The other fields are those of OpenAILLM. Raises OptionError for a wrong value.
@@ -53,6 +54,7 @@ class LLMSettings(Checked):
     extraction: Annotated[str, OneOf("full", "triples")] = "full"
     gleanings: Annotated[int, AtLeast(0)] = 0
     deadline: Annotated[float | None, Between(0.001, 86_400)] = None
+    instruction: Annotated[str | None, TEXT] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,7 +84,7 @@ class LLMSettings(Checked):
     def llm(self, api_key: str | None = None) -> OpenAILLM:
         """Return the model. Its key comes from the environment by default."""
         prices = ("prompt_price", "completion_price", "prompt_rate", "completion_rate")
-        others = (*prices, "extraction", "gleanings", "deadline")
+        others = (*prices, "extraction", "gleanings", "deadline", "instruction")
         options = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in others}
         return OpenAILLM(**options, api_key=api_key, prices=self.prices)
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar
 
 from graphwright.constraints import AtLeast, Checked, Constraint
 from graphwright.errors import NeedsError, OptionError
-from graphwright.operators.run import Run
+from graphwright.operators.run import NOT_FOLLOWED, Run
 from graphwright.operators.state import State, Step
 
 _CLAUSE_END = re.compile(r"\s*(?:[.,:;](?=\s|$)|\n|\()")
@@ -91,6 +91,8 @@ class Operator(Checked, ABC):
             after = work(child)
         finally:
             run.absorb(child)
+        if run.instruction and after.answer is not None and not child.written:
+            child.note(NOT_FOLLOWED)
         seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
         notes, about = tuple(child.notes), _about(type(self))

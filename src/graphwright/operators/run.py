@@ -29,7 +29,7 @@ from graphwright.models.protocols import (
     Usage,
     call_metered,
 )
-from graphwright.prompts.templates import messages
+from graphwright.prompts.templates import PROMPTS, Prompts
 
 if TYPE_CHECKING:
     from graphwright.graph.evidence import Scores
@@ -40,6 +40,8 @@ NO_VECTORS = "the index has no vectors of"
 """Start of the note on vectors that a method uses and the index lacks."""
 CUT_SHORT = "the model's reply was cut short"
 """Start of the note on an incomplete reply of a language model."""
+NOT_FOLLOWED = "the instruction was not followed, because no language model wrote this answer"
+"""Note on an answer that is quoted or computed although `Run.instruction` says how to write it."""
 REMEDY = "a new index made with --embed passages,names,triples (the default) has them"
 
 _BLOCK = 512  # texts that are encoded in one call
@@ -107,8 +109,10 @@ class Run:
     `memory`: cache of vectors and latents, by default for this run alone. `charged`: keys of the model outputs that the
     pipeline has paid for; if given, an output from another pipeline is charged with its cost there (cost attribution).
     `shared`: steps computed once for several pipelines. `on_text`: called with each piece of a streamed answer;
-    `on_step`: with each step as it ends. `cancel`: stops model calls. `failed`: whether the step gave no usable result.
-    `incomplete`: whether documents are being read that cannot be searched yet.
+    `on_step`: with each step as it ends. `cancel`: stops model calls. `failed`: whether the step gave no usable result;
+    `written`: whether a language model wrote its answer.
+    `incomplete`: whether documents are being read that cannot be searched yet. `prompts`: those of the index.
+    `instruction`: how the text of an answer is to be written, such as "in German, at most 80 words"; "" for none.
     `outputs`, `paid`: cost of the model outputs that were used and charged, by key, if `charged` is given.
     """
 
@@ -119,9 +123,12 @@ class Run:
     on_step: Callable[[Step], None] | None = None
     cancel: Cancellation | None = None
     incomplete: bool = False
+    prompts: Prompts = PROMPTS
+    instruction: str = ""
     _computed: dict[Hashable, Any] = field(default_factory=dict)
     faults: _Faults = field(default_factory=_Faults)
     failed: bool = False
+    written: bool = False
     usage: Usage = field(default_factory=Usage)
     notes: list[str] = field(default_factory=list)
     outputs: Costs = field(default_factory=dict)
@@ -137,7 +144,8 @@ class Run:
     def child(self) -> Run:
         """Return the run of one step: same models, own usage and notes."""
         child = copy(self)
-        child.usage, child.notes, child.outputs, child.paid, child.failed = Usage(), [], {}, {}, False
+        child.usage, child.notes, child.outputs, child.paid = Usage(), [], {}, {}
+        child.failed = child.written = False
         return child
 
     def absorb(self, child: Run) -> None:
@@ -145,6 +153,7 @@ class Run:
         self.usage.add(child.usage)
         self.outputs |= child.outputs
         self.paid |= child.paid
+        self.written |= child.written
 
     def note(self, text: str) -> None:
         """Write a remark into the trace of the current step."""
@@ -244,7 +253,7 @@ class Run:
         """
         from graphwright.prompts.replies import REPLIES  # pydantic is slow to import
 
-        value, _ = self.structured(llm, *messages(prompt, **values), REPLIES[prompt])
+        value, _ = self.structured(llm, *self.prompts.messages(prompt, **values), REPLIES[prompt])
         if value is None:
             self.note("the step was done without a model")
         return value

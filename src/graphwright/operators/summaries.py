@@ -131,7 +131,7 @@ class WrittenSummaries(Summaries):
 
     def _texts(self, run: Run, graph: Graph, gist_texts: dict[int, str]) -> dict[int, str]:
         """Return the summaries; the model writes those that are missing."""
-        written = _written.get(graph.columns, self, _Written)
+        written = _written.get(graph.columns, (self, run.prompts), _Written)
         with written.lock:  # threads that need the same summary wait, so that it is paid for once
             new = [number for number in gist_texts if number not in written.summaries]
             self._write(run, graph, {number: gist_texts[number] for number in new}, written.summaries)
@@ -277,7 +277,7 @@ class SummaryTree(Checked):
     def of(self, run: Run, graph: Graph) -> Tree:
         """Return the tree of a graph's snapshot, made at the first call."""
         columns = graph.columns
-        return _trees.get(columns, self, lambda: self._build(run, columns))
+        return _trees.get(columns, (self, run.prompts), lambda: self._build(run, columns))
 
     def _build(self, run: Run, columns: Columns) -> Tree:
         graph, (leaves, rows) = Graph(columns), self.passages.rows_of(self.passages.ids)

@@ -18,7 +18,7 @@ from graphwright.generate import SOURCES
 from graphwright.operators import also_in
 from graphwright.serve.events import EventStream, event
 from graphwright.serve.problems import UnsupportedError, openai_error
-from graphwright.serve.schemas.answers import Body, CitationReply, FilterBody, Reply, TopK
+from graphwright.serve.schemas.answers import Body, CitationReply, FilterBody, Instruction, Reply, TopK
 
 
 class OpenAIBody(BaseModel):
@@ -64,6 +64,7 @@ class OwnOptions(Body):
     top_k: TopK = None
     filter: Annotated[FilterBody | None, Field(description="Documents to search.", examples=[None])] = None
     offline: Annotated[bool, Field(description="Answer without the server's language model.")] = False
+    instruction: Instruction = ""
 
 
 class ModelBody(OpenAIBody):

@@ -138,7 +138,10 @@ _searched: SnapshotCache[None] = SnapshotCache()
 
 @dataclass(frozen=True)
 class Query:
-    """A question to an index. `llm`: None for an offline answer; `deadline`: seconds until it continues without it."""
+    """A question to an index.
+
+    `llm`: None for an offline answer; `deadline`: seconds until it continues without it; `instruction`: for its text.
+    """
 
     index: Index
     question: str
@@ -147,6 +150,7 @@ class Query:
     filter: Mapping[str, Any] | None
     llm: WatchedLLM | None
     deadline: float | None
+    instruction: str
     report: Callable[[Mapping[str, Any]], None]
 
     def retrieve(self, cancel: Cancellation) -> dict[str, Any]:
@@ -179,7 +183,7 @@ class Query:
             if on_event is not None:
                 on_event(Event("done", self._told(event.data)) if event.kind == "done" else event)
 
-        options = self._options(history=history, on_event=on_event and forward, **models)
+        options = self._options(history=history, on_event=on_event and forward, instruction=self.instruction, **models)
         return self._told(self._reported(self.index.ask(self.question, self.method, run=_run(cancel), **options)))
 
     @property
@@ -210,8 +214,11 @@ def query_to(
     *,
     offline: bool = False,
     model: str | None = None,
+    instruction: str = "",
 ) -> Query:
     """Return a query, with a language model unless `offline`; by default that of the index.
+
+    `instruction`: for the text of the answer, after that of the server.
 
     Raises OptionError for too long a question, an unknown method, and a model that cannot be chosen.
     """
@@ -225,7 +232,9 @@ def query_to(
     def report(reply: Mapping[str, Any]) -> None:
         library.telemetry.metrics.count_reply(index, reply, answering)
 
-    return Query(opened, question, name, top_k, filter, llm, library.settings.deadline, report)
+    settings = library.settings
+    told = "\n".join(part for part in (settings.instruction, instruction) if part.strip())
+    return Query(opened, question, name, top_k, filter, llm, settings.deadline, told, report)
 
 
 def _run(cancel: Cancellation) -> Run:

@@ -217,6 +217,7 @@ class ServeSettings(Checked):
     timeout: Annotated[float, Between(0.1, 86_400)] = 120.0
     poll_seconds: Annotated[float, Between(0.1, 86_400)] = 10.0
     deadline: Annotated[float | None, Between(0.001, 86_400)] = 90.0
+    instruction: str = ""
     max_body: Annotated[int, AtLeast(1024)] = 4 * _MB
     max_upload: Annotated[int, AtLeast(1024)] = 256 * _MB
     max_question: Annotated[int, Between(1, 1_000_000)] = 8_000

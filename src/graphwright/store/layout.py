@@ -9,10 +9,12 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
 from graphwright.files import flush, flush_folder, link
+from graphwright.prompts.templates import Prompts
 from graphwright.store.locks import CHECK, PROBE, PROGRESS, READERS, create_lease_file, hold, is_held, is_read
 
 STORE = "index.sqlite"
@@ -29,8 +31,8 @@ class IndexLayout:
     the current one. Caches: `vectors.sqlite`, of vectors that no snapshot has yet, so that an interrupted run does not
     repeat encodings; `replies.sqlite`, of language models' replies, so that nothing is paid for twice;
     `recognised.sqlite`, of the text in pictures, which is found out once. `imported/` is the first snapshot of an
-    imported graph, kept once documents are added. The progress of the writer means nothing after the writer was killed;
-    `settings.toml` is written by the user.
+    imported graph, kept once documents are added. The progress of the writer means nothing after the writer was killed.
+    `settings.toml` and `prompts/` are written by the user.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,6 +40,11 @@ class IndexLayout:
         self.vectors, self.replies = path / "vectors.sqlite", path / "replies.sqlite"
         self.recognised = path / "recognised.sqlite"
         self.progress = path / PROGRESS
+
+    @cached_property
+    def prompts(self) -> Prompts:
+        """The prompts of the index, as they were first read. Raises OptionError for a file that does not fit."""
+        return Prompts.of(self.path / "prompts")
 
     @staticmethod
     def delete_cache(file: Path) -> None:

@@ -13,6 +13,7 @@ from tests.serve.conftest import EMOJI, Running, events_of, serving
 from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
+from graphwright.operators.run import NOT_FOLLOWED
 from graphwright.serve.chat import sources
 from graphwright.serve.settings import ModelServer
 
@@ -125,6 +126,22 @@ def test_ask_model_is_one_of_index_models(cities: Any) -> None:
         assert 'model="large"' in running.client.get("/metrics").text
         refused = ask(running, method="bm25", model="huge")
         assert refused.status_code == 422 and "small, large" in refused.json()["detail"]
+
+
+def test_instructions_of_server_and_of_request_reach_model(cities: Any) -> None:
+    with (
+        LLMServer([Say(REPLY)]) as llm,
+        serving(cities, llm=LLMSettings("any", llm.url), instruction="in German") as running,
+    ):
+        told = ask(running, method="bm25", instruction="for children").json()
+        own = {"graphwright": {"instruction": "in verse"}}
+        running.client.post("/v1/chat/completions", json={"model": "cities:bm25", "messages": RIVER, **own})
+        offline = ask(running, method="bm25", offline=True).json()
+    first, second = (request.json["messages"][0]["content"] for request in llm.requests)
+    assert r'{"instruction": "in German\nfor children"}' in first and told["citations"]
+    assert r'{"instruction": "in German\nin verse"}' in second
+    notes = [note for step in offline["trace"] for note in step["notes"]]
+    assert NOT_FOLLOWED in notes and not any(NOT_FOLLOWED in step["notes"] for step in told["trace"])
 
 
 RIVER = [{"role": "user", "content": "On which river does Graz lie?"}]

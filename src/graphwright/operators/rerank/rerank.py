@@ -21,7 +21,7 @@ from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.rerank.scorer import ModelOf, Scorer, ranked_by, score_function
 from graphwright.operators.run import Run
 from graphwright.operators.state import State
-from graphwright.prompts.templates import data_line, messages, numbered_lines
+from graphwright.prompts.templates import data_line, numbered_lines
 
 SCORES_ITEMS = ModelOf(Encoder, CrossEncoder, Scorer)
 
@@ -298,7 +298,7 @@ class ConstrainedDecoding(Reranker):
             items_of.setdefault(data_line(text), []).append(number)
         named = dict.fromkeys(anchor.text for anchor in state.anchors or ())
         question, entities = data_line({"question": state.question.text}), "\n".join(map(data_line, named))
-        prompt = messages("decode", question=question, entities=entities or data_line("none"))
+        prompt = run.prompts.messages("decode", question=question, entities=entities or data_line("none"))
         texts = run.decode(self.model, prompt, list(items_of), most)
         if texts is None:
             return Choose(self.model, self.batch).rerank(items, state, run, most).top(most)

@@ -156,7 +156,14 @@ def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any
     expected = (
         Estimate(len(excerpts), 0, 0, 0, 0.0, 0.0)
         if llm is None
-        else estimate(excerpts, extraction=llm.extraction, gleanings=llm.gleanings, prices=llm.prices, rate=llm.rate)
+        else estimate(
+            excerpts,
+            extraction=llm.extraction,
+            gleanings=llm.gleanings,
+            prices=llm.prices,
+            rate=llm.rate,
+            prompts=call.index.prompts,
+        )
     )
     return {
         **expected.to_dict(),

@@ -55,11 +55,10 @@ _EVENTS = event_stream(
 )
 
 
-def query_of(body: Asked, call: Call, method: str | None, model: str | None = None) -> Query:
-    """Return the query of a body."""
-    filter = filter_of(body.filter)
-    options = method, body.top_k, filter
-    return query_to(call.server, call.ix, body.question, *options, offline=body.offline, model=model)
+def query_of(body: Asked, call: Call, method: str | None, **more: Any) -> Query:
+    """Return the query of a body; `more`: further options of `query_to`."""
+    options = method, body.top_k, filter_of(body.filter)
+    return query_to(call.server, call.ix, body.question, *options, offline=body.offline, **more)
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:
@@ -77,7 +76,7 @@ async def retrieve(body: QuestionBody, call: CallOf) -> Any:
 @router.post("/ask", response_model=AnswerReply, responses=_EVENTS)
 async def ask(body: AskBody, call: CallOf) -> Any:
     """Answer a question with verified citations; as events with `stream` or Accept: text/event-stream."""
-    query = query_of(body, call, body.method, body.model)
+    query = query_of(body, call, body.method, model=body.model, instruction=body.instruction)
     history = None if body.history is None else [Message(turn.role, turn.content) for turn in body.history]
     if body.stream or "text/event-stream" in call.request.headers.get("accept", ""):
         stream: Stream[bytes] = await call.server.workers.stream(
@@ -164,7 +163,9 @@ async def answered(
     conversation = Conversation.of(Message(message.role, message.text()) for message in messages)
     options = body.graphwright
     asked, filter = conversation.question, filter_of(options.filter)
-    query = query_to(server, name, asked, method, options.top_k, filter, offline=options.offline)
+    query = query_to(
+        server, name, asked, method, options.top_k, filter, offline=options.offline, instruction=options.instruction
+    )
     footer = server.settings.footer if options.footer is None else options.footer
     ends = stop or body.stop or ()
     texts = tuple(text for text in ([ends] if isinstance(ends, str) else ends) if text)

@@ -30,6 +30,16 @@ TopK = Annotated[
 ]
 
 
+Instruction = Annotated[
+    str,
+    Field(
+        max_length=2_000,
+        description="How the language model is to write the answer, by default in the language of the question.",
+        examples=["for customers, in German, at most 80 words"],
+    ),
+]
+
+
 class Body(BaseModel):
     """The body of a request. Unknown fields are errors, so that misspelt names are reported."""
 
@@ -98,6 +108,7 @@ class AskBody(QuestionBody):
     model: Annotated[
         str | None, Field(max_length=200, description="One of the index's `models`; by default its own, `llm`.")
     ] = None
+    instruction: Instruction = ""
 
 
 class CompareBody(Asked):
