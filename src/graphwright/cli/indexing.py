@@ -381,6 +381,7 @@ def _describer(vision: str | None, model: ExtractionOptions, folder: Path) -> Pi
     if vision is None:
         return None
     from graphwright.extract import PictureDescriber
+    from graphwright.store import IndexLayout
 
     if model.offline:
         raise OptionError("--offline uses no language model; leave out --vision.")
@@ -388,7 +389,7 @@ def _describer(vision: str | None, model: ExtractionOptions, folder: Path) -> Pi
     options = replace(model, llm=name if separator else vision, base_url=f"http{url}" if separator else model.base_url)
     settings = options.settings(None)
     assert settings is not None
-    return PictureDescriber(options.client(settings, folder))
+    return PictureDescriber(options.client(settings, folder), prompts=IndexLayout(folder).prompts)
 
 
 def _references(
