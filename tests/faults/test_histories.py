@@ -24,6 +24,7 @@ from tests.faults.fork_server import ALL, SlowExtractor
 from tests.faults.index_state import contents, leftovers
 
 from graphwright import Document, Index, start
+from graphwright.build import apply_edits
 from graphwright.build.imports.assembly import graph_of
 from graphwright.build.imports.node_passages import PREFIX
 from graphwright.data.file_documents import with_records
@@ -34,6 +35,19 @@ from graphwright.extract import LexicalExtractor
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.search.snapshot import Snapshot
+from graphwright.store import (
+    AddEntity,
+    AddStatement,
+    Change,
+    DeleteEntity,
+    DeleteStatement,
+    KeepApart,
+    MergeEntities,
+    RenameEntity,
+    RetypeEntity,
+    SplitEntity,
+)
+from graphwright.store.edits import new_edits
 
 ENCODER = HashEncoder(8)
 QUESTION = "Where does the Mur flow, and who lives there?"
@@ -70,6 +84,18 @@ POSTS = [
     Edge("Mur AG", "lies in", "Graz"),
 ]
 GRAPH = graph_of([Node(name, name) for name in ("Anton", "Mur AG", "Alma Brecht", "Graz")], POSTS)
+entities = st.sampled_from(["Graz", "Mur", "Alma Brecht", "Anton Hofer", "A. Hofer", "Leoben", "Styria", "Graz (city)"])
+edits: st.SearchStrategy[Change] = st.one_of(
+    st.builds(MergeEntities, st.lists(entities, min_size=1, max_size=2), entities),
+    st.builds(RenameEntity, entities, entities),
+    st.builds(RetypeEntity, entities, st.sampled_from(["", "city"])),
+    st.builds(DeleteEntity, entities),
+    st.builds(SplitEntity, entities, st.lists(ids, min_size=1, max_size=2), entities),
+    st.builds(KeepApart, entities, entities),
+    st.builds(DeleteStatement, entities, st.sampled_from(["lives in", "married", "co-occurs with"]), entities),
+    st.builds(AddEntity, entities, st.sampled_from(["", "river"])),
+    st.builds(AddStatement, entities, st.sampled_from(["lives in", "founded"]), entities),
+)
 documents = st.builds(Document, ids, texts, titles, st.just({}), records=records)
 
 
@@ -226,6 +252,29 @@ class History(RuleBasedStateMachine):
             self.expected[document] = self.expected[document].read_by(self.extractor)
         self.check_snapshots()
 
+    @precondition(lambda self: not self.imported)
+    @rule(changes=st.lists(edits, min_size=1, max_size=4), lenient=st.booleans())
+    def edit(self, changes: list[Change], lenient: bool) -> None:
+        before, revision = self.index.edits(), self.current()
+        if lenient:  # edits of another index may name what is not there
+            self.index.edit(*new_edits(changes, who="Ida"))
+            return
+        try:
+            made = self.index.edit(*changes)
+        except DataError:
+            assert self.index.edits() == before and self.current() == revision
+        else:
+            assert not [edit.idle for edit in made if edit.idle]
+        self.check_snapshots()
+
+    @precondition(lambda self: self.index.edits())
+    @rule(data=st.data())
+    def undo(self, data: st.DataObject) -> None:
+        undone = data.draw(st.sampled_from([edit.id for edit in self.index.edits()]))
+        self.index.undo(undone)
+        assert undone not in [edit.id for edit in self.index.edits()]
+        self.check_snapshots()
+
     @rule(extractor=st.sampled_from(sorted(EXTRACTORS)))
     def close_and_open(self, extractor: str) -> None:
         self.index.close()
@@ -250,7 +299,11 @@ class History(RuleBasedStateMachine):
         info = self.index.info()
         passages = self.index.graph.passages
         assert self.index.documents == info["documents"] == len(self.expected) and info["current"]
-        listed = [] if passages is None else [id for id in passages.documents if not id.startswith(PREFIX)]
+        listed = (
+            []
+            if passages is None
+            else [id for id in passages.documents if not id.startswith((PREFIX, apply_edits.PREFIX))]
+        )
         assert listed == sorted(self.expected, key=str.encode)
         assert self.index.verify() == []
 
@@ -281,6 +334,9 @@ class History(RuleBasedStateMachine):
             ]
             with Index.open(folder, encoder=ENCODER, extractor=extractor) as index:
                 index.add(documents_read)
+        with Index.open(folder, encoder=ENCODER) as index:
+            if edits := self.index.edits():
+                index.edit(*edits)
         with Index.open(folder, encoder=ENCODER) as index:
             return contents(index)
 

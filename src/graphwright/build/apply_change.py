@@ -39,8 +39,11 @@ from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError, GraphwrightError, StoreError
 from graphwright.extract.extraction import Excerpt, ExtractionFailure
 from graphwright.extract.llm import Task
+from graphwright.search.name_index import name_index_of
+from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Changes
 from graphwright.store.chunk_record import id_digest
+from graphwright.store.edits import Edit
 from graphwright.store.store import StoredChunk
 
 _FIRST = 60.0  # seconds after which what was read is published for the first time
@@ -149,6 +152,33 @@ class IndexChange:
             for chunk in outdated:
                 self._store.set_pending(chunk, chunk.pending or NOT_READ)
         return self._finish(outdated)
+
+    def edit(self, added: Sequence[Edit], removed: Sequence[str] = (), strict: Collection[str] = ()) -> None:
+        """Add and remove edits by hand.
+
+        Raises DataError for an unknown id, and if one of the edits `strict`, by id, names what is not there.
+        """
+        store, known = self._store, {edit.id for edit in self._store.edits()}
+        if unknown := [id for id in removed if id not in known]:
+            raise DataError(f"{self._operation.layout.path} has no edit {unknown[0]!r}; nothing was changed.")
+        if store.setting("graph") is not None:
+            raise StoreError(
+                f"{self._operation.layout.path} has an imported graph, which cannot be edited. Change its file and "
+                f"import it again, or index documents into a folder of their own."
+            )
+        new = [edit for edit in added if edit.id not in known]
+        if new or removed:
+            self._shown = store.revision
+            with ExitStack() as self._locks:
+                self._hold()
+                with store.writing():
+                    store.put_edits(new)
+                    store.remove_edits(removed)
+                    store.set("revision", str(self._shown + 1))
+                    check_edits(new, strict, self._publication.prepare())
+                if self._operation.batch is None:
+                    self._refresh()
+        self._finish([])
 
     @contextmanager
     def _transaction(self, withdrawn: Sequence[str] = ()) -> Iterator[None]:
@@ -278,6 +308,19 @@ class IndexChange:
         return [chunk.excerpt for chunk in self._documents.outdated_chunks(ids)]
 
 
+def check_edits(edits: Sequence[Edit], strict: Collection[str], snapshot: Snapshot) -> None:
+    """Raise DataError if one of the edits `strict`, by id, changes nothing in a snapshot, or less than it says."""
+    idle = snapshot.about.get("idle edits", {})
+    for edit in (edit for edit in edits if edit.id in strict and edit.id in idle):
+        index, near = name_index_of(snapshot.graph.columns), ""
+        for form in map(index.form, edit.change.entities):
+            if not len(index.find(form)) and len(nodes := index.near(form, _NEAR)[0]):
+                near = f" Did you mean {snapshot.graph.names[int(nodes[0])]!r}?"
+        kind = edit.change.kind.replace("-", " ")
+        raise DataError(f"cannot {kind}: {idle[edit.id]}{near} Nothing was changed.")
+
+
+_NEAR = 0.7  # least likeness of a name that may be meant
 _TASKS = 64  # derived between two commits
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.build.apply_edits import Edited, edited, forms_apart
 from graphwright.build.imports.combination import Combination
 from graphwright.build.imports.node_passages import shown_edges
 from graphwright.build.known_vectors import BlockEncoder, known_pairs, known_vectors
@@ -28,6 +29,7 @@ from graphwright.search.vector_index import VectorIndex
 from graphwright.search.vector_pages import VectorRows
 from graphwright.store.changes import Progress
 from graphwright.store.chunk_columns import ChunkColumns
+from graphwright.store.edits import Edit
 from graphwright.store.settings import Settings
 from graphwright.text.words import words
 
@@ -51,6 +53,7 @@ def build_from_chunks(
     progress: Progress | None = None,
     imported: Snapshot | None = None,
     scratch: Path | None = None,
+    edits: Sequence[Edit] = (),
 ) -> Snapshot:
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
@@ -58,14 +61,16 @@ def build_from_chunks(
     language model derived from the merged graph; the keys that are used and missing are recorded in it. `usage`: the
     encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
     `Combination`); without chunks the result is that snapshot. `scratch`: a folder on whose disk many new vectors are
-    held, instead of in memory. The result can only be written, and shares files with `known`.
+    held, instead of in memory. `edits`: those by hand; `about` has why some change nothing, by id, and the number of
+    passages that they add, the last ones. The result can only be written, and shares files with `known`.
     """
     if imported is not None and not len(chunks):
         return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
     clock, derived = _Clock(), derived or Derived()
     encode = BlockEncoder(encoder, usage or Usage(), progress, scratch)
     before = {} if known is None else known_vectors(known)
-    merged = _merged(chunks, settings, encode, before, derived)
+    merged, idle, added = _merged(chunks, settings, encode, before, derived, edits)
+    chunks = merged.chunks
     with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
         merged.entities  # noqa: B018  # before threads need them
         mentions = beside.submit(lambda: merged.mentions)
@@ -93,6 +98,7 @@ def build_from_chunks(
     pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
     spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
     about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
+    about |= {"idle edits": idle, "added passages": added} if edits else {}
     snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
     if imported is None:
         return snapshot
@@ -105,18 +111,24 @@ def build_from_chunks(
 
 
 def _merged(
-    chunks: ChunkColumns, settings: Settings, encode: BlockEncoder, known: dict[str, VectorRows], derived: Derived
-) -> MergedChunks:
-    """Return the merged chunks, with entities resolved; vectors that this needs are added to the `known` ones."""
+    chunks: ChunkColumns,
+    settings: Settings,
+    encode: BlockEncoder,
+    known: dict[str, VectorRows],
+    derived: Derived,
+    edits: Sequence[Edit],
+) -> Edited:
+    """Return the merged chunks, resolved and edited; vectors that this needs are added to the `known` ones."""
     merged = MergedChunks(chunks, {}, derived, settings.description_tokens)
-    if not settings.resolve:
-        return merged
-    vectors = None
-    if "vectors" in settings.resolve:
-        known["names"] = encode.new("names", merged.names, known.get("names"))
-        vectors = np.asarray(known["names"])
-    same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived)
-    return dataclasses.replace(merged, same=same)
+    if settings.resolve:
+        vectors = None
+        if "vectors" in settings.resolve:
+            known["names"] = encode.new("names", merged.names, known.get("names"))
+            vectors = np.asarray(known["names"])
+        apart = forms_apart(edits)
+        same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived, apart)
+        merged = dataclasses.replace(merged, same=same)
+    return edited(merged, edits) if edits else Edited(merged, {}, 0)
 
 
 def build_from_graph(

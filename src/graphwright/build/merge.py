@@ -1,16 +1,16 @@
 """Merge of the chunks' extractions into one graph: names are unified, mentions and relations become nodes and edges.
 
-The graph is a function of the stored extractions alone: without a document it is the graph that would have been built
-without it. All work is done on whole columns; data that depend on one chunk alone were computed when the chunk was
-added (see `ChunkRecord`).
+The graph is a function of the stored extractions and of the edits by hand (see `apply_edits`) alone: without a document
+it is the graph that would have been built without it. All work is done on whole columns; data that depend on one chunk
+alone were computed when the chunk was added (see `ChunkRecord`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from graphwright.extract.llm import Derived
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Ids32, Kind
+from graphwright.graph.records import RecordColumns
 from graphwright.kernels.csr import Csr, group
 from graphwright.kernels.strings import phrases
 from graphwright.store.chunk_columns import ChunkColumns
@@ -39,18 +40,37 @@ class _Stated(NamedTuple):
     chunk: Ids32
 
 
+class Split(NamedTuple):
+    """Entities, by their forms, in some documents, by position: `before` is `after` there; "" for none."""
+
+    documents: Ints
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """What edits by hand say of entities, by their forms: names, types, and what they mean in some documents."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    splits: Sequence[Split] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class MergedChunks:
     """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of their normal forms.
 
     Entities are numbered from 0 here. `same`: the form that takes the place of each form that is merged with another
-    (see `resolve`). `derived`: summaries of descriptions. `description_tokens`: as in Settings.
+    (see `resolve`). `derived`: summaries of descriptions. `description_tokens`: as in Settings. `corrections`: by
+    edits, beside what these changed in the columns.
     """
 
     chunks: ChunkColumns
     same: Mapping[str, str] = field(default_factory=dict)
     derived: Derived = field(default_factory=Derived)
     description_tokens: int = 300
+    corrections: Corrections = field(default_factory=Corrections)
 
     @cached_property
     def entities(self) -> EntityNumbers:
@@ -70,7 +90,21 @@ class MergedChunks:
         at[entity[leading]] = np.arange(len(leading))
         unwritten = np.flatnonzero(at < 0)
         at[unwritten] = len(leading) + np.arange(len(unwritten))
-        return TextColumn.joined((written, forms.gather(unwritten))).gather(at)
+        given, corrected = self._corrected(self.corrections.names)
+        at[given] = len(forms) + np.arange(len(given))
+        return TextColumn.joined((written, forms.gather(unwritten), corrected)).gather(at)
+
+    def _corrected(self, texts: Mapping[str, str]) -> tuple[Ints, TextColumn]:
+        """Return the entities of those forms that are there, and their texts."""
+        at = self.entities.forms.positions(TextColumn.of(texts))
+        return at[at >= 0], TextColumn.of(texts.values()).gather(np.flatnonzero(at >= 0))
+
+    def _split(self, document: NDArray[Any], entity: Ints) -> Ints:
+        """Return the entities that some are in their documents, -1 for none."""
+        for documents, before, after in self.corrections.splits:
+            old, new = self.entities.forms.positions(TextColumn.of((before, after))).tolist()
+            entity = np.where((entity == old) & (entity >= 0) & np.isin(document, documents), new, entity)
+        return entity
 
     @cached_property
     def _phrase_matches(self) -> tuple[Ints, Ints]:
@@ -83,7 +117,8 @@ class MergedChunks:
         topics, entity = topics.gather(np.flatnonzero(specific)), entity[specific]
         texts = self.chunks.strings("name_words").values
         chunk, phrase = phrases(texts.data, texts.offsets, topics.data, topics.offsets)
-        return chunk.astype(np.int64), entity[phrase].astype(np.int64)
+        matched = self._split(self.chunks.document[chunk], entity[phrase].astype(np.int64))
+        return chunk[matched >= 0].astype(np.int64), matched[matched >= 0]
 
     @cached_property
     def mentions(self) -> tuple[Ints, Ints]:
@@ -97,7 +132,7 @@ class MergedChunks:
         new = extracted[at] != pairs if len(extracted) else np.ones(len(pairs), bool)
         owner, entity = np.concatenate((owner, chunk[new])), np.concatenate((entity, matched[new]))
         order = np.argsort(owner, kind="stable")
-        if self.same:  # two forms in one chunk may be one entity
+        if self.same or self.corrections.names or self.corrections.splits:  # two forms in one chunk may be one entity
             _, first = np.unique(owner[order] * count + entity[order], return_index=True)
             order = order[np.sort(first)]
         return owner[order], entity[order]
@@ -118,7 +153,7 @@ class MergedChunks:
     def texts(self) -> TextColumn:
         """The text of each entity for models: "name (most frequent type): distinct descriptions", or the name alone."""
         types, descriptions = self.chunks.strings("types").values, self.chunks.strings("descriptions").values
-        if not len(types):
+        if not len(types) and not self.corrections.types:
             return self.names
         entities = self._described_entities
         texts = TextColumn.paired(self.names, self._type_suffixes(entities, types))
@@ -153,14 +188,17 @@ class MergedChunks:
         leading = _most_frequent(entity, counts, distinct, kind)
         position = np.full(len(self.names), len(distinct))
         position[entity[leading]] = kind[leading]
-        return TextColumn.of([*(f" ({name})" for name in distinct), ""]).gather(position)
+        given, corrected = self._corrected(self.corrections.types)
+        position[given] = len(distinct) + 1 + np.arange(len(given))
+        every = [*distinct, "", *corrected]
+        return TextColumn.of(f" ({name})" if name else "" for name in every).gather(position)
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
         chunks, p = self.chunks, len(self.chunks)
         with ThreadPoolExecutor(1) as beside:
             alias_nodes = beside.submit(self._alias_nodes)
-            records = beside.submit(merged_records, chunks, self.entities.forms, self.entities.resolved)
+            records = beside.submit(self._records)
             relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
             vars(self).pop("_stated")
             aliases, alias_node = alias_nodes.result()
@@ -196,6 +234,14 @@ class MergedChunks:
                 records=records.result(),
             )
         )
+
+    def _records(self) -> RecordColumns | None:
+        records = merged_records(self.chunks, self.entities.forms, self.entities.resolved)
+        if records is None or not self.corrections.splits:
+            return records
+        document, p = self.chunks.document[records.chunk[records.record]], len(self.chunks)
+        entity = self._split(document, np.maximum(records.node.astype(np.int64) - p, -1))
+        return replace(records, node=np.where(entity >= 0, p + entity, -1).astype(np.int32))
 
     @cached_property
     def _references(self) -> tuple[Ints, Ints]:
@@ -273,6 +319,7 @@ class MergedChunks:
         if self.same:
             entity = np.append(entity, forms.positions(TextColumn.of(self.same.values())))
             forms, rank = TextColumn.joined((forms, TextColumn.of(self.same))).ranked()
+            rank, entity = rank[entity >= 0], entity[entity >= 0]  # an edit may leave nothing of a form
         at, node = distinct_pairs(np.concatenate((rank, rank[shorter])), np.concatenate((entity, full)))
         return forms.gather(at), len(self.chunks) + node
 

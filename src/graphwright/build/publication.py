@@ -25,6 +25,7 @@ class Publication:
         self._operation = operation
         self._layout, self._store, self._changes = operation.layout, operation.store, operation.changes
         self._derived: Derived | None = None  # of the last build
+        self._prepared: Snapshot | None = None
 
     @property
     def revision(self) -> int:
@@ -42,7 +43,7 @@ class Publication:
             self._layout.delete_cache(self._layout.vectors)
         else:
             try:
-                snapshot = self._build(current)
+                snapshot, self._prepared = self._prepared or self._build(current), None
                 del current  # or its files would be in use
                 self._publish(snapshot)
             except StoreError as error:
@@ -50,6 +51,16 @@ class Publication:
                     raise
                 self.rebuild()  # a file of the snapshot is damaged that was not verified when it was opened
         return revision
+
+    def prepare(self) -> Snapshot:
+        """Build the snapshot of a transaction that is open, and return it; `refresh` publishes it."""
+        try:
+            self._prepared = self._build(self._current())
+        except StoreError as error:
+            if refused(error):
+                raise
+            self._prepared = self._build(None)  # a file of the snapshot is damaged
+        return self._prepared
 
     def rebuild(self) -> None:
         """Build the snapshot again from the rows of the store alone, and publish it."""
@@ -134,6 +145,7 @@ class Publication:
             progress=operation.progress,
             imported=open_snapshot(imported, operation.encoder) if imported.is_dir() else None,
             scratch=self._layout.path,
+            edits=self._store.edits(),
         )
         self._changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot

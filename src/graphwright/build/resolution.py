@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -47,12 +47,17 @@ class Candidate(NamedTuple):
 
 
 def resolve(
-    merged: MergedChunks, vectors: Floats | None, by: Sequence[str], threshold: float, derived: Derived
+    merged: MergedChunks,
+    vectors: Floats | None,
+    by: Sequence[str],
+    threshold: float,
+    derived: Derived,
+    apart: Collection[tuple[str, str]] = (),
 ) -> dict[str, str]:
     """Return the replacement of each merged form: the longest form of its group, of equals the first in order.
 
     `by`: some of aliases, vectors, llm (see `Settings`). `vectors`: of `merged.names`, for "vectors"; `threshold`:
-    their minimal cosine.
+    their minimal cosine. `apart`: pairs of forms, in order, that an edit keeps apart.
     """
     forms = list(merged.entities.forms)
     position = {form: at for at, form in enumerate(forms)}
@@ -69,7 +74,7 @@ def resolve(
     decide = _judge(merged, position, derived) if "llm" in by else lambda candidate: None
     titles = set(map(normal_form, merged.chunks.document_titles)) - {""}
     same: dict[str, str] = {}
-    for members in groups(candidates.values(), titles, decide):
+    for members in groups(candidates.values(), titles, decide, apart):
         first, *others = sorted(members, key=lambda form: (-len(form), form))
         same |= dict.fromkeys(others, first)
     return same
@@ -79,19 +84,20 @@ def groups(
     candidates: Iterable[Candidate],
     titles: Iterable[str] = (),
     decide: Callable[[Candidate], bool | None] = lambda candidate: None,
+    apart: Collection[tuple[str, str]] = (),
 ) -> list[frozenset[str]]:
     """Return the groups of two or more forms that are merged.
 
     Stated pairs come first, then pairs by descending cosine. `decide`: the decision of a language model about a pair,
     None where there is none; then a pair is merged if it is stated or its words are compatible, unless one of its forms
     has two such partners that are not compatible with each other. Two forms with different numbers stay apart, as do
-    two titles of documents that no model joined, also where a third form is near both.
+    two titles of documents that no model joined, and the pairs in `apart`, also where a third form is near both.
 
     >>> groups([Candidate.of("henry", "henry i", 2.0), Candidate.of("henry", "henry ii", 2.0)])
     []
     """
     ordered = sorted(candidates, key=lambda c: (-round(c.likeness, 4), c.first, c.second))
-    decisions = {(c.first, c.second): decide(c) for c in ordered}
+    decisions = {c[:2]: decide(c) for c in ordered if c[:2] not in apart} | dict.fromkeys(apart, False)
     proposed = [c for c in ordered if decisions[c[:2]] is None and (c.likeness > 1 or compatible(c.first, c.second))]
     ambiguous = _ambiguous(proposed)
     by_rule = {c for c in proposed if c.first not in ambiguous and c.second not in ambiguous}

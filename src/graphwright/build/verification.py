@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,8 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
         derived = Derived(store.derived(), layout.prompts)
         settings = store.build_settings
         graph = open_snapshot(base, encoder) if base.is_dir() else None
-        rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, derived=derived, imported=graph)
+        made_from: dict[str, Any] = {"derived": derived, "imported": graph, "edits": store.edits()}
+        rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, **made_from)
     except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
         return [Problem(f"{store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]
     columns, expected = snapshot.graph.columns, rebuilt.graph.columns

@@ -17,8 +17,9 @@ from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.extract.extractors import extractor_of
 from graphwright.extract.llm import GenerativeExtractor
 from graphwright.index_folder.asking import IndexAsking
+from graphwright.index_folder.editing import IndexEditing
 from graphwright.index_folder.snapshot_reader import SnapshotReader
-from graphwright.index_folder.writing import IndexWriting, checked_path
+from graphwright.index_folder.writing import checked_path
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
@@ -31,7 +32,7 @@ from graphwright.store.store import Store
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
 
 
-class Index(IndexWriting, IndexAsking):
+class Index(IndexEditing, IndexAsking):
     """Documents, the graph made of them, and answers.
 
     `Index(path)` opens an index, or creates one if the folder is new or empty. Queries map the current snapshot and

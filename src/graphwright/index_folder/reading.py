@@ -165,8 +165,9 @@ class IndexReading:
         passages = snapshot.graph.passages
         if passages is None:
             return []
-        nodes = snapshot.about.get("graph passages", 0)  # the last ones are passages of an imported graph's nodes
-        names = set(passages.documents[: len(passages.documents) - nodes])
+        # The last ones are passages of an imported graph's nodes, or of what edits add.
+        others = snapshot.about.get("graph passages", 0) + snapshot.about.get("added passages", 0)
+        names = set(passages.documents[: len(passages.documents) - others])
         return [listed for listed in passages.listed() if listed.id in names]
 
     def metadata(self, document: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from graphwright.search.snapshot_format import open_snapshot
 from graphwright.search.statement_times import snapshot_as_of
 from graphwright.search.versions import versions_of
 from graphwright.store.chunk_record import id_digest
+from graphwright.store.edits import Edit
 from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store
 
@@ -116,7 +117,8 @@ class SnapshotReader:
             imported = self._imported_at(whole, filter.date_alone)
             if not ids and imported is None:
                 raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(documents)}")
-            part = self._part(store, ids, whole, imported=imported)
+            edits = [edit for edit in store.edits() if not edit.is_addition]  # which are in no document
+            part = self._part(store, ids, whole, edits, imported=imported)
         if filter.as_of is not None:
             part = snapshot_as_of(part, filter.as_of)
         if whole.imported is not None and imported is None:
@@ -160,7 +162,8 @@ class SnapshotReader:
             with self._store.consistent() as store:
                 imported_folder = self._layout.imported
                 imported = open_snapshot(imported_folder, self._encoder) if imported_folder.is_dir() else None
-                self._rest = (name, hidden), self._part(store, ids, snapshot, snapshot.about["revision"], imported)
+                part = self._part(store, ids, snapshot, store.edits(), snapshot.about["revision"], imported)
+                self._rest = (name, hidden), part
         return self._rest[1]
 
     def _imported_at(self, whole: Snapshot, date: str | None) -> Snapshot | None:
@@ -171,11 +174,22 @@ class SnapshotReader:
         return snapshot_as_of(whole if is_alone else open_snapshot(self._layout.imported, self._encoder), date)
 
     def _part(
-        self, store: Store, ids: Iterable[str], known: Snapshot, revision: int = 0, imported: Snapshot | None = None
+        self,
+        store: Store,
+        ids: Iterable[str],
+        known: Snapshot,
+        edits: Sequence[Edit],
+        revision: int = 0,
+        imported: Snapshot | None = None,
     ) -> Snapshot:
         """Build the index of some documents; texts that have a vector in a snapshot are not encoded."""
-        columns, settings = store.columns(ids), store.build_settings
-        derived = Derived(store.derived(), self._layout.prompts)
         return build_from_chunks(
-            columns, settings, self._encoder, known=known, revision=revision, derived=derived, imported=imported
+            store.columns(ids),
+            store.build_settings,
+            self._encoder,
+            known=known,
+            revision=revision,
+            derived=Derived(store.derived(), self._layout.prompts),
+            imported=imported,
+            edits=edits,
         )

@@ -18,6 +18,7 @@ from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord, chunk_digest, content_hash, id_digest, text_digest
+from graphwright.store.edits import Edit
 from graphwright.store.record_blobs import encoded_records, is_damaged
 from graphwright.store.settings import Settings
 from graphwright.store.store_file import StoreFile
@@ -101,6 +102,19 @@ class Store(StoreFile):
     def delete_derived(self, keys: Iterable[bytes]) -> None:
         """Delete the derived values of these keys."""
         self._db.executemany("DELETE FROM derived WHERE key = ?", [(key,) for key in keys])
+
+    def edits(self) -> list[Edit]:
+        """Return the edits by hand in the order in which they are applied."""
+        return [Edit.of_dict(json.loads(row[0])) for row in self._read("SELECT edit FROM edits ORDER BY number")]
+
+    def put_edits(self, edits: Iterable[Edit]) -> None:
+        """Store edits behind the others; those that are stored stay where they are."""
+        rows = ((edit.id, json.dumps(edit.to_dict())) for edit in edits)
+        self._db.executemany("INSERT OR IGNORE INTO edits (id, edit) VALUES (?, ?)", rows)
+
+    def remove_edits(self, ids: Iterable[str]) -> None:
+        """Remove edits."""
+        self._db.executemany("DELETE FROM edits WHERE id = ?", ((id,) for id in ids))
 
     def hashes(self, ids: Iterable[str]) -> dict[str, bytes]:
         """Return the content hashes of these documents by id; those that are not stored are left out."""

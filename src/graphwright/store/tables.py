@@ -36,6 +36,7 @@ CREATE TABLE chunks (
     PRIMARY KEY (document, ordinal)
 ) WITHOUT ROWID;
 CREATE TABLE derived (key BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE edits (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, edit TEXT NOT NULL);
 CREATE INDEX pending ON chunks (pending) WHERE pending IS NOT NULL;
 CREATE TABLE packs (first TEXT PRIMARY KEY, sizes BLOB, checksum INTEGER, data BLOB);
 CREATE INDEX outdated ON packs (first) WHERE sizes IS NULL;

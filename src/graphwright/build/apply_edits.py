@@ -1,0 +1,416 @@
+"""Application of edits by hand to the extractions of chunks, before they are merged into a graph.
+
+Edits are applied in order, each to what the ones before it left, after names were resolved (see `resolution`). A form
+in a chunk becomes another, or is left out with its mentions and statements. What an edit adds becomes a passage of its
+own, behind those of the documents, so that it can be searched and cited. So the graph is a function of the documents
+and the edits: an edit is undone by merging without it. An edit that names what is not there changes nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from functools import singledispatchmethod
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphwright.build.merge import Corrections, MergedChunks, Split
+from graphwright.extract.extraction import Extraction, Mention, Relation
+from graphwright.graph.columns import TextColumn
+from graphwright.graph.evidence import Ints
+from graphwright.store.chunk_columns import ChunkColumns, PerChunk
+from graphwright.store.chunk_record import ChunkRecord
+from graphwright.store.edits import (
+    AddEntity,
+    AddStatement,
+    Change,
+    DeleteEntity,
+    DeleteStatement,
+    Edit,
+    KeepApart,
+    MergeEntities,
+    RenameEntity,
+    RetypeEntity,
+    SplitEntity,
+)
+from graphwright.text.names import normal_form
+
+PREFIX = "edit:"
+"""Before the id of an edit in the id of the document that holds what it adds."""
+_GONE = -1
+
+
+class Edited(NamedTuple):
+    """Chunks after edits; why edits changed nothing, or less than they say, by id; the number of passages added."""
+
+    merged: MergedChunks
+    idle: dict[str, str]
+    added: int
+
+
+class _IdleError(Exception):
+    """An edit names something that is not there; the rest of it was applied."""
+
+
+def forms_apart(edits: Iterable[Edit]) -> set[tuple[str, str]]:
+    """Return the pairs of normal forms, in order, that edits keep apart; of a name that an edit gave, those before it.
+
+    >>> from graphwright.store.edits import new_edits
+    >>> forms_apart(new_edits([RenameEntity("Graz", "Gratz"), KeepApart("Gratz", "Linz")]))
+    {('graz', 'linz')}
+    """
+    before: dict[str, set[str]] = {}
+    pairs = set[tuple[str, str]]()
+    for change in (edit.change for edit in edits):
+        if isinstance(change, RenameEntity):
+            form = normal_form(change.name)
+            before[normal_form(change.to)] = before.get(form, {form})
+        elif isinstance(change, MergeEntities):
+            forms = map(normal_form, change.entities)
+            before[normal_form(change.into)] = set().union(*(before.get(form, {form}) for form in forms))
+        elif isinstance(change, KeepApart):
+            sides = [before.get(form, {form}) for form in map(normal_form, (change.first, change.second))]
+            pairs |= {(min(pair), max(pair)) for pair in product(*sides) if pair[0] != pair[1]}
+    return pairs
+
+
+def edited(merged: MergedChunks, edits: Sequence[Edit]) -> Edited:
+    """Return chunks after edits; `merged` has only the names resolved."""
+    state, idle = _State(merged, edits), dict[str, str]()
+    for edit in edits:
+        try:
+            state.apply(edit.change, edit)
+        except _IdleError as error:
+            idle[edit.id] = str(error)
+    columns, corrections, added = state.columns(), state.corrections(), state.additions()
+    same = {**merged.same, **state.replaced()}
+    return Edited(
+        dataclasses.replace(
+            merged,
+            chunks=ChunkColumns.joined((columns, added)) if len(added) else columns,
+            same={form: to for form, to in same.items() if form not in state.live},
+            corrections=corrections,
+        ),
+        idle,
+        len(added),
+    )
+
+
+class _State:
+    """The forms that edits name or give, numbered, and where each is now.
+
+    `rows`: of the forms of chunks, then of the shorter forms of topics, those with such a form; `now`: the form of each
+    after the edits so far, _GONE for one that is left out. `marks`: the same of forms that are in no chunk, by use.
+    """
+
+    def __init__(self, merged: MergedChunks, edits: Sequence[Edit]) -> None:
+        self._merged, self._chunks = merged, merged.chunks
+        named = {form: None for edit in edits for form in map(normal_form, edit.change.entities)}
+        self.forms = list(dict.fromkeys(merged.same.get(form, form) for form in named))
+        self._number = {form: at for at, form in enumerate(self.forms)}
+        touched = TextColumn.of(self.forms)
+        parts = [merged.entities.resolved(self._chunks.strings(name).values) for name in ("forms", "aliases")]
+        self._resolved = TextColumn.joined(parts)
+        of_row = touched.positions(self._resolved)
+        of_row[np.isin(of_row, np.flatnonzero(merged.entities.forms.positions(touched) < 0))] = _GONE
+        self.rows = np.flatnonzero(of_row >= 0)
+        self.now = of_row[self.rows]
+        chunk = np.concatenate([self._chunks.strings(name).owner for name in ("forms", "aliases")])
+        self._document = self._chunks.document[chunk[self.rows]]
+        self.marks: dict[tuple[str, ...], int] = {("form", form): at for form, at in self._number.items()}
+        self._names, self._types = dict[int, str](), dict[int, str]()
+        self._splits, self._added = dict[str, Ints](), dict[str, Edit]()
+        self._relations = _Relations(self._chunks, self.rows)
+
+    @property
+    def live(self) -> set[str]:
+        """The forms that are the form of an entity now."""
+        held = {*self.now.tolist(), *(at for use, at in self.marks.items() if use[0] == "added")} - {_GONE}
+        return {self.forms[at] for at in held}
+
+    def _exists(self, number: int) -> bool:
+        return bool((self.now == number).any()) or any(
+            at == number for use, at in self.marks.items() if use[0] == "added"
+        )
+
+    def _number_of(self, name: str) -> int:
+        form = normal_form(name)
+        if not 2 <= len(form) <= 200:
+            raise _IdleError(f"{name!r} is not a name: it needs two letters or digits, and at most 200 characters.")
+        return self._number[self._merged.same.get(form, form)]
+
+    def _entity(self, name: str) -> int:
+        """Return the number of an entity's form. Raises _IdleError if there is none."""
+        number = self._number_of(name)
+        if not self._exists(number):
+            raise _IdleError(f"there is no entity {name!r}.")
+        return number
+
+    def _new(self, name: str, instead: str) -> int:
+        number = self._number_of(name)
+        if self._exists(number):
+            raise _IdleError(f"there is an entity {name!r} already; {instead}.")
+        return number
+
+    def _replace(self, numbers: Iterable[int], to: int) -> None:
+        """Let forms be another from now on, or be left out."""
+        old = set(numbers) - {to}
+        self.now[np.isin(self.now, list(old))] = to
+        self.marks |= {use: to for use, at in self.marks.items() if at in old}
+        for texts in (self._names, self._types):
+            for number in old & texts.keys():
+                text = texts.pop(number)
+                if to != _GONE:
+                    texts.setdefault(to, text)
+
+    @singledispatchmethod
+    def apply(self, change: Change, edit: Edit) -> None:
+        """Apply a change, as far as it names what is there. Raises _IdleError if that is not all."""
+        raise NotImplementedError(change.kind)
+
+    @apply.register
+    def _(self, change: MergeEntities, edit: Edit) -> None:
+        numbers = {name: self._number_of(name) for name in (*change.names, change.into)}
+        missing = [name for name, number in numbers.items() if not self._exists(number)]
+        present, into = {number for name, number in numbers.items() if name not in missing}, numbers[change.into]
+        if len(present) > 1:
+            self._names[into] = change.into if change.into in missing else self._name(into)
+            self._replace(present, into)
+        if missing:
+            raise _IdleError(f"there is no entity {missing[0]!r}.")
+        if len(present) < 2:
+            raise _IdleError(f"{', '.join(map(repr, change.names))} and {change.into!r} are one entity already.")
+
+    @apply.register
+    def _(self, change: RenameEntity, edit: Edit) -> None:
+        number, to = self._entity(change.name), self._number_of(change.to)
+        if number != to:
+            self._new(change.to, "merge the two, or choose another name")
+        elif self._name(number) == change.to:
+            raise _IdleError(f"the entity is named {change.to!r} already.")
+        self._replace([number], to)
+        self._names[to] = change.to
+
+    @apply.register
+    def _(self, change: RetypeEntity, edit: Edit) -> None:
+        self._types[self._entity(change.name)] = change.type
+
+    @apply.register
+    def _(self, change: DeleteEntity, edit: Edit) -> None:
+        self._replace([self._entity(change.name)], _GONE)
+
+    @apply.register
+    def _(self, change: SplitEntity, edit: Edit) -> None:
+        number, to = self._entity(change.name), self._number_of(change.to)
+        documents = self._chunks.ids.positions(TextColumn.of(change.documents))
+        moved = (self.now == number) & np.isin(self._document, documents)
+        if number == to:
+            raise _IdleError(f"{change.to!r} is {change.name!r} itself; choose another name.")
+        if not moved.any():
+            raise _IdleError(f"{change.name!r} is not named in {', '.join(map(repr, change.documents))}.")
+        self._names[to] = self._name(to) if self._exists(to) else change.to
+        self.now[moved] = to
+        self._splits[edit.id] = documents
+        self.marks |= {("before", edit.id): number, ("after", edit.id): to}
+        if (documents < 0).any():
+            raise _IdleError(f"there is no document {change.documents[int(np.argmin(documents))]!r}.")
+
+    @apply.register
+    def _(self, change: KeepApart, edit: Edit) -> None:
+        if self._entity(change.first) == self._entity(change.second):
+            raise _IdleError(
+                f"{change.first!r} and {change.second!r} are one entity: an edit or their form joins them."
+            )
+
+    @apply.register
+    def _(self, change: AddEntity, edit: Edit) -> None:
+        self._add(edit, {change.name: self._new(change.name, "give it a type, or add statements")})
+
+    @apply.register
+    def _(self, change: AddStatement, edit: Edit) -> None:
+        numbers = {name: self._entity(name) for name in (change.head, change.tail)}
+        if len(set(numbers.values())) < 2:
+            raise _IdleError(f"{change.head!r} and {change.tail!r} are one entity; a statement is about two.")
+        self._add(edit, numbers)
+
+    def _add(self, edit: Edit, numbers: Mapping[str, int]) -> None:
+        """Add a passage that names entities."""
+        self._added[edit.id] = edit
+        self.marks |= {("added", edit.id, normal_form(name)): number for name, number in numbers.items()}
+
+    @apply.register
+    def _(self, change: DeleteStatement, edit: Edit) -> None:
+        head, tail = self._entity(change.head), self._entity(change.tail)
+        stated = self._relations.stated(self.now, head, change.relation, tail)
+        added = [id for id in self._added if self._states(id, head, change.relation, tail)]
+        if not len(stated) and not added:
+            raise _IdleError(f"there is no statement {change.head!r}, {change.relation!r}, {change.tail!r}.")
+        self._relations.gone[stated] = True
+        for id in added:
+            self._drop(id)
+
+    def _states(self, id: str, head: int, relation: str, tail: int) -> bool:
+        change = self._added[id].change
+        return isinstance(change, AddStatement) and (relation, head, tail) == (
+            change.relation,
+            *(self.marks["added", id, normal_form(name)] for name in (change.head, change.tail)),
+        )
+
+    def _drop(self, id: str) -> None:
+        del self._added[id]
+        self.marks = {use: at for use, at in self.marks.items() if use[:2] != ("added", id)}
+
+    def _name(self, number: int) -> str:
+        """Return the name of an entity now."""
+        at = self._merged.entities.forms.positions(TextColumn.of([self.forms[number]]))[0]
+        return self._names.get(number) or (self._merged.names[at] if at >= 0 else self.forms[number])
+
+    def replaced(self) -> dict[str, str]:
+        """Return the form that is in the place of each form that names nothing any more."""
+        of_use = {form: self.marks["form", form] for form in self.forms}
+        other = {form: self.forms[at] for form, at in of_use.items() if at != _GONE and self.forms[at] != form}
+        resolved = {form: other[to] for form, to in self._merged.same.items() if to in other}
+        return {**resolved, **other}
+
+    def corrections(self) -> Corrections:
+        """Return what edits say of entities, by their last forms."""
+        forms = ["", *self.forms]  # _GONE + 1 is 0
+        splits = [
+            Split(documents, *(forms[self.marks[side, id] + 1] for side in ("before", "after")))
+            for id, documents in self._splits.items()
+        ]
+        names, types = ({self.forms[at]: text for at, text in texts.items()} for texts in (self._names, self._types))
+        return Corrections(names, types, splits)
+
+    def columns(self) -> ChunkColumns:
+        """Return the chunks of the documents with their last forms, without those that are left out."""
+        forms, aliases = (self._chunks.strings(name) for name in ("forms", "aliases"))
+        at = len(self.forms) + np.arange(len(self._resolved))
+        at[self.rows] = self.now
+        kept = at != _GONE
+        column = TextColumn.joined((TextColumn.of(self.forms), self._resolved)).gather(np.maximum(at, 0))
+        count = len(forms.values)
+        fields = self._chunks.fields | {
+            "forms": PerChunk(column.gather(np.arange(count)), forms.indptr),
+            "aliases": PerChunk(column.gather(np.arange(count, len(column))), aliases.indptr),
+        }
+        changed = dataclasses.replace(self._chunks, fields=fields)
+        return (
+            changed
+            if kept.all() and not self._relations.gone.any()
+            else _without(changed, kept[:count], kept[count:], ~self._relations.gone)
+        )
+
+    def additions(self) -> ChunkColumns:
+        """Return a document with one passage for each edit that adds something of which nothing was left out."""
+        rows, last = [], list[str]()
+        for id, edit in self._added.items():
+            text, extraction = _stated(edit.change)
+            record = ChunkRecord.of("", text, extraction)
+            forms = record.forms.decode("utf-8", "surrogatepass").split("\0")[:-1]
+            numbers = [self.marks["added", id, form] for form in forms]
+            if _GONE not in numbers and len(set(numbers)) == len(numbers):
+                last += (self.forms[number] for number in numbers)
+                title = f"Added by hand{f' by {edit.who}' if edit.who else ''} on {edit.time[:10]}"
+                start = (PREFIX + id, title, b"", b"", b"", 0, 0, len(text))
+                rows.append((*start, text.encode("utf-8", "surrogatepass"), "", *record))
+        columns = ChunkColumns.of(rows)
+        forms_field = PerChunk(TextColumn.of(last), columns.strings("forms").indptr)
+        return dataclasses.replace(columns, fields=columns.fields | {"forms": forms_field})
+
+
+class _Relations:
+    """The relations of chunks; `gone: bool[relations]`: those that are left out."""
+
+    def __init__(self, chunks: ChunkColumns, rows: Ints) -> None:
+        table, indptr = chunks.numbers("relations", 4)
+        chunk = np.repeat(np.arange(len(chunks)), np.diff(indptr))
+        ends = chunks.strings("forms").indptr[chunk][:, None] + table[:, [0, 2]]
+        at = np.searchsorted(rows, ends)
+        found = (at < len(rows)) & (np.append(rows, _GONE)[at] == ends)
+        self.gone = np.zeros(len(table), bool)
+        self._rows = np.flatnonzero(found.all(axis=1))  # both ends are of forms that edits name
+        self._ends = at[self._rows]
+        labels = chunks.strings("labels")
+        self._labels = labels.values.take(labels.indptr[chunk[self._rows]] + table[self._rows, 1])
+
+    def stated(self, now: Ints, head: int, relation: str, tail: int) -> Ints:
+        """Return the relations that state this, of forms that are `now` these."""
+        same = (now[self._ends] == (head, tail)).all(axis=1) & ~self.gone[self._rows]
+        return self._rows[[at for at in np.flatnonzero(same).tolist() if self._labels[at] == relation]]
+
+
+def _stated(change: Change) -> tuple[str, Extraction]:
+    """Return the text of the passage of an addition, and what it states."""
+    if isinstance(change, AddEntity):
+        kind, about = (
+            f" ({change.type})" if change.type else "",
+            f": {change.description}" if change.description else "",
+        )
+        mention = Mention(change.name, type=change.type, description=change.description)
+        return f"{change.name}{kind}{about}", Extraction((mention,))
+    assert isinstance(change, AddStatement)
+    text = change.text or f"{change.head} {change.relation} {change.tail}."
+    stated = Relation(change.head, change.relation, change.tail, text)
+    return text, Extraction((Mention(change.head), Mention(change.tail)), (stated,))
+
+
+def _without(
+    chunks: ChunkColumns, form: NDArray[np.bool_], alias: NDArray[np.bool_], relation: NDArray[np.bool_]
+) -> ChunkColumns:
+    """Return chunks with only these forms, with their mentions, and only these relations between them."""
+    forms, surfaces, labels, texts = (chunks.strings(name) for name in ("forms", "surfaces", "labels", "texts"))
+    mentions, table = chunks.numbers("mentions", 3), chunks.numbers("relations", 4)
+    form_of_surface = forms.indptr[surfaces.owner] + chunks.numbers("surface_form").values[:, 0]
+    surface = form[form_of_surface]
+    surface_of_mention = surfaces.indptr[mentions.owner] + mentions.values[:, 0]
+    mention, described = surface[surface_of_mention], np.diff(chunks.strings("types").indptr) > 0
+    head, tail = (forms.indptr[table.owner] + table.values[:, side] for side in (0, 2))
+    relation = relation & form[head] & form[tail]
+    label, text = labels.indptr[table.owner] + table.values[:, 1], texts.indptr[table.owner] + table.values[:, 3]
+    has_topic = chunks.has_topic.copy()
+    has_topic[has_topic] = form[forms.indptr[:-1][has_topic]]
+    number, numbered = _numbering(forms, form), _numbering(surfaces, surface)
+    of_label, of_text = (_marked(len(field.values), at[relation]) for field, at in ((labels, label), (texts, text)))
+    new = np.stack(
+        (number[head], _numbering(labels, of_label)[label], number[tail], _numbering(texts, of_text)[text]), 1
+    )
+    ends = mentions.values.copy()
+    ends[:, 0] = numbered[surface_of_mention]
+    kept: Mapping[str, tuple[Any, NDArray[np.bool_]]] = {
+        "forms": (forms.values, form),
+        "surfaces": (surfaces.values, surface),
+        "surface_form": (number[form_of_surface], surface),
+        "counts": (chunks.fields["counts"].values, surface),
+        "mentions": (ends.ravel(), np.repeat(mention, 3)),
+        "types": (chunks.strings("types").values, mention[described[mentions.owner]]),
+        "descriptions": (chunks.strings("descriptions").values, mention[described[mentions.owner]]),
+        "relations": (new.ravel().astype(np.int32), np.repeat(relation, 4)),
+        "labels": (labels.values, of_label),
+        "texts": (texts.values, of_text),
+        "aliases": (chunks.strings("aliases").values, alias & has_topic[chunks.strings("aliases").owner]),
+        "topic_phrases": (chunks.strings("topic_phrases").values, has_topic[chunks.strings("topic_phrases").owner]),
+    }
+    fields = {name: _kept(chunks.fields[name].indptr, *part) for name, part in kept.items()}
+    return dataclasses.replace(chunks, has_topic=has_topic, fields=chunks.fields | fields)
+
+
+def _kept(indptr: Ints, values: Any, kept: NDArray[np.bool_]) -> PerChunk[Any]:
+    counted = np.concatenate(([0], np.cumsum(kept)))
+    chosen = values.gather(np.flatnonzero(kept)) if isinstance(values, TextColumn) else values[kept].astype(np.int32)
+    return PerChunk(chosen, counted[indptr])
+
+
+def _numbering(field: PerChunk[Any], kept: NDArray[np.bool_]) -> Ints:
+    """Return the number in its chunk that each value has among those that are kept."""
+    counted = np.concatenate(([0], np.cumsum(kept)))
+    return counted[:-1] - counted[field.indptr[field.owner]]
+
+
+def _marked(size: int, at: Ints) -> NDArray[np.bool_]:
+    marked = np.zeros(size, bool)
+    marked[at] = True
+    return marked

@@ -1,0 +1,215 @@
+"""Edits by hand: each kind changes the graph as it says, in order, for any set of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graphwright import Document, Index
+from graphwright.build.apply_edits import PREFIX
+from graphwright.build.document_sources import Source
+from graphwright.data.records.record import Field, Record
+from graphwright.errors import DataError
+from graphwright.graph import Graph
+from graphwright.models import HashEncoder
+from graphwright.search import Filter
+from graphwright.store import (
+    AddEntity,
+    AddStatement,
+    Change,
+    DeleteEntity,
+    DeleteStatement,
+    KeepApart,
+    MergeEntities,
+    RenameEntity,
+    RetypeEntity,
+    Settings,
+    SplitEntity,
+)
+
+MAYOR = Field("mayor", "John Smith", 7, 17)
+DOCUMENTS: list[Source] = [
+    {"id": "a", "title": "Graz", "text": "Graz lies on the Mur. Alma Brecht lives in Graz."},
+    {"id": "b", "title": "Notes", "text": "Gratz is a town. A. Brecht visited Gratz. Anton Hofer married Alma Brecht."},
+    {"id": "c", "text": "John Smith painted Graz. John Smith was born in Leoben."},
+    {"id": "d", "title": "John Smith", "text": "John Smith governed Styria. He died in Vienna."},
+    Document("e", "Mayor: John Smith", "Towns", records=(Record("towns", (MAYOR,), 0, 17),)),
+]
+
+
+def index_of(folder: Path, **settings: Any) -> Index:
+    index = Index.create(folder, encoder=HashEncoder(16), settings=Settings(embed=("passages", "names"), **settings))
+    index.add(DOCUMENTS)
+    return index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return index_of(tmp_path / "index")
+
+
+def triples(graph: Graph) -> set[tuple[str, str, str]]:
+    return {graph.triple(edge) for edge in graph.edges.tolist()}
+
+
+def documents_of(graph: Graph, name: str) -> set[str]:
+    return {passage.partition("#")[0] for passage in graph.names.take(graph.chunks_of(graph.ids(name)))}
+
+
+def test_merge_gives_statements_and_passages_of_one_to_the_other(index: Index) -> None:
+    index.edit(MergeEntities(["Gratz"], "Graz"))
+    assert "Gratz" not in index.graph.names and documents_of(index.graph, "Graz") == {"a", "b", "c"}
+    assert ("A. Brecht", "visited", "Graz") in triples(index.graph)
+    assert index.query('"Gratz".~[visited]').names == ("A. Brecht",)  # found by the other name, too
+    assert index.verify() == []
+
+
+def test_rename_keeps_the_old_name_as_an_alias(index: Index) -> None:
+    index.edit(RenameEntity("graz", "Graz an der Mur"))
+    assert "Graz" not in index.graph.names and documents_of(index.graph, "Graz an der Mur") == {"a", "c"}
+    assert index.query('"Graz".[lies on]').names == ("Mur",)
+    index.edit(RenameEntity("Alma Brecht", "ALMA BRECHT"))
+    assert "ALMA BRECHT" in index.graph.names
+
+
+def test_retype_writes_the_type_without_a_typing_extractor(index: Index) -> None:
+    index.edit(RetypeEntity("Graz", "city"), RenameEntity("Graz", "Graz City"))
+    assert index.graph.text(index.graph.id("Graz City")) == "Graz City (city)"
+    index.edit(RetypeEntity("Graz City", ""))
+    assert index.graph.text(index.graph.id("Graz City")) == "Graz City"
+
+
+def test_delete_leaves_no_mention_statement_or_text_of_a_relation(index: Index) -> None:
+    before = triples(index.graph)
+    index.edit(DeleteEntity("Leoben"), DeleteEntity("Graz"))
+    assert triples(index.graph) == {triple for triple in before if not {"Leoben", "Graz"} & set(triple)}
+    assert "John Smith was born in Leoben." not in (index.graph.columns.sentences or ())
+    assert "Graz" not in index.graph.names and "lies on" not in index.graph.columns.relations
+    assert index.verify() == []
+
+
+def test_split_gives_mentions_in_some_documents_to_another_entity(index: Index) -> None:
+    index.edit(SplitEntity("John Smith", ["d", "e"], "John Smith (governor)"))
+    graph = index.graph
+    assert documents_of(graph, "John Smith (governor)") == {"d", "e"} and documents_of(graph, "John Smith") == {"c"}
+    assert ("John Smith (governor)", "governed", "Styria") in triples(graph)
+    assert ("John Smith", "painted", "Graz") in triples(graph)
+    assert graph.columns.records is not None  # the cell of the table means the other, too
+    nodes = graph.names.take(node for node in graph.columns.records.node.tolist() if node >= 0)
+    assert "John Smith (governor)" in nodes and "John Smith" not in nodes
+    index.edit(SplitEntity("John Smith", ["c"], "Anton Hofer"))
+    assert ("Anton Hofer", "painted", "Graz") in triples(index.graph)
+    assert index.verify() == []
+
+
+def test_deleted_statement_stays_away_from_documents_added_later(index: Index) -> None:
+    index.edit(DeleteStatement("Alma Brecht", "lives in", "Graz"))
+    index.add([{"id": "f", "text": "Alma Brecht lives in Graz. Alma Brecht lives in Linz."}])
+    stated = triples(index.graph)
+    assert ("Alma Brecht", "lives in", "Linz") in stated and ("Alma Brecht", "lives in", "Graz") not in stated
+    index.undo(index.edits()[0].id)
+    assert ("Alma Brecht", "lives in", "Graz") in triples(index.graph)
+
+
+def test_additions_are_cited_as_added_by_hand_and_are_no_documents(index: Index) -> None:
+    index.edit(
+        AddEntity("Keplerbrücke", "bridge", "A bridge over the river."),
+        AddStatement("Keplerbrücke", "crosses", "Mur", "The Keplerbrücke crosses the Mur."),
+        who="Ida",
+    )
+    answer = index.ask("What does the Keplerbrücke cross?", "bm25").answer
+    assert answer is not None and answer.citations
+    texts = {index.text(citation.document): citation.document for citation in answer.citations}
+    assert texts["The Keplerbrücke crosses the Mur."].startswith(PREFIX)
+    passage = next(p for p in index.retrieve("Keplerbrücke", "bm25").passages or () if p.id.startswith(PREFIX))
+    assert passage.title.startswith("Added by hand by Ida on 20")
+    assert [item.id for item in index.list_documents()] == list("abcde") == sorted(index.metadata_by_document())
+    assert not [name for name in index.filtered(Filter(documents=("a",))).graph.names if "Kepler" in name]
+    index.edit(DeleteStatement("Keplerbrücke", "crosses", "Mur"))
+    assert "crosses" not in index.graph.columns.relations and index.verify() == []
+
+
+def test_keep_apart_overrules_resolution_and_a_merge_by_hand_overrules_both(tmp_path: Path) -> None:
+    index = index_of(tmp_path / "index", resolve=("aliases",))
+    index.add([{"id": "f", "text": "The European Space Agency (ESA) met in Graz. ESA met in Leoben."}])
+    names = {"ESA", "European Space Agency"}
+    assert len(names & set(index.graph.names)) == 1
+    index.edit(RetypeEntity("ESA", "body"), RetypeEntity("European Space Agency", "agency"))  # one, by either name
+    index.edit(KeepApart("ESA", "European Space Agency"))
+    assert names <= set(index.graph.names)
+    index.edit(MergeEntities(["ESA"], "European Space Agency"))
+    assert "ESA" not in index.graph.names and index.verify() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (MergeEntities(["Gratz"], "Grazz"), "there is no entity 'Grazz'. Did you mean 'Graz'?"),
+        (MergeEntities(["Graz"], "GRAZ"), "'Graz' and 'GRAZ' are one entity already"),
+        (RenameEntity("Graz", "Gratz"), "there is an entity 'Gratz' already; merge the two"),
+        (RenameEntity("Graz", "Graz"), "is named 'Graz' already"),
+        (RetypeEntity("Linz", "city"), "there is no entity 'Linz'"),
+        (DeleteEntity("?"), "'?' is not a name"),
+        (SplitEntity("Graz", ["z"], "Graz (river)"), "'Graz' is not named in 'z'"),
+        (SplitEntity("Graz", ["a", "z"], "Graz (river)"), "there is no document 'z'"),
+        (SplitEntity("Graz", ["a"], "the graz"), "choose another name"),
+        (KeepApart("Graz", "graz"), "are one entity"),
+        (DeleteStatement("Graz", "lies in", "Mur"), "there is no statement 'Graz', 'lies in', 'Mur'"),
+        (AddEntity("Graz"), "there is an entity 'Graz' already"),
+        (AddStatement("Graz", "twin of", "Zagreb"), "there is no entity 'Zagreb'"),
+        (AddStatement("Graz", "twin of", "GRAZ"), "a statement is about two"),
+    ],
+)
+def test_edit_of_what_is_not_there_is_an_error_and_changes_nothing(index: Index, change: Change, message: str) -> None:
+    before = index.graph.checksum
+    with pytest.raises(DataError) as error:
+        index.edit(RetypeEntity("Mur", "river"), change)
+    assert message in str(error.value) and str(error.value).endswith("Nothing was changed.")
+    assert index.edits() == [] and index.graph.checksum == before
+
+
+def test_edit_whose_entity_vanishes_stays_and_says_so(index: Index) -> None:
+    index.edit(RenameEntity("Styria", "Steiermark"), MergeEntities(["Alma Brecht", "A. Brecht"], "Anton Hofer"))
+    index.remove(["d", "a"])
+    idle = [edit.idle for edit in index.edits()]
+    assert idle == ["there is no entity 'Styria'.", ""]
+    index.add(DOCUMENTS)
+    assert "Steiermark" in index.graph.names and not any(edit.idle for edit in index.edits())
+
+
+def test_undo_of_an_edit_leaves_those_after_it(index: Index) -> None:
+    before = index.graph.checksum
+    rename, retype = index.edit(RenameEntity("Graz", "Graz City"), RetypeEntity("Graz City", "city"))
+    index.undo(rename.id)
+    assert index.edits()[0].idle == "there is no entity 'Graz City'."
+    index.undo(retype.id)
+    assert index.graph.checksum == before and index.edits() == []
+    with pytest.raises(DataError, match="has no edit"):
+        index.undo(rename.id)
+
+
+def test_edits_of_another_index_are_taken_once_with_their_authors(index: Index, tmp_path: Path) -> None:
+    index.edit(MergeEntities(["Gratz"], "Graz"), who="Ida", why="a typo")
+    other = index_of(tmp_path / "other")
+    other.edit(*index.edits())
+    assert other.edits() == index.edits() and other.graph.checksum == index.graph.checksum
+    current = (other.path / "CURRENT").read_text()
+    other.edit(*index.edits())
+    assert (other.path / "CURRENT").read_text() == current and len(other.edits()) == 1
+
+
+def test_edits_in_a_batch_are_published_together(index: Index) -> None:
+    with index.batch():
+        index.add([{"id": "f", "text": "Ida Berger lives in Linz."}])
+        index.edit(RenameEntity("Ida Berger", "Ida Huber"))
+        assert "Ida Huber" not in index.graph.names
+    assert ("Ida Huber", "lives in", "Linz") in triples(index.graph) and index.verify() == []
+
+
+def test_edit_of_an_imported_graph_is_an_error(tmp_path: Path) -> None:
+    graph = Graph.from_triples([("Graz", "lies on", "Mur")])
+    index = Index.from_graph(tmp_path / "graph", graph, encoder=HashEncoder(16))
+    with pytest.raises(Exception, match="imported graph, which cannot be edited"):
+        index.edit(RenameEntity("Graz", "Gratz"))
