@@ -345,6 +345,7 @@ def test_page_names_are_public(page: Path) -> None:
         importlib.import_module("graphwright.data"),
         importlib.import_module("graphwright.extract"),
         importlib.import_module("graphwright.search"),
+        importlib.import_module("graphwright.store"),
     )
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     for code in re.findall(r"`([^`\n]+)`", text):

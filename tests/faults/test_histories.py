@@ -47,7 +47,6 @@ from graphwright.store import (
     RetypeEntity,
     SplitEntity,
 )
-from graphwright.store.edits import new_edits
 
 ENCODER = HashEncoder(8)
 QUESTION = "Where does the Mur flow, and who lives there?"
@@ -256,8 +255,8 @@ class History(RuleBasedStateMachine):
     @rule(changes=st.lists(edits, min_size=1, max_size=4), lenient=st.booleans())
     def edit(self, changes: list[Change], lenient: bool) -> None:
         before, revision = self.index.edits(), self.current()
-        if lenient:  # edits of another index may name what is not there
-            self.index.edit(*new_edits(changes, who="Ida"))
+        if lenient:
+            self.index.edit(*changes, who="Ida", strict=False)
             return
         try:
             made = self.index.edit(*changes)
@@ -336,7 +335,7 @@ class History(RuleBasedStateMachine):
                 index.add(documents_read)
         with Index.open(folder, encoder=ENCODER) as index:
             if edits := self.index.edits():
-                index.edit(*edits)
+                index.edit(*edits, strict=False)
         with Index.open(folder, encoder=ENCODER) as index:
             return contents(index)
 

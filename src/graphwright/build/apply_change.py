@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -153,10 +153,10 @@ class IndexChange:
                 self._store.set_pending(chunk, chunk.pending or NOT_READ)
         return self._finish(outdated)
 
-    def edit(self, added: Sequence[Edit], removed: Sequence[str] = (), strict: Collection[str] = ()) -> None:
+    def edit(self, added: Sequence[Edit], removed: Sequence[str] = (), *, strict: bool = False) -> None:
         """Add and remove edits by hand.
 
-        Raises DataError for an unknown id, and if one of the edits `strict`, by id, names what is not there.
+        Raises DataError for an unknown id, and if `strict` for an edit that names what is not there.
         """
         store, known = self._store, {edit.id for edit in self._store.edits()}
         if unknown := [id for id in removed if id not in known]:
@@ -175,7 +175,9 @@ class IndexChange:
                     store.put_edits(new)
                     store.remove_edits(removed)
                     store.set("revision", str(self._shown + 1))
-                    check_edits(new, strict, self._publication.prepare())
+                    snapshot = self._publication.prepare()
+                    if strict:
+                        check_edits(new, snapshot)
                 if self._operation.batch is None:
                     self._refresh()
         self._finish([])
@@ -308,10 +310,10 @@ class IndexChange:
         return [chunk.excerpt for chunk in self._documents.outdated_chunks(ids)]
 
 
-def check_edits(edits: Sequence[Edit], strict: Collection[str], snapshot: Snapshot) -> None:
-    """Raise DataError if one of the edits `strict`, by id, changes nothing in a snapshot, or less than it says."""
+def check_edits(edits: Sequence[Edit], snapshot: Snapshot) -> None:
+    """Raise DataError if one of the edits changes nothing in a snapshot, or less than it says."""
     idle = snapshot.about.get("idle edits", {})
-    for edit in (edit for edit in edits if edit.id in strict and edit.id in idle):
+    for edit in (edit for edit in edits if edit.id in idle):
         index, near = name_index_of(snapshot.graph.columns), ""
         for form in map(index.form, edit.change.entities):
             if not len(index.find(form)) and len(nodes := index.near(form, _NEAR)[0]):

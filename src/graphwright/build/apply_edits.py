@@ -58,8 +58,7 @@ class _IdleError(Exception):
 def forms_apart(edits: Iterable[Edit]) -> set[tuple[str, str]]:
     """Return the pairs of normal forms, in order, that edits keep apart; of a name that an edit gave, those before it.
 
-    >>> from graphwright.store.edits import new_edits
-    >>> forms_apart(new_edits([RenameEntity("Graz", "Gratz"), KeepApart("Gratz", "Linz")]))
+    >>> forms_apart(Edit.made([RenameEntity("Graz", "Gratz"), KeepApart("Gratz", "Linz")]))
     {('graz', 'linz')}
     """
     before: dict[str, set[str]] = {}

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphwright import __version__
+from graphwright.cli.edits import edit
 from graphwright.cli.experiments import evaluate, train
 from graphwright.cli.feedback import feedback
 from graphwright.cli.indexing import index, rebuild, reextract, remove, sync
 from graphwright.cli.options import (
+    STDOUT,
     AsJson,
     AskModelOptions,
     BaseUrl,
@@ -47,7 +49,6 @@ IndexArgument = Annotated[Path | None, typer.Argument(help="Index folder.")]
 IndexOption = Annotated[Path | None, "Index folder, as in other commands."]
 
 _INTERRUPTED = 130  # exit code after Ctrl-C
-_STDOUT = Path("-")
 
 app = typer.Typer(name="graphwright", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -298,14 +299,14 @@ def export(
     from graphwright.graph.export import export as export_to_file
     from graphwright.graph.export import format_of, write
 
-    if to == _STDOUT and form is None:
+    if to == STDOUT and form is None:
         raise OptionError("--to - writes to stdout, which has no file name; add --format graphml or --format json.")
     form = format_of(to, form)
-    if to != _STDOUT and to.exists() and not force:
+    if to != STDOUT and to.exists() and not force:
         raise OptionError(f"{to} exists already; nothing was written. Give --force to replace it, or another name.")
     with open_index(index) as opened:
         graph, evidence = (opened.graph, None) if question is None else _evidence(opened, question, method, top_k)
-        if to != _STDOUT:
+        if to != STDOUT:
             written = export_to_file(graph, to, form, evidence)
         else:  # always UTF-8, as declared in the file
             file = TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
@@ -315,7 +316,7 @@ def export(
                 file.detach()
     source = "the whole graph" if evidence is None else f"{counted(len(evidence), 'item')} of evidence"
     size = f"{counted(written.nodes, 'node')}, {counted(written.edges, 'edge')}"
-    note(f"wrote {source} to {'stdout' if to == _STDOUT else to} as {form}: {size}")
+    note(f"wrote {source} to {'stdout' if to == STDOUT else to} as {form}: {size}")
 
 
 def _evidence(index: Index, question: str, method: str | None, top_k: int) -> tuple[Graph, Evidence]:
@@ -361,6 +362,7 @@ app.command()(push)
 app.command()(pull)
 app.command()(serve)
 app.command()(mcp)
+app.add_typer(edit, name="edit")
 app.add_typer(keys, name="keys")
 app.add_typer(feedback, name="feedback")
 app.add_typer(train, name="train")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import inspect
 import json
 import os
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDER = ".graphwright"
 """Default name of the index folder."""
+STDOUT = Path("-")
+"""The file that stands for stdout, or stdin."""
 _VARIABLE = "GRAPHWRIGHT_INDEX"
 
 
@@ -51,6 +54,14 @@ def index_folder() -> Path:
             f"make one: graphwright index PATH"
         )
     return path
+
+
+def user_name() -> str:
+    """Return the name of the user, or the uid if it has no name, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
 def one_folder(argument: Path | None, option: Path | None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import logging
 import os
 import re
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphwright.cli.options import AsJson, BaseUrl, expanded, found_index, served_folders
+from graphwright.cli.options import AsJson, BaseUrl, expanded, found_index, served_folders, user_name
 from graphwright.cli.terminal import console, note, plain_table, print_json, say
 from graphwright.errors import DataError, OptionError, counted
 
@@ -57,7 +56,7 @@ def create(
             note(f"Key {key.id} with scope {key.scope}. It is shown only now; clients send it as {_HEADER}.")
         if index:
             note("Names of indexes are not checked here; the server logs a warning for unknown ones.")
-        opened.audit("keys create", _user(), key)  # last, because an error must not prevent that the key is shown
+        opened.audit("keys create", user_name(), key)  # last, because an error must not prevent that the key is shown
 
 
 @keys.command("list")
@@ -93,7 +92,7 @@ def revoke(
     with _opened(data) as opened:
         for id in ids:
             key = opened.revoke(id)
-            opened.audit("keys revoke", _user(), key)
+            opened.audit("keys revoke", user_name(), key)
             note(f"Key {key.id} ({key.name}) is revoked.")
 
 
@@ -102,14 +101,6 @@ def _opened(data: Path | None) -> closing[Keys]:
     from graphwright.serve.settings import default_data_folder
 
     return closing(Keys(data or default_data_folder()))
-
-
-def _user() -> str:
-    """Return the name of the user, or the uid if it has no name, as in a container."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
 def _facts(key: Key, now: float) -> dict[str, Any]:

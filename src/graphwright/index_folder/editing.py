@@ -8,21 +8,27 @@ from graphwright.build.duplicates import Duplicate, duplicates
 from graphwright.errors import OptionError
 from graphwright.index_folder.writing import IndexWriting
 from graphwright.store.changes import Progress
-from graphwright.store.edits import Change, Edit, new_edits
+from graphwright.store.edits import Change, Edit
 
 
 class IndexEditing(IndexWriting):
     """The half of `Index` for edits by hand."""
 
     def edit(
-        self, *changes: Change | Edit, who: str = "", why: str = "", progress: Progress | None = None
+        self,
+        *changes: Change | Edit,
+        who: str = "",
+        why: str = "",
+        strict: bool = True,
+        progress: Progress | None = None,
     ) -> list[Edit]:
         """Change the graph by hand, all or nothing, and publish the new snapshot; return the edits.
 
         Edits are kept beside the documents and applied in order whenever the graph is built, so they hold for documents
-        that are added, synced or extracted again later. `who`, `why`: kept with the time. An `Edit` of another index
-        keeps its own; it may name what is not there (yet). Raises DataError for a change that names what is not there,
-        and StoreError for an imported graph.
+        that are added, synced or extracted again later. `who`, `why`: kept with the time. An `Edit`, as of another
+        index, keeps its own, and is left as it is where this index has it. `strict`: raise DataError for a change that
+        names what is not there; else it is kept and takes effect once that is there. Raises StoreError for an imported
+        graph.
 
         >>> import tempfile; from pathlib import Path
         >>> from graphwright import Index; from graphwright.models.fake import HashEncoder
@@ -35,8 +41,7 @@ class IndexEditing(IndexWriting):
         >>> index.undo(edit.id); "Graz" in index.graph.names
         False
         """
-        edits = new_edits(changes, who, why)
-        strict = {edit.id for edit, given in zip(edits, changes, strict=True) if isinstance(given, Change)}
+        edits = Edit.made(changes, who, why)
         with self._write(progress) as writer:
             writer.edit(edits, strict=strict)
         ids = {edit.id for edit in edits}

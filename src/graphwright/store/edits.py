@@ -21,6 +21,7 @@ class Change:
     """What an edit changes. A subclass is one kind of change; its fields are names and texts."""
 
     kind: ClassVar[str]
+    pattern: ClassVar[str]
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -33,6 +34,17 @@ class Change:
                 raise OptionError(f"{field.name} of the edit {self.kind!r} is empty or holds a NUL; give a text.")
             if several:
                 object.__setattr__(self, field.name, values)
+
+    @property
+    def words(self) -> str:
+        """The change in words.
+
+        >>> MergeEntities(["Gratz", "Graetz"], "Graz").words
+        'merge Gratz, Graetz into Graz'
+        """
+        texts = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = {name: text if isinstance(text, str) else ", ".join(text) for name, text in texts.items()}
+        return self.pattern.format(**shown)
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -52,7 +64,7 @@ _MAY_BE_EMPTY = ("description", "text", "type")
 class MergeEntities(Change):
     """Entities are one: all that is said of `names` is said of `into`, which keeps its name."""
 
-    kind = "merge"
+    kind, pattern = "merge", "merge {names} into {into}"
     names: tuple[str, ...]
     into: str
 
@@ -61,7 +73,7 @@ class MergeEntities(Change):
 class RenameEntity(Change):
     """An entity has another name, or another spelling of its name."""
 
-    kind = "rename"
+    kind, pattern = "rename", "rename {name} to {to}"
     name: str
     to: str
 
@@ -70,7 +82,7 @@ class RenameEntity(Change):
 class RetypeEntity(Change):
     """An entity is of another type; "" for none."""
 
-    kind = "retype"
+    kind, pattern = "retype", "retype {name} as {type}"
     name: str
     type: str
 
@@ -79,7 +91,7 @@ class RetypeEntity(Change):
 class DeleteEntity(Change):
     """A name names nothing: its mentions and statements are left out."""
 
-    kind = "delete"
+    kind, pattern = "delete", "delete {name}"
     name: str
 
 
@@ -87,7 +99,7 @@ class DeleteEntity(Change):
 class SplitEntity(Change):
     """In these documents, by id, a name means another entity: a new one, or one that exists."""
 
-    kind = "split"
+    kind, pattern = "split", "split {name} in {documents} off as {to}"
     name: str
     documents: tuple[str, ...]
     to: str
@@ -97,7 +109,7 @@ class SplitEntity(Change):
 class KeepApart(Change):
     """Two names mean different things: they are neither merged by their likeness nor suggested as duplicates."""
 
-    kind = "keep-apart"
+    kind, pattern = "keep-apart", "keep {first} and {second} apart"
     first: str
     second: str
 
@@ -106,7 +118,7 @@ class KeepApart(Change):
 class DeleteStatement(Change):
     """A statement is wrong, wherever it was extracted: it is left out."""
 
-    kind = "delete-statement"
+    kind, pattern = "delete-statement", "delete {head} — {relation} — {tail}"
     head: str
     relation: str
     tail: str
@@ -116,7 +128,7 @@ class DeleteStatement(Change):
 class AddEntity(Change):
     """An entity that the documents do not name, or that extraction has missed."""
 
-    kind = "add"
+    kind, pattern = "add", "add {name}"
     name: str
     type: str = ""
     description: str = ""
@@ -126,7 +138,7 @@ class AddEntity(Change):
 class AddStatement(Change):
     """A statement about two entities; `text`: the sentence that states it (default: head, relation and tail)."""
 
-    kind = "add-statement"
+    kind, pattern = "add-statement", "add {head} — {relation} — {tail}"
     head: str
     relation: str
     tail: str
@@ -153,8 +165,7 @@ class Edit:
     @property
     def id(self) -> str:
         """Twelve hexadecimal digits."""
-        content = json.dumps([self.change.to_dict(), self.time, self.who, self.why], sort_keys=True)
-        return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+        return hashlib.blake2b(json.dumps(self.to_dict(), sort_keys=True).encode(), digest_size=6).hexdigest()
 
     @property
     def is_addition(self) -> bool:
@@ -162,15 +173,29 @@ class Edit:
         return isinstance(self.change, AddEntity | AddStatement)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the edit as JSON values."""
-        texts = {name: getattr(self, name) for name in ("id", "time", "who", "why", "idle")}
-        return {**texts, "change": self.change.to_dict()}
+        """Return what the edit consists of as JSON values."""
+        return {"change": self.change.to_dict(), "time": self.time, "who": self.who, "why": self.why}
+
+    def shown(self) -> dict[str, Any]:
+        """Return the edit as JSON values with its id, in words, and whether it takes effect."""
+        return {"id": self.id, "words": self.change.words, **self.to_dict(), "idle": self.idle}
+
+    @classmethod
+    def made(cls, changes: Iterable[Change | Edit], who: str = "", why: str = "") -> list[Edit]:
+        """Return changes as edits of this time; edits stay as they are, but for `idle`."""
+        now, edits = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"), list[Edit]()
+        for change in changes:
+            if not isinstance(change, Change | Edit):
+                names = ", ".join(kind.__name__ for kind in KINDS.values())
+                raise OptionError(f"{change!r} is not an edit; give one of {names}.")
+            edits.append(replace(change, idle="") if isinstance(change, Edit) else cls(change, now, who, why))
+        return edits
 
     @classmethod
     def of_dict(cls, value: object) -> Edit:
         """Return the edit that `to_dict` returned. Raises OptionError for anything else.
 
-        >>> edit = new_edits([RenameEntity("Graz", "Gratz")], "Ida", "old spelling")[0]
+        >>> edit = Edit.made([RenameEntity("Graz", "Gratz")], "Ida", "old spelling")[0]
         >>> Edit.of_dict(edit.to_dict()) == edit
         True
         """
@@ -178,15 +203,6 @@ class Edit:
         if not isinstance(value, Mapping) or not all(isinstance(value.get(name), str) for name in names):
             raise OptionError(f"{value!r} is not an edit; it needs change, time, who and why, as an export has them.")
         return cls(change_of(value.get("change")), *(value[name] for name in names))
-
-
-def new_edits(changes: Iterable[Change | Edit], who: str = "", why: str = "") -> list[Edit]:
-    """Return changes as edits of this time; edits stay as they are, but for `idle`."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    listed = list(changes)
-    for wrong in (each for each in listed if not isinstance(each, Change | Edit)):
-        raise OptionError(f"{wrong!r} is not an edit; give one of {', '.join(k.__name__ for k in KINDS.values())}.")
-    return [replace(c, idle="") if isinstance(c, Edit) else Edit(c, now, who, why) for c in listed]
 
 
 def change_of(value: object) -> Change:

@@ -25,7 +25,7 @@ from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload, UploadFolder
 from graphwright.serve.originals import Originals
 from graphwright.serve.settings import AnswerModels, ServeSettings
-from graphwright.store import Changes, IndexLayout
+from graphwright.store import Changes, Edit, IndexLayout
 
 _UNITS = {
     "read documents": "documents",
@@ -160,7 +160,15 @@ def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skip
         return index.add(documents, report, usage=usage)
     if run.job.kind == "reextract":
         return index.reextract(progress=report, usage=usage)
+    if run.job.kind == "edit":
+        index.edit(*map(Edit.of_dict, task["edits"]), progress=report)
+        return Changes(usage=usage)
     ids = list(task["ids"])
+    if run.job.kind == "undo":
+        stored = {edit.id for edit in index.edits()}
+        if run.job.attempts == 1 or stored.intersection(ids):  # else it was undone before an interruption
+            index.undo(*ids, progress=report)
+        return Changes(usage=usage)
     try:
         return index.remove(ids, report, usage=usage)
     except DataError:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from graphwright.serve.database import Database
 
-Kind = Literal["add", "remove", "sync", "reextract"]
+Kind = Literal["add", "remove", "sync", "reextract", "edit", "undo"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED = ("done", "failed", "cancelled")
 """Final states; only a retry changes them."""
@@ -41,10 +41,10 @@ class Progress:
 class Job:
     """A change to an index that is queued, runs or has ended.
 
-    `path`: the index folder. `task`: input by kind: {"ids"} for remove, {"folder"} for sync, none for others
-    (those to add are files); and the limits "max_tokens" and "max_cost" of a language model. `changes`: numbers of
-    documents added, replaced, removed and unchanged, and the failed parts. `attempts`: number of starts. `runner`: the
-    process that runs the job. Times are ISO 8601 in UTC.
+    `path`: the index folder. `task`: input by kind: {"ids"} for remove and undo, {"folder"} for sync, {"edits"} for
+    edit, none for others (documents to add are files); and the limits "max_tokens" and "max_cost" of a language model.
+    `changes`: numbers of documents added, replaced, removed and unchanged, and the failed parts. `attempts`: number of
+    starts. `runner`: the process that runs the job. Times are ISO 8601 in UTC.
     """
 
     id: str

@@ -1,0 +1,55 @@
+"""Edits by hand over HTTP: made and undone as jobs, listed, and suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.conftest import Running, serving
+from tests.serve.routes.test_documents import ended
+
+from graphwright import Index
+from graphwright.models.fake import HashEncoder
+
+EDITS = "/v1/indexes/cities/edits"
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Iterator[Running]:
+    with Index.create(tmp_path / "cities", encoder=HashEncoder(), extractor="rules") as index:
+        index.add([{"id": "a", "text": "Graz lies on the Mur. Ida Huber lives in Graz. Gratz is a town in Styria."}])
+    with serving(tmp_path / "cities") as running:
+        yield running
+
+
+def post(server: Running, *changes: dict[str, Any], **more: str) -> Any:
+    return server.client.post(EDITS, json={"changes": changes, **more})
+
+
+def test_duplicate_is_suggested_merged_and_the_edit_undone(edited: Running) -> None:
+    address = "/v1/indexes/cities/duplicates"
+    (pair,) = edited.client.get(address).json()["duplicates"]
+    assert {pair["first"], pair["second"]} == {"Graz", "Gratz"} and pair["reasons"] == ["spelled alike (89%)"]
+    job = ended(edited, post(edited, {"kind": "merge", "names": ["Gratz"], "into": "Graz"}, who="Ida", why="a typo"))
+    assert (job["kind"], job["state"]) == ("edit", "done")
+    (edit,) = edited.client.get(EDITS).json()["edits"]
+    assert (edit["words"], edit["who"], edit["why"]) == ("merge Gratz into Graz", "Ida", "a typo")
+    assert edited.client.get("/v1/indexes/cities/entities/Gratz").json()["name"] == "Graz"
+    assert ended(edited, edited.client.delete(f"{EDITS}/{edit['id']}"))["state"] == "done"
+    assert edited.client.get(EDITS).json() == {"edits": []} and len(edited.client.get(address).json()["duplicates"])
+    assert edited.client.delete(f"{EDITS}/{edit['id']}").status_code == 404
+
+
+def test_edit_of_what_is_not_there_fails_and_changes_nothing(edited: Running) -> None:
+    changes = {"kind": "delete", "name": "Graz"}, {"kind": "delete", "name": "Linz"}
+    job = ended(edited, post(edited, *changes))
+    assert job["state"] == "failed" and "there is no entity 'Linz'" in job["message"]
+    assert edited.client.get(EDITS).json() == {"edits": []}
+    assert edited.client.get("/v1/indexes/cities/entities/Graz").status_code == 200
+
+
+@pytest.mark.parametrize("change", [{}, {"kind": "x"}, {"kind": "delete"}, {"kind": "delete", "name": 3}])
+def test_malformed_change_is_refused(edited: Running, change: dict[str, Any]) -> None:
+    assert post(edited, change).status_code in (400, 422)
