@@ -5,13 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.toys import chunk_columns_of
 
 from graphwright import Document, Index
-from graphwright.build.apply_edits import PREFIX
+from graphwright.build.apply_edits import PREFIX, edited
 from graphwright.build.document_sources import Source
+from graphwright.build.merge import MergedChunks
 from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError
+from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Graph
 from graphwright.models import HashEncoder
 from graphwright.search import Filter
@@ -21,6 +27,7 @@ from graphwright.store import (
     Change,
     DeleteEntity,
     DeleteStatement,
+    Edit,
     KeepApart,
     MergeEntities,
     RenameEntity,
@@ -213,3 +220,89 @@ def test_edit_of_an_imported_graph_is_an_error(tmp_path: Path) -> None:
     index = Index.from_graph(tmp_path / "graph", graph, encoder=HashEncoder(16))
     with pytest.raises(Exception, match="imported graph, which cannot be edited"):
         index.edit(RenameEntity("Graz", "Gratz"))
+
+
+NAMES = ["Graz", "Mur", "Ida", "Linz", "Anton"]
+names, documents = st.sampled_from(NAMES), st.sampled_from(["d0", "d1", "d2"])
+stated = st.tuples(names, st.sampled_from(["knows", "lies on"]), names)
+extractions = st.tuples(st.lists(names, max_size=3), st.lists(stated, max_size=3))
+changes: st.SearchStrategy[Change] = st.one_of(
+    st.builds(MergeEntities, st.lists(names, min_size=1, max_size=2), names),
+    st.builds(RenameEntity, names, names),
+    st.builds(DeleteEntity, names),
+    st.builds(SplitEntity, names, st.lists(documents, min_size=1, max_size=2), names),
+    st.builds(lambda triple: DeleteStatement(*triple), stated),
+)
+Plain = dict[str, tuple[list[str], list[tuple[str, str, str]]]]
+
+
+def exists(docs: Plain, name: str) -> bool:
+    return any(name in named for named, _ in docs.values())
+
+
+def replace(docs: Plain, old: set[str], new: str | None, where: set[str]) -> None:
+    """Write another name in documents, or leave out names with their statements."""
+    to = {name: new or "" for name in old}
+    for id in where & docs.keys():
+        named, triples = docs[id]
+        triples = [(to.get(head, head), relation, to.get(tail, tail)) for head, relation, tail in triples]
+        named = [name for name in (to.get(name, name) for name in named) if name]
+        docs[id] = named, [t for t in triples if t[0] != t[2] and t[0] and t[2]]
+
+
+def plain_edit(docs: Plain, change: Change) -> bool:
+    """Edit names and statements as one would write it down; return whether the edit names what is there."""
+    everywhere = set(docs)
+    if isinstance(change, MergeEntities):
+        present = {name for name in change.entities if exists(docs, name)}
+        replace(docs, present if len(present) > 1 else set(), change.into, everywhere)
+        return present == set(change.entities) and len(present) > 1
+    if isinstance(change, RenameEntity):
+        done = exists(docs, change.name) and not exists(docs, change.to)
+        replace(docs, {change.name}, change.to, everywhere if done else set())
+        return done
+    if isinstance(change, DeleteEntity):
+        done = exists(docs, change.name)
+        replace(docs, {change.name}, None, everywhere)
+        return done
+    if isinstance(change, SplitEntity):
+        moved = any(change.name in docs[id][0] for id in change.documents if id in docs) and change.name != change.to
+        replace(docs, {change.name}, change.to, set(change.documents) if moved else set())
+        return moved and set(change.documents) <= everywhere
+    assert isinstance(change, DeleteStatement)
+    wrong = (change.head, change.relation, change.tail)
+    done = any(wrong in triples for _, triples in docs.values())
+    docs |= {id: (named, [triple for triple in triples if triple != wrong]) for id, (named, triples) in docs.items()}
+    return done
+
+
+def merged_of(docs: Plain) -> MergedChunks:
+    return MergedChunks(
+        chunk_columns_of(
+            (id, "", "t", Extraction(tuple(map(Mention, named)), tuple(Relation(*t, " ".join(t)) for t in triples)))
+            for id, (named, triples) in docs.items()
+        )
+    )
+
+
+def contents(merged: MergedChunks) -> list[tuple[Any, ...]]:
+    graph = merged.graph(np.empty((0, 2), np.int64))
+    listed = [graph.triple(edge) for edge in graph.edges.tolist()]
+    return sorted((head, "mentions" if label == "about" else label, tail) for head, label, tail in listed)
+
+
+@given(st.lists(extractions, max_size=3), st.lists(changes, max_size=6))
+def test_edits_of_columns_equal_edits_of_extractions(given: list[Any], edits: list[Change]) -> None:
+    docs: Plain = {
+        f"d{at}": (
+            list(dict.fromkeys([*named, *(end for h, _, t in triples if h != t for end in (h, t))])),
+            [triple for triple in triples if triple[0] != triple[2]],
+        )
+        for at, (named, triples) in enumerate(given)
+    }
+    before, made = merged_of(docs), [Edit(change, str(at)) for at, change in enumerate(edits)]
+    result = edited(before, made)
+    idle = {edit.id for edit in made if not plain_edit(docs, edit.change)}
+    assert contents(result.merged) == contents(merged_of(docs)) and set(result.idle) == idle
+    graph = result.merged.graph(np.empty((0, 2), np.int64))
+    assert {name for name in graph.names if "#" not in name} <= set(NAMES)  # none is named as its normal form
