@@ -26,11 +26,12 @@ from graphwright.text.values import is_value
 
 _WINDOW = 3  # names behind each sorted name that it is compared with
 _LEAST = 0.8  # likeness of spelling, or cosine, that is a reason
+_RANKED = 2_000  # pairs with the best reasons in their names, of which neighbours are compared
 _NAMED = 3  # common neighbours that a reason names
 
 
 class Duplicate(NamedTuple):
-    """Two entities that may be one: names, that of more passages first; a score from 0 to 1; the reasons in words."""
+    """Two entities that may be one: names, the better connected first; a score from 0 to 1; the reasons in words."""
 
     first: str
     second: str
@@ -55,14 +56,19 @@ def duplicates(snapshot: Snapshot, edits: Iterable[Edit], limit: int) -> list[Du
         if a in forms and b in forms and numbers(forms[a]) == numbers(forms[b])
     ]
     cosines = _cosines(snapshot, np.array(pairs, np.int64).reshape(-1, 2))
-    found = list[Duplicate]()
+    found = list[tuple[float, int, int, list[Reason]]]()
     for (a, b), cosine in zip(pairs, cosines, strict=True):
         if reasons := [*_alike(forms[a], forms[b], cosine), *_shortened(graph, shorter, a, b)]:
-            found.append(_suggestion(graph, a, b, reasons))
-    return sorted(found, key=lambda pair: (-pair.score, pair.first, pair.second))[:limit]
+            found.append((-_score(reasons), a, b, reasons))
+    likeliest = (_suggestion(graph, *pair[1:]) for pair in sorted(found)[: max(_RANKED, limit)])
+    return sorted(likeliest, key=lambda pair: (-pair.score, pair.first, pair.second))[:limit]
 
 
 Reason = tuple[float, str]
+
+
+def _score(reasons: Iterable[Reason]) -> float:
+    return 1 - prod(1 - likeness for likeness, _ in reasons)
 
 
 def _alike(a: str, b: str, cosine: float) -> Iterable[Reason]:
@@ -88,24 +94,30 @@ def _suggestion(graph: Graph, a: int, b: int, reasons: list[Reason]) -> Duplicat
         names = ", ".join(graph.names.take(common[:_NAMED]))
         more = f" and {len(common) - _NAMED} more" if len(common) > _NAMED else ""
         reasons = [*reasons, (len(common) / len(around[0] | around[1]), f"both are connected with {names}{more}")]
-    first, second = sorted((a, b), key=lambda node: (-len(graph.chunks_of([node])), -len(graph.names[node]), node))
-    score = 1 - prod(1 - likeness for likeness, _ in reasons)
-    return Duplicate(graph.names[first], graph.names[second], round(score, 4), tuple(text for _, text in reasons))
+    first, second = sorted((a, b), key=lambda node: (-len(graph.columns.adjacency.row(node)), node))
+    texts = tuple(text for _, text in reasons)
+    return Duplicate(graph.names[first], graph.names[second], round(_score(reasons), 4), texts)
 
 
 def _neighbours(graph: Graph, node: int) -> set[int]:
     """Return the other ends of the statements about an entity."""
     columns = graph.columns
     edges = np.union1d(columns.out.row(node), columns.into.row(node)).astype(np.int64)
-    edges = np.setdiff1d(edges[columns.between_entities(edges)], columns.edges_of(SYNONYM, ALIAS))
+    between_names = np.isin(columns.relation[edges], [columns.own.get(name, -1) for name in (SYNONYM, ALIAS)])
+    edges = edges[columns.between_entities(edges) & ~between_names]
     return set(graph.ends(edges).tolist()) - {node}
 
 
 def _sorted_neighbours(forms: dict[int, str]) -> Iterable[tuple[int, int]]:
+    """Yield pairs of forms that are spelled alike, of those that are neighbours when sorted."""
+    from rapidfuzz.fuzz import ratio
+
     for key in (lambda node: forms[node], lambda node: forms[node][::-1]):
         ordered = sorted(forms, key=key)
         for step in range(1, _WINDOW + 1):
-            yield from ((min(pair), max(pair)) for pair in zip(ordered, ordered[step:], strict=False))
+            for a, b in zip(ordered, ordered[step:], strict=False):
+                if ratio(forms[a], forms[b], score_cutoff=100 * _LEAST):
+                    yield min(a, b), max(a, b)
 
 
 def _shorter(columns: Columns) -> dict[int, list[int]]:

@@ -56,7 +56,7 @@ class EditsReply(Reply):
 
 
 class DuplicateReply(Reply):
-    """Two entities that may be one, that of more passages first."""
+    """Two entities that may be one, the better connected first."""
 
     first: str
     second: str
