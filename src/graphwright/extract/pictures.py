@@ -17,8 +17,8 @@ class PictureDescriber:
     """A function that describes pictures: `ReadOptions(describe=PictureDescriber(OpenAILLM("qwen2.5vl:7b", url)))`.
 
     `llm`: a vision model behind an OpenAI-compatible server, maybe inside a BudgetedLLM and a CachedLLM. `usage`: a
-    record that its work is added to. `prompts`: of the index. After several calls in a row without a reply, and once a budget is exhausted, the
-    model is not called any more.
+    record that its work is added to. `prompts`: of the index. After several calls in a row without a reply, and once a
+    budget is exhausted, the model is not called any more.
     """
 
     llm: LLM

@@ -24,7 +24,18 @@ from graphwright.serve.keys import Keys
 from graphwright.serve.mcp.server import McpEndpoint
 from graphwright.serve.problems import install_handlers
 from graphwright.serve.requests import Addressing, BodyLimits, HostGuard
-from graphwright.serve.routes import admin, compatible, documents, edits, feedback, indexes, jobs, originals, page, retrieval
+from graphwright.serve.routes import (
+    admin,
+    compatible,
+    documents,
+    edits,
+    feedback,
+    indexes,
+    jobs,
+    originals,
+    page,
+    retrieval,
+)
 from graphwright.serve.schemas.answers import PROBLEMS
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
