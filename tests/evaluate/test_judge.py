@@ -27,6 +27,7 @@ from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.protocols import LLM
 from graphwright.operators.run import Run
+from graphwright.prompts.templates import PROMPTS, Prompts
 
 TWO = {"wit": "How funny is it?", "ease of use": "How soon can one act on it?"}
 
@@ -529,7 +530,9 @@ def test_changed_answers_alone_are_judged_again(tmp_path: Path, monkeypatch: pyt
     assert asked(dimensions={"diversity": DIMENSIONS["diversity"]}) == 4 and asked(against=None) == 0
     assert asked(dimensions={"diversity": "Said in other words?"}) == 4
     assert asked(name="another") == 11 and asked() == 0  # the lines of one judge do not count for the other
-    monkeypatch.setattr(judging, "checksum", lambda name: f"other {name}")
+    names = ("judge_accuracy", "judge_pairwise")
+    others = tuple((name, PROMPTS.text(name).replace("You ", "Now you ", 1)) for name in names)
+    monkeypatch.setattr(judging, "PROMPTS", Prompts(others))
     assert asked() == 11
 
 

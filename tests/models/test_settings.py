@@ -65,7 +65,7 @@ def test_numbers_marks_and_line_ends_are_read(tmp_path: Path) -> None:
     "text, message",
     [
         ('[llm]\nmodel = "m"\ntimout = 5', r"\[llm\] timout is unknown; .*Did you mean 'timeout'"),
-        ('[llm]\nmodel = "m"\nqwertz = 5', r"qwertz is unknown; the names are model, base_url, .*deadline\.$"),
+        ('[llm]\nmodel = "m"\nqwertz = 5', r"qwertz is unknown; the names are model, base_url, .*instruction\.$"),
         ('[lmm]\nmodel = "m"', r"section \[lmm\] is unknown; the names are llm\. Did you mean 'llm'"),
         ('llm = "m"', r"llm is 'm'; it must be a section"),
         ("[llm]\ntimeout = 5", "names no model"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 from graphwright.build.build import build_from_chunks
 from graphwright.build.operation import QUICK, Operation
@@ -80,7 +80,7 @@ class Publication:
             store.set("revision", str(store.revision + 1))
             store.discard_packs()
             snapshot = self._build(self._current())
-            self._store_derived()
+            self._store_derived(nullcontext())
             store.set(NEXT, self._layout.prepare(store.revision, lambda folder: write_snapshot(folder, snapshot)))
         self.complete()
         self._clean_up(snapshot)
@@ -153,9 +153,7 @@ class Publication:
     def _publish(self, snapshot: Snapshot) -> None:
         self._operation.report("write the index", 0, 0)
         start = time.perf_counter()
-        if self._derived is not None:  # before, so that a kill leaves nothing that the snapshot does not use
-            with self._store.writing():
-                self._store_derived()
+        self._store_derived(self._store.writing())  # before, so that a kill leaves nothing that the snapshot lacks
         self._layout.publish(snapshot.about["revision"], lambda folder: write_snapshot(folder, snapshot))
         self._changes.seconds["write"] = time.perf_counter() - start
         self._clean_up(snapshot)
@@ -165,8 +163,12 @@ class Publication:
         self._store.checkpoint()
         self._changes.texts = dict(snapshot.about["texts"])
 
-    def _store_derived(self) -> None:
+    def _store_derived(self, transaction: AbstractContextManager[None]) -> None:
         """Delete the derived values that the graph does not use, which may quote removed text; count the missing."""
         derived = self._derived or Derived()
-        self._store.delete_derived([key for key in self._store.derived() if key not in derived.used])
-        self._store.set("missing values", str(len(derived.missing)))
+        unused = [key for key in self._store.derived() if key not in derived.used]
+        missing = str(len(derived.missing))
+        if unused or missing != (self._store.setting("missing values") or "0"):
+            with transaction:
+                self._store.delete_derived(unused)
+                self._store.set("missing values", missing)

@@ -165,7 +165,7 @@ def prompts(
     index: Annotated[Path | None, "Index folder, to show its own prompts."] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the prompts of language models, or copy them to change them."""
+    """List the prompts of language models, or copy them."""
     from graphwright.cli.prompts import copy_prompts, show_prompts
 
     if copy is not None and index is not None:

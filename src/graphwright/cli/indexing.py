@@ -298,7 +298,7 @@ def rebuild(
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Change the encoder, the size of chunks or other settings of an index.
+    """Change the encoder, chunks or settings of an index.
 
     The original files are not needed: the index stores their text. Questions are answered from the old index until the
     new one is complete. Chunks that are as before keep what was extracted.
