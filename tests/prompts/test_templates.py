@@ -126,7 +126,7 @@ def test_copy_of_prompt_is_that_prompt(tmp_path: Path) -> None:
             r"extract\.txt lacks the field \$\{passage\}\. Its fields are \$\{passage\}",
         ),
         ("extract.txt", "${passage}\n---\n${text}", r"has the field \$\{text\}, which is unknown"),
-        ("extract.txt", "${passage}", "has 1 parts; write two"),
+        ("extract.txt", "${passage}", "has 1 part; write two"),
         ("extract.txt", "$5\n---\n${passage}", r"write it as \$\$"),
         ("extrakt.txt", "${passage}\n---\nIt.", r"is no prompt of an index.*Did you mean 'extract'\?"),
         ("extract.md", "${passage}\n---\nIt.", "is no prompt of an index"),

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from graphwright.errors import OptionError, meant
+from graphwright.errors import OptionError, counted, meant
 
 _SEPARATOR = "\n---\n"
 # Characters that JSON does not escape and a model or a server may interpret: line ends, lone surrogates (which cannot
@@ -115,7 +115,7 @@ def _checked(file: Path) -> str:
     text, fields = _sent(file.read_text(encoding="utf-8-sig")), _fields(packaged(file.stem))
     problem = ""
     if text.count(_SEPARATOR) != 1:
-        problem = f"has {text.count(_SEPARATOR) + 1} parts; write two, with one line of --- between them"
+        problem = f"has {counted(text.count(_SEPARATOR) + 1, 'part')}; write two, with one line of --- between them"
     elif not Template(text).is_valid():
         problem = "has a dollar sign that begins no field ${name}; write it as $$"
     elif missing := sorted(fields - _fields(text)):
