@@ -33,6 +33,7 @@ class Site:
     answers: dict[str, Any] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    dated: bool = False  # whether answers have a date, and no ETag
 
     def sitemap(self, *paths: str) -> None:
         places = "".join(f"<url><loc>{self.url}{path}</loc></url>" for path in paths)
@@ -56,14 +57,16 @@ def site() -> Iterator[Site]:
             answer = site.answers.get(self.path, (404, {}))
             status, headers = answer if isinstance(answer, tuple) else (200, {})
             content = b"" if isinstance(answer, tuple) else answer
-            tag = f'"{hash(content)}"'
-            if content and self.headers.get("If-None-Match") == tag:
+            name, condition, version = "ETag", "If-None-Match", f'"{hash(content)}"'
+            if site.dated:
+                name, condition, version = "Last-Modified", "If-Modified-Since", "Mon, 01 Jan 2024 10:00:00 GMT"
+            if content and self.headers.get(condition) == version:
                 status, content = 304, b""
             self.send_response(status)
             suffix = self.path.rpartition(".")[2]
             kinds = {"html": "text/html", "xml": "application/xml", "txt": "text/plain"}
-            for name, value in {"Content-Type": kinds.get(suffix, "x/y"), "ETag": tag, **headers}.items():
-                self.send_header(name, value)
+            for header in {"Content-Type": kinds.get(suffix, "x/y"), name: version, **headers}.items():
+                self.send_header(*header)
             self.end_headers()
             self.wfile.write(content)
 
@@ -102,6 +105,14 @@ def test_sync_site_fetches_only_what_changed(site: Site, index: Index) -> None:
     assert counts(index.sync(site.source())) == (1, 0, 1, 0)  # as of a folder, whose file is still there
 
 
+def test_sync_site_page_with_a_date_is_not_sent_again(site: Site, index: Index) -> None:
+    site.dated = True
+    site.pages(graz="Graz lies on the Mur.", mur="The Mur is a river.")
+    index.sync(site.source())
+    site.pages(graz="Another text of the same date.", mur="The Mur is a river.")
+    assert counts(index.sync(site.source())) == (0, 0, 2, 0)
+
+
 def test_sync_site_links_join_its_pages(site: Site, index: Index) -> None:
     site.pages(graz='Graz lies on the <a href="mur.html#top">Mur</a>.', mur="The Mur is a river.")
     index.sync(site.source())
@@ -124,6 +135,9 @@ def test_sync_failing_page_keeps_its_document(site: Site, index: Index) -> None:
         ("/sitemap.xml", (500, {}), "answered 500"),
         ("/robots.txt", (503, {}), "robots.txt answered 503, so nothing is fetched"),
         ("/robots.txt", b"User-agent: *\nDisallow: /sitemap.xml", "robots.txt forbids it"),
+        ("/robots.txt", b"User-agent: *\nCrawl-delay: 3600", "asks for 3600 seconds between two requests"),
+        ("/sitemap.xml", SITEMAPS.format("<sitemap><loc>http://e.org/a</loc></sitemap>").encode(), "leads to another"),
+        ("/sitemap.xml", gzip.compress(bytes(60 << 20)), "is larger than 50 MB"),
         ("/sitemap.xml", b"<html>", "is no sitemap, but damaged: its XML"),
         ("/sitemap.xml", b"<rss/>", "is no sitemap, but XML of the kind <rss>"),
         ("/sitemap.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><a/>', "is no sitemap"),

@@ -20,7 +20,7 @@ from graphwright.data import web
 from graphwright.data.connectors import Fetched, SourceFile
 from graphwright.data.decoding import unpacked
 from graphwright.data.document import Skipped
-from graphwright.data.formats.format import MAX_BYTES, File, UnreadableError
+from graphwright.data.formats.format import File, UnreadableError
 from graphwright.data.formats.parsing.xml import parsed_xml
 from graphwright.errors import DataError, OptionError
 
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 _EXTRA = 'To sync a web site robots.txt must be read, which needs protego: pip install "graphwright[web]"'
 _DELAY = 1.0  # seconds between two requests to a host
+_MAX_DELAY = 60.0  # seconds that a robots.txt may ask for
 _MAX_DEPTH = 3  # of sitemaps that name others
+_MAX_SITEMAP = 50 << 20  # bytes, by sitemaps.org
+_MAX_ROBOTS = 500 << 10  # bytes that are read, by RFC 9309
 _GZIP = b"\x1f\x8b"
 _LIST = "urls:"
 
@@ -98,7 +101,9 @@ class WebSite:
                 kind = response.headers.get("content-type", "")
         except _RefusedError as error:
             raise DataError(f"the sitemap {sitemap} cannot be fetched: {error}. Nothing was changed.") from None
-        content = unpacked(content, MAX_BYTES) if content.startswith(_GZIP) else content
+        content = unpacked(content, _MAX_SITEMAP + 1) if content.startswith(_GZIP) else content
+        if len(content) > _MAX_SITEMAP:
+            raise DataError(f"{sitemap} is larger than {_MAX_SITEMAP >> 20} MB, the limit of sitemaps. Name its parts.")
         if kind.startswith("text/plain"):
             yield from _listed(content.decode("utf-8", "replace"), sitemap)
             return
@@ -176,7 +181,7 @@ class _Visitor:
                 if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
                     raise DataError(f"{url} answered {response.status_code}, so nothing is fetched. Try again later.")
                 found = response.status_code == httpx.codes.OK
-                text = web.content(response, url).decode("utf-8", "replace") if found else ""
+                text = web.content(response, url)[:_MAX_ROBOTS].decode("utf-8", "replace") if found else ""
             self._robots[origin] = Protego.parse(text)
         return self._robots[origin]
 
@@ -188,5 +193,11 @@ class _Visitor:
         robots = self.robots(origin)
         if not robots.can_fetch(url, web.AGENT):
             raise _RefusedError(f"{origin}/robots.txt forbids it")
+        delay = max(self.delay, robots.crawl_delay(web.AGENT) or 0.0)
+        if delay > _MAX_DELAY:
+            raise DataError(
+                f"{origin}/robots.txt asks for {delay:g} seconds between two requests, which is too slow for a sync. "
+                f"Add single pages by graphwright index."
+            )
         time.sleep(max(0.0, self._due.get(origin, 0.0) - time.monotonic()))
-        self._due[origin] = time.monotonic() + max(self.delay, robots.crawl_delay(web.AGENT) or 0.0)
+        self._due[origin] = time.monotonic() + delay

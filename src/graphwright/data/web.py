@@ -9,8 +9,10 @@ from __future__ import annotations
 import ipaddress
 import mimetypes
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -94,7 +96,7 @@ def answer(
     sent = {"User-Agent": AGENT, "Accept": "text/html, application/pdf, text/*;q=0.9, */*;q=0.5", **(headers or {})}
     limits: dict[str, Any] = {"follow_redirects": True, "max_redirects": _MAX_REDIRECTS, "timeout": _TIMEOUT}
     hooks: dict[str, list[Callable[..., Any]]] = {"request": [lambda request: admit(str(request.url))]}
-    transport = _Transport(httpx.HTTPTransport(), allowed)
+    transport = _Transport(httpx.HTTPTransport(verify=_certificates()), allowed)
     try:
         client = httpx.Client(transport=transport, headers=sent, trust_env=False, event_hooks=hooks, **limits)
         with client, client.stream("GET", url) as response:
@@ -105,6 +107,11 @@ def answer(
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise DataError(f"{url} cannot be fetched ({error or type(error).__name__}). Check the address.") from error
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    return httpx.create_ssl_context()  # which takes longer than a request
 
 
 def check_found(response: httpx.Response, url: str) -> None:
