@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby, islice
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from graphwright.data.document import DESCRIBED, Document, Skipped, dated_starts
 from graphwright.data.folders import ReadOptions
 from graphwright.data.formats.archives import MAX_UNPACKED
 from graphwright.data.formats.chat import message_records, times_of
-from graphwright.data.formats.format import Extracted, File, Picture, UnreadableError
+from graphwright.data.formats.format import Extracted, File, Part, Picture, UnreadableError
 from graphwright.data.formats.parsing.pictures import png
 from graphwright.data.formats.picture import pictures_of
 from graphwright.data.formats.registry import format_of
@@ -35,6 +36,7 @@ OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 NEEDS = "it needs the package "
 """Beginning of the reason why a file was skipped that could be read if more were installed."""
 _MAX_DEPTH = 4  # of archives in archives
+_PICTURES = 8  # described at a time
 _LONG_RUN = 16_384  # characters
 _RUNS, _KINDS = re.compile("[A-Za-z0-9+/=_-]+"), [re.compile(kind) for kind in ("[a-z]", "[A-Z]", "[0-9]")]
 
@@ -88,11 +90,11 @@ class FileReader:
         file = replace(file, recognised=self.options.recognised, pictures=describe is not None)
         format = format_of(file)
         is_package = describe is not None and format.by_members is not None
-        for part in chain(format.read(file), pictures_of(file) if is_package else ()):
-            if isinstance(part, Extracted):
+        for part in self._with_descriptions(chain(format.read(file), pictures_of(file) if is_package else ()), name):
+            if isinstance(part, Document):
+                yield part
+            elif isinstance(part, Extracted):
                 yield from self._document(name, part)
-            elif isinstance(part, Picture):
-                yield self._described(part, name)
             elif isinstance(part, Skipped):
                 yield Skipped(f"{self.where}{part.path}", part.reason, True)
             elif part.name in names:
@@ -124,6 +126,16 @@ class FileReader:
         if part.gaps:
             yield Skipped(self.where, part.gaps, True)
 
+    def _with_descriptions(self, parts: Iterable[Part], name: str) -> Iterator[Document | Extracted | File | Skipped]:
+        """Yield the parts of a file, with documents in place of pictures; several at a time are described."""
+        for of_pictures, group in groupby(parts, lambda part: isinstance(part, Picture)):
+            if not of_pictures:
+                yield from group  # type: ignore[misc]
+                continue
+            with ThreadPoolExecutor(_PICTURES) as pool:
+                while batch := list(islice(group, _PICTURES)):
+                    yield from pool.map(lambda picture: self._described(picture, name), batch)
+
     def _described(self, picture: Picture, name: str) -> Document | Skipped:
         """Return the description of a picture by a model as a document, whose title says so."""
         describe = self.options.describe
@@ -131,7 +143,7 @@ class FileReader:
         try:
             text = clean(describe(png(picture.pixels), name)).strip()
         except ModelError as error:
-            return Skipped(self.where, f"a picture was not described: {error}", True)
+            return Skipped("", f"a picture was not described: {error}", True)
         place = f" on {picture.place}" if picture.place else ""
         title = f"{_title_of(name, '')} › picture{place}, described by {describe.model}"
         places = Places("", (0,), (picture.place,)) if place else None

@@ -60,6 +60,8 @@ class ReadOptions:
                     )
             elif field.default is not None and not isinstance(value, type(field.default)):
                 raise OptionError(f"ReadOptions: {field.name} is {value!r}; give a {type(field.default).__name__}.")
+        if not (self.describe is None or callable(self.describe)):
+            raise OptionError(f"ReadOptions: describe is {self.describe!r}; give a PictureDescriber.")
 
 
 _INDEX = frozenset(("index.sqlite", "CURRENT"))  # a folder with these files is an index

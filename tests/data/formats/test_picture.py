@@ -90,5 +90,5 @@ def test_picture_without_text_too_large_or_damaged_is_named(tmp_path: Path, monk
     skipped: list[Skipped] = []
     assert [document.id for document in read_documents([tmp_path], skipped.append)] == ["text.txt"]
     reasons = {Path(item.path).name: item.reason for item in skipped}
-    assert reasons["cut.png"].startswith("damaged (") and reasons["icon.png"] == "no text in it"
+    assert reasons["cut.png"].startswith("a damaged picture (") and reasons["icon.png"] == "no text in it"
     assert reasons["large.png"].startswith("a picture of more than")

@@ -10,7 +10,7 @@ from graphwright.data.document import RECOGNISED, Skipped
 from graphwright.data.formats.format import MAX_BYTES, Extracted, File, Format, Picture, TextBuilder, UnreadableError
 from graphwright.data.formats.parsing.pdf_layout import write_pages
 from graphwright.data.formats.parsing.pdf_rows import Line
-from graphwright.data.formats.parsing.pictures import LargePictureError, Pixels, is_picture, pictures_in, scaled
+from graphwright.data.formats.parsing.pictures import PictureError, Pixels, is_picture, pictures_in, scaled
 from graphwright.data.formats.parsing.recognition import EXTRA, MAX_SIDE, can_recognise, page_list, recognised_lines
 
 _LEAST_SIDE = 32  # pixels; icons are smaller
@@ -54,8 +54,8 @@ def pictures_of(file: File) -> Iterator[Picture | Skipped]:
                 continue
             try:
                 pixels = next(pictures_in(package.read(member)))
-            except (OSError, ValueError, SyntaxError, zipfile.BadZipFile) as error:
-                yield Skipped(f"/{member.filename}", f"damaged ({type(error).__name__}: {error})")
+            except PictureError as error:
+                yield Skipped(f"/{member.filename}", str(error))
                 continue
             if min(pixels.shape[:2]) >= _LEAST_SHOWN:
                 yield Picture(f"#{member.filename}", "", scaled(pixels, _SHOWN_SIDE))
@@ -64,7 +64,7 @@ def pictures_of(file: File) -> Iterator[Picture | Skipped]:
 def _pictures(data: bytes) -> Iterator[Pixels]:
     try:
         yield from pictures_in(data, MAX_SIDE)
-    except LargePictureError as error:
+    except PictureError as error:
         raise UnreadableError(str(error)) from error
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from graphwright.data.formats.parsing.pdf_pictures import opened, page_pixels
-from graphwright.data.formats.parsing.pictures import Pixels, is_picture, pictures_in, png
+from graphwright.data.formats.parsing.pictures import PictureError, Pixels, is_picture, pictures_in, png
 from graphwright.data.formats.parsing.recognition import EXTRA
 from graphwright.data.formats.pdf import PageReader
 from graphwright.errors import DataError
@@ -59,8 +59,8 @@ def _picture(data: bytes, page: int) -> Pixels:
         return next(islice(pictures_in(data, _MAX_SIDE), page - 1, None))
     except ModuleNotFoundError as error:
         raise DataError(f"Pictures need the package Pillow: {EXTRA}") from error
-    except (OSError, ValueError, SyntaxError, StopIteration) as error:
-        raise DataError(f"The picture cannot be shown ({error}).") from error
+    except (PictureError, StopIteration) as error:
+        raise DataError(f"The picture cannot be shown: {error or f'it has no page {page}'}.") from error
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from graphwright.data.formats.parsing.recognition import MAX_SIDE, recognised_li
 PDFIUM = Lock()
 """Held while pdfium works, which several threads must not use at once."""
 _MAX_STAMP = 100  # characters on a scanned page, such as its number or who downloaded it
+_MORE = 1.5  # characters recognised for each of the text that a page has
 _RECOGNISED_SCALE = 200 / 72  # pixels in a point
 _PICTURE_SCALE = 150 / 72  # of pages whose pictures are described
 _LEAST_PICTURE = 72  # points of the sides of a picture that is described
@@ -58,14 +59,14 @@ def is_scanned(page: Any, lines: Sequence[Line]) -> bool:
 
 
 def recognise(data: bytes, pages: list[list[Line]], numbers: Sequence[int], kept: Path | None) -> list[int]:
-    """Replace the lines of pages by those that are recognised on them, if these are more; return these pages."""
+    """Replace the lines of pages by those that are recognised on them, if these say more; return these pages."""
     changed = []
     for number in numbers:
         with opened(data) as document:
             page = document[number - 1]
             pixels, height = page_pixels(page, _RECOGNISED_SCALE, MAX_SIDE), page.get_height()
         lines = recognised_lines(pixels, height, kept)
-        if _characters(lines) > _characters(pages[number - 1]):
+        if _characters(lines) > _MORE * _characters(pages[number - 1]):
             pages[number - 1] = lines
             changed.append(number)
     return changed

@@ -7,7 +7,6 @@ import struct
 import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,8 @@ _MAX_PIXELS = 80_000_000
 _MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
 
 
-class LargePictureError(ValueError):
-    """Error for a picture of more than 80 million pixels."""
+class PictureError(Exception):
+    """Error for a picture that is damaged, or has more than 80 million pixels."""
 
 
 def is_picture(head: bytes) -> bool:
@@ -31,31 +30,33 @@ def is_picture(head: bytes) -> bool:
 def pictures_in(data: bytes, side: int = 0) -> Iterator[Pixels]:
     """Yield the pictures of a file: each page of TIFF, one of the other formats; with a `side`, no longer than this.
 
-    Raises LargePictureError for too many pixels, OSError and other errors of Pillow for a damaged picture.
+    Raises PictureError for too many pixels, and for a damaged picture.
     """
-    from PIL import Image
+    number, count = 0, 1
+    while number < count:
+        pixels, count = _page(data, number)
+        yield scaled(pixels, side) if side else pixels
+        number += 1
+
+
+def _page(data: bytes, number: int) -> tuple[Pixels, int]:
+    """Return a picture of a file, and how many there are."""
+    from PIL import Image, UnidentifiedImageError
 
     try:
-        with _quiet():
-            file = Image.open(io.BytesIO(data))
-    except Image.DecompressionBombError as error:
-        raise _too_large() from error
-    with file:
-        for number in range(getattr(file, "n_frames", 1) if file.format == "TIFF" else 1):
-            with _quiet():
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="PIL")  # of sizes, which are checked here, and of broken metadata
+            with Image.open(io.BytesIO(data)) as file:
                 file.seek(number)
                 if file.width * file.height > _MAX_PIXELS:
-                    raise _too_large()
-                pixels = np.asarray(_upright(file))
-            yield scaled(pixels, side) if side else pixels
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Let Pillow warn of nothing: not of sizes, which are checked, nor of broken metadata."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="PIL")
-        yield
+                    raise Image.DecompressionBombError
+                count = getattr(file, "n_frames", 1) if file.format == "TIFF" else 1
+                return np.asarray(_upright(file)), count
+    except Image.DecompressionBombError as error:
+        raise PictureError(f"a picture of more than {_MAX_PIXELS // 10**6} million pixels; scale it down") from error
+    except (OSError, ValueError, SyntaxError, EOFError, struct.error) as error:
+        reason = "" if isinstance(error, UnidentifiedImageError) else f" ({error})"
+        raise PictureError(f"a damaged picture{reason}; fetch or save it again") from error
 
 
 def scaled(pixels: Pixels, side: int) -> Pixels:
@@ -65,10 +66,6 @@ def scaled(pixels: Pixels, side: int) -> Pixels:
     picture = Image.fromarray(pixels)
     picture.thumbnail((side, side))
     return np.asarray(picture)
-
-
-def _too_large() -> LargePictureError:
-    return LargePictureError(f"a picture of more than {_MAX_PIXELS // 10**6} million pixels; scale it down")
 
 
 def _upright(picture: Any) -> Any:
