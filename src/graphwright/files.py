@@ -189,3 +189,8 @@ class SQLiteTable:
             db.execute("PRAGMA journal_mode = WAL")
         db.execute(f"CREATE TABLE IF NOT EXISTS {self.table} {self.columns}")
         db.execute(f"PRAGMA application_id = {self.application_id}")
+
+
+def toml_text(value: object) -> str:
+    """Return a text, a number, true or false, or a list of these as TOML, which writes them as JSON does."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -27,6 +27,7 @@ from graphwright.errors import BudgetError, LLMResponseError, ModelError, Option
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.extract.llm import KINDS, Estimate, GenerativeExtractor, estimate, extraction_prompt, gleaning_prompt
 from graphwright.extract.rules import LexicalExtractor, Precomputed
+from graphwright.extract.schema import EntityType, RelationType, Schema
 from graphwright.models.budget import BudgetedLLM, Prices, Rate, estimated_tokens
 from graphwright.models.fake import ScriptedLLM
 from graphwright.models.openai.llm import OpenAILLM
@@ -760,3 +761,43 @@ def test_estimate_table_has_rows_and_columns() -> None:
         "chunks", "calls", "prompt tokens", "completion tokens", "hours", "cost",
     ]  # fmt: skip
     assert [line.split()[-2:] for line in lines[-2:]] == [["unknown", "unknown"]] * 2
+
+
+RIVERS = Schema(
+    (EntityType("river", "Flowing water."), EntityType("city")),
+    (RelationType("lies on", "A city is at a river.", pairs=(("city", "river"),)),),
+)
+MUR = Excerpt("d", "", "Graz lies on the Mur. Ida was there.")
+SAID = reply(
+    [entity("Graz", "city"), entity("Mur", "River"), entity("Ida", "person")],
+    [link("Mur", "lies on", "Graz"), link("Ida", "was in", "Graz")],
+)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_schema_guides_model_and_is_kept(strict: bool) -> None:
+    schema = Schema(RIVERS.entities, RIVERS.relations, strict)
+    with LLMServer(lambda asked: SAID) as server:
+        (extraction,) = GenerativeExtractor(OpenAILLM("any", server.url), schema=schema).extract([MUR])
+    asked = server.requests[0].json
+    assert '{"name": "river", "description": "Flowing water."}' in asked["messages"][0]["content"]
+    assert '"pairs": [["city", "river"]]' in asked["messages"][0]["content"]
+    kinds = asked["response_format"]["json_schema"]["schema"]["$defs"]
+    assert kinds["ExtractedEntity"]["properties"]["type"]["enum"] == ["river", "city"] + [""] * (not strict)
+    assert ("enum" in kinds["ExtractedRelation"]["properties"]["relation"]) == strict
+    names = {"Graz": "city", "Mur": "river"} | ({} if strict else {"Ida": ""})
+    assert isinstance(extraction, Extraction) and extraction.types == names and extraction.off_schema == 2 - strict
+    assert next(r[:3] for r in extraction.relations) == ("Graz", "lies on", "Mur")
+
+
+def test_schema_of_triples_types_names_by_meaning() -> None:
+    said = json.dumps({"triples": [["Graz", "lies on", "Mur"]], "names": []})
+    extractor = GenerativeExtractor(ScriptedLLM([said]), extraction="triples", schema=RIVERS)
+    (extraction,) = extractor.extract([MUR])
+    assert isinstance(extraction, Extraction) and extraction.types == {"Graz": "city", "Mur": "river"}
+
+
+def test_schema_adds_its_tokens_to_estimate_of_each_call() -> None:
+    plain, typed = (estimate([MUR, MUR], gleanings=1, schema=schema) for schema in (Schema(), RIVERS))
+    assert plain.schema_tokens == 0 and typed.schema_tokens > 100
+    assert abs(typed.prompt_tokens - plain.prompt_tokens - 4 * typed.schema_tokens) <= 8  # rounding

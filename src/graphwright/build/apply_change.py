@@ -39,6 +39,7 @@ from graphwright.data.folders import ReadOptions
 from graphwright.errors import DataError, GraphwrightError, StoreError
 from graphwright.extract.extraction import Excerpt, ExtractionFailure
 from graphwright.extract.llm import Task
+from graphwright.extract.schema import Schema
 from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import Snapshot
 from graphwright.store.changes import Changes
@@ -140,12 +141,14 @@ class IndexChange:
         self._changes.resumed |= len(stored) < len(requested)
         return self._finish([])
 
-    def reextract(self, ids: Sequence[str] | None) -> Changes:
-        """Read with this extractor the chunks of documents that another one has read."""
+    def reextract(self, ids: Sequence[str] | None, schema: Schema | None = None) -> Changes:
+        """Read with this extractor the chunks of documents that another one has read; `schema`: its new one."""
         outdated, extractor = self._documents.outdated_chunks(ids), self._operation.extractor.id
         read = [chunk for chunk in outdated if chunk.extractor == extractor]
         outdated = [chunk for chunk in outdated if chunk.extractor != extractor]
         with self._transaction():
+            if schema is not None:
+                self._store.set("schema", schema.to_toml())
             for chunk in read:  # they wait for another extractor
                 self._store.set_pending(chunk, None)
             self._changes.released += len(read)

@@ -43,6 +43,8 @@ class ChunkExtraction:
                 f"{extractor.id} returned {len(results)} results for {len(excerpts)} chunks; an extractor must return "
                 f"one for each."
             )
+        found = (result for result in results if isinstance(result, Extraction))
+        operation.changes.off_schema += sum(extraction.off_schema for extraction in found)
         return results
 
     def _encoded(

@@ -23,6 +23,7 @@ from graphwright.data.graph_files.dump import Dump
 from graphwright.data.graph_files.read_graph import have_properties, is_property_graph, read_property_graph
 from graphwright.errors import OptionError
 from graphwright.extract.extractors import extractor_of
+from graphwright.extract.schema import NO_SCHEMA, Schema
 from graphwright.graph.graph import Graph
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.search.snapshot import Snapshot
@@ -42,18 +43,20 @@ def create_index(
     encoder: object,
     settings: Settings,
     fill: Callable[[IndexLayout, Store], None] | None = None,
+    schema: Schema = NO_SCHEMA,
     **more: str,
 ) -> IndexLayout:
     """Create an index in a new or empty folder, atomically; `fill` may add to it.
 
-    `encoder`: see `encoder_of`; by default embedded. `more`: further settings of the store.
+    `encoder`: see `encoder_of`; by default embedded. `schema`: the types that extraction looks for.
+    `more`: further settings of the store.
     """
     if "passages" not in settings.embed:
         raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
     snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
 
     def write(layout: IndexLayout) -> None:
-        _write_new(layout, snapshot, encoder, settings, **more)
+        _write_new(layout, snapshot, encoder, settings, schema=schema.to_toml(), **more)
         if fill is not None:
             with closing(Store(layout.store)) as store:
                 fill(layout, store)

@@ -23,6 +23,7 @@ from graphwright.errors import OptionError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.extract.extractors import EXTRACTORS, extractor_of
 from graphwright.extract.rules import LexicalExtractor
+from graphwright.extract.typed import with_schema
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.store.changes import Changes, Progress, Recorder
 from graphwright.store.layout import IndexLayout
@@ -115,9 +116,12 @@ class _Division:
 
     def __init__(self, operation: Operation, settings: Settings, extractor: Extractor | None) -> None:
         self._operation, self._split = operation, chunker(operation.encoder, settings)
-        self._given = None if isinstance(extractor, DeferredExtractor) else extractor
-        every = [make() for make in EXTRACTORS.values()] + ([] if self._given is None else [self._given])
-        self._free = {each.id: each for each in every}
+        schema = operation.store.schema
+        self._default = with_schema(LexicalExtractor(), schema)
+        is_given = extractor is not None and not isinstance(extractor, DeferredExtractor)
+        self._given = with_schema(extractor, schema) if extractor is not None and is_given else None
+        every = [with_schema(make(), schema) for make in EXTRACTORS.values()]
+        self._free = {each.id: each for each in (*every, *filter(None, (self._given,)))}
 
     def paid(self) -> list[Excerpt]:
         """Return the chunks that a language model would have to read again; writes nothing."""
@@ -154,5 +158,5 @@ class _Division:
             (chunk, known.get((chunk.text, None)) or known.get((chunk.text, chunk.heading)))
             for chunk in self._split(stored.document)
         ]
-        extractor = self._given or next(iter(before), None) or LexicalExtractor()
+        extractor = self._given or next(iter(before), None) or self._default
         return _Divided(stored.document, chunks, extractor, NOT_READ if waits else None)

@@ -17,14 +17,13 @@ from rapidfuzz.distance import Levenshtein
 
 from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import near_pairs
+from graphwright.extract.extraction import ALSO_KNOWN_AS
 from graphwright.extract.llm import Derived
 from graphwright.models.protocols import Floats
 from graphwright.prompts.templates import data_line
 from graphwright.text.names import ARTICLES, PARTICLES, normal_form
 from graphwright.text.words import words
 
-ALSO_KNOWN_AS = "also known as"
-"""The relation by which extraction states that two names mean the same thing."""
 _ROMAN = re.compile(r"(?=.)m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _SMALL = ARTICLES | PARTICLES
 _MIN_TYPO = 7  # letters of a word that may differ in one letter

@@ -35,6 +35,7 @@ from graphwright.cli.options import (
     one_folder,
 )
 from graphwright.cli.questions import QuestionCommand
+from graphwright.cli.schema import schema
 from graphwright.cli.serve import keys, mcp, serve
 from graphwright.cli.terminal import check_output, discard_unwritable, flush_output, note, print_json, report, say
 from graphwright.cli.transfer import import_, pull, push
@@ -363,6 +364,7 @@ app.command()(pull)
 app.command()(serve)
 app.command()(mcp)
 app.add_typer(edit, name="edit")
+app.add_typer(schema, name="schema")
 app.add_typer(keys, name="keys")
 app.add_typer(feedback, name="feedback")
 app.add_typer(train, name="train")

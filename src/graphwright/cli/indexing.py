@@ -28,6 +28,7 @@ from graphwright.cli.options import (
     Into,
     NewIndexOptions,
     References,
+    SchemaFile,
     Vision,
     expanded,
 )
@@ -36,7 +37,7 @@ from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
     from graphwright.data import Connector, Document, ReadOptions, Skipped
-    from graphwright.extract import Excerpt, Extractor, PictureDescriber
+    from graphwright.extract import Excerpt, Extractor, PictureDescriber, Schema
     from graphwright.index_folder.index import Index
     from graphwright.models import LLM, LLMSettings
     from graphwright.store import Changes
@@ -97,7 +98,11 @@ def _id_of_content(file: Path) -> str:
 
 @contextmanager
 def opened_index(
-    into: Path, settings: Mapping[str, Any], encoder: str | None, extractor: Extractor | str | None
+    into: Path,
+    settings: Mapping[str, Any],
+    encoder: str | None,
+    extractor: Extractor | str | None,
+    schema: Schema | None = None,
 ) -> Iterator[Index]:
     """Yield an index. Create it if it is missing; delete it again if nothing could be added."""
     from graphwright.store import check_unwritten
@@ -108,9 +113,9 @@ def opened_index(
 
     created, keep_folder = not (into / "index.sqlite").exists(), into.is_dir()
     if created:
-        Index.create(into, encoder=encoder, settings=Settings(**settings)).close()
+        Index.create(into, encoder=encoder, settings=Settings(**settings), schema=schema).close()
     else:
-        _check_unchanged(into, encoder, settings)
+        _check_unchanged(into, encoder, settings, schema)
     try:
         yield Index.open(into, extractor=extractor)
     except BaseException:
@@ -120,13 +125,21 @@ def opened_index(
         raise
 
 
-def _check_unchanged(into: Path, encoder: str | None, settings: Mapping[str, Any]) -> None:
+def _check_unchanged(
+    into: Path, encoder: str | None, settings: Mapping[str, Any], schema: Schema | None = None
+) -> None:
     """Raise OptionError if an option differs from a setting that is fixed when an index is created."""
     from graphwright.index_folder.index import Index
     from graphwright.models import encoder_of
 
     with Index.open(into) as index:
         stored = {**asdict(index.settings), "encoder": index.encoder}
+        if schema not in (None, index.extraction_schema):
+            other = "with another" if index.extraction_schema else "without a"
+            raise OptionError(
+                f"{into} was created {other} schema. Leave --schema out, or replace the schema: graphwright reextract "
+                f"--index {into} --schema FILE"
+            )
     options = {**settings, **({} if encoder is None else {"encoder": encoder_of(encoder).id})}
     for name, value in options.items():
         if value != stored[name]:
@@ -163,6 +176,7 @@ def index(
     *,
     encoder: Encoder = None,
     new: NewIndexOptions,
+    schema: SchemaFile = None,
     references: References = None,
     files: FileOptions,
     vision: Vision = None,
@@ -178,7 +192,7 @@ def index(
     """
     from graphwright.store import IndexLayout
 
-    settings, llm = new.settings(), _settings(model, vision, into)
+    settings, llm, types = new.settings(), _settings(model, vision, into), _schema(schema)
     describer = None if estimate else _describer(vision, model, into)
     client = _client(llm, into, model, dry_run=estimate)
     refer, reading = _references(references, llm, client, into), files.read_options()
@@ -190,11 +204,11 @@ def index(
                 note("note: the estimate does not include the descriptions of pictures (--vision).")
             citing: list[Document] = []  # documents whose references the model would list
             transform = partial(_collected, citing) if references == "llm" else refer
-            chunks = _new_chunks(documents, into, settings, reading, transform)
-            show_estimate(chunks, llm, model, citing, prompts=IndexLayout(into).prompts, as_json=as_json)
+            chunks, types = _new_chunks(documents, into, settings, types, reading, transform)
+            show_estimate(chunks, llm, model, citing, types, prompts=IndexLayout(into).prompts, as_json=as_json)
             return
         extractor = _extractor(llm, client, model, vision)
-        with where.started() as engine, opened_index(into, settings, encoder, extractor) as opened:
+        with where.started() as engine, opened_index(into, settings, encoder, extractor, types) as opened:
             add = partial(opened.add, documents, options=replace(reading, describe=describer), engine=engine)
             _change(opened, add, skipped, refer, describer, model=llm is not None, as_json=as_json)
 
@@ -260,29 +274,33 @@ def reextract(
     index: IndexFolder,
     *,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents (default: all).")] = None,
+    schema: SchemaFile = None,
     estimate: Estimate = False,
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Extract entities and relations again, with another model.
+    """Extract entities and relations again, with another model or schema.
 
-    Use --llm, or --offline for extraction without a language model. The original files are not needed: the index stores
-    their text.
+    Use --llm, or --offline for extraction without a language model; --schema none removes the schema. The original
+    files are not needed: the index stores their text.
     """
     from graphwright.index_folder.index import Index
     from graphwright.store import IndexLayout
 
-    llm = model.settings(index)
-    if llm is None and not model.offline and model.extractor is None:
-        raise OptionError("reextract needs --llm MODEL, a settings.toml that names one, --extractor NAME or --offline.")
+    llm, types = model.settings(index), _schema(schema)
+    if llm is None and not model.offline and model.extractor is None and types is None:
+        raise OptionError(
+            "reextract needs --llm MODEL, a settings.toml that names one, --extractor NAME, --schema FILE or --offline."
+        )
     client = _client(llm, index, model, dry_run=estimate)
     opened = Index.open(index, extractor=_extractor(llm, client, model))
     if estimate:
-        show_estimate(
-            opened.chunks_to_reextract(ids or None), llm, model, (), prompts=IndexLayout(index).prompts, as_json=as_json
-        )
+        chunks = opened.chunks_to_reextract(ids or None, types)
+        types = opened.extraction_schema if types is None else types
+        show_estimate(chunks, llm, model, (), types, prompts=IndexLayout(index).prompts, as_json=as_json)
         return
-    changes = _change(opened, partial(opened.reextract, ids or None), [], model=llm is not None, as_json=as_json)
+    work = partial(opened.reextract, ids or None, schema=types)
+    changes = _change(opened, work, [], model=llm is not None, as_json=as_json)
     if llm is not None and changes.pending and not changes.extracted:
         raise SystemExit(1)
 
@@ -311,7 +329,8 @@ def rebuild(
     extractor = _extractor(llm, client, model)
     paid = Index.chunks_to_rebuild(index, encoder, **settings)
     if estimate:
-        show_estimate(paid, llm, model, (), prompts=IndexLayout(index).prompts, as_json=as_json)
+        types = Index.open(index).extraction_schema
+        show_estimate(paid, llm, model, (), types, prompts=IndexLayout(index).prompts, as_json=as_json)
         return
     if paid and not yes:
         raise OptionError(
@@ -362,6 +381,13 @@ def remove(
         show_notes(changes, opened.path, model=False)
         say(f"removed {counted(len(changes.removed), 'document')}")
         flush_output()
+
+
+def _schema(file: str | None) -> Schema | None:
+    """Return the schema of a file, one without types for "none", None without an option."""
+    from graphwright.extract import Schema
+
+    return None if file is None else Schema() if file == "none" else Schema.read(file)
 
 
 def _client(llm: LLMSettings | None, folder: Path, model: ExtractionOptions, *, dry_run: bool = False) -> LLM | None:
@@ -434,18 +460,21 @@ def _new_chunks(
     paths: Sequence[Path | Document],
     into: Path,
     settings: Mapping[str, Any],
+    schema: Schema | None,
     reading: ReadOptions,
     transform: Callable[..., list[Document]] | None,
-) -> list[Excerpt]:
-    """Return the chunks of new and changed documents; without an index, those of a temporary new one."""
+) -> tuple[list[Excerpt], Schema]:
+    """Return the chunks of new and changed documents, and the schema; without an index, of a temporary new one."""
     from graphwright.index_folder.index import Index
     from graphwright.store import Settings
 
     with tempfile.TemporaryDirectory() as scratch:
-        exists = (into / "index.sqlite").exists()
-        index = Index.open(into) if exists else Index.create(Path(scratch) / "index", settings=Settings(**settings))
+        if (into / "index.sqlite").exists():
+            index = Index.open(into)
+        else:
+            index = Index.create(Path(scratch) / "index", settings=Settings(**settings), schema=schema)
         with index:
-            return index.chunks_to_extract(paths, reading, transform)
+            return index.chunks_to_extract(paths, reading, transform), index.extraction_schema
 
 
 def _change(

@@ -13,7 +13,7 @@ from graphwright.errors import counted
 if TYPE_CHECKING:
     from graphwright.cli.options import ExtractionOptions
     from graphwright.data import Document, Skipped
-    from graphwright.extract import Estimate, Excerpt
+    from graphwright.extract import Estimate, Excerpt, Schema
     from graphwright.models import LLMSettings
     from graphwright.prompts.templates import Prompts
     from graphwright.store import Changes
@@ -45,6 +45,9 @@ def show_changes(
         summary.append(f"{counted(changes.refined, 'value')} derived by the model")
     if changes.extracted:
         summary.append(f"{counted(changes.extracted, 'chunk')} read {'by the model' if model else 'again'}")
+    if changes.off_schema:
+        result = "left out" if info["schema"]["strict"] else "without a type"
+        summary.append(f"{changes.off_schema:,} entities and relations that do not fit the schema, {result}")
     if changes.released:
         summary.append(f"{counted(changes.released, 'chunk')} wait for no model any more")
     if model and changes.pending:
@@ -67,6 +70,7 @@ def _details(changes: Changes) -> dict[str, Any]:
         "rebuilt": changes.rebuilt,
         "extracted": changes.extracted,
         "released": changes.released,
+        "off_schema": changes.off_schema,
         "refined": changes.refined,
         "unrefined": changes.unrefined,
         "pending": [
@@ -177,6 +181,7 @@ def show_estimate(
     llm: LLMSettings | None,
     model: ExtractionOptions,
     citing: Sequence[Document],
+    schema: Schema,
     *,
     prompts: Prompts,
     as_json: bool,
@@ -187,7 +192,9 @@ def show_estimate(
     gleanings = (model.gleanings or 0) if llm is None else llm.gleanings
     prices, rate = (None, None) if llm is None else (llm.prices, llm.rate)
     estimates = {
-        kind: estimate(chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate, prompts=prompts)
+        kind: estimate(
+            chunks, extraction=kind, gleanings=gleanings, prices=prices, rate=rate, schema=schema, prompts=prompts
+        )
         for kind in KINDS
     }
     if citing:
@@ -196,6 +203,10 @@ def show_estimate(
         print_json({kind: estimated.to_dict() for kind, estimated in estimates.items()})
         return
     say(estimate_table(estimates))
+    if schema:
+        each = estimates["full"].schema_tokens
+        count = counted(len(schema.entities) + len(schema.relations), "type")
+        note(f"note: the prompt lists the schema's {count}; this is {counted(each, 'token')} of each call.")
     for name, option, value in (("hours", "--rate", rate), ("cost", "--prices", prices)):
         if llm is not None and value is None:
             note(f"note: for the {name} give {option}, or set it in the settings.toml of the index.")

@@ -152,6 +152,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         if not has_documents
         else f"at most {settings['chunk_tokens']} tokens, {settings['overlap']} shared",
         "own prompts": ", ".join(facts["prompts"]),
+        "schema": _schema(facts["schema"]),
         "merged names": ", ".join(settings["resolve"]),
         "ranking": f"refit on feedback (gate {facts['gate']:+g})" if facts["gate"] else "",
         "synced from": _listed(list(facts["folders"])),
@@ -159,6 +160,12 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "missing": f"{facts['missing_values']:,} values of the language model" if facts["missing_values"] else "",
         "state": "" if facts["current"] else "the newest documents cannot be searched yet; index again to finish",
     }
+
+
+def _schema(schema: Mapping[str, Any]) -> str:
+    """Return the types of a schema, "" if it has none."""
+    parts = [f"{name}: {', '.join(schema[name])}" for name in ("entities", "relations") if schema[name]]
+    return _listed(parts + ["strict"] * (schema["strict"] and bool(parts)))
 
 
 def _listed(items: list[str]) -> str:

@@ -117,6 +117,10 @@ Confidence = Annotated[
         min=0, max=1, help="Least probability of a short or computed answer without a language model (default: 0.5)."
     ),
 ]
+SchemaFile = Annotated[
+    str | None,
+    "File of the types of entities and relations to find: TOML (see 'graphwright schema'), OWL or SHACL.",
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]
 

@@ -20,7 +20,7 @@ from graphwright.errors import DataError, OptionError
 from graphwright.evaluate.entries import ComparedMethod, entries, entry_of
 from graphwright.evaluate.measures import Measure, default_metrics, select_measures
 from graphwright.extract import EXTRACTORS, Extractor, MentionExtractor, Precomputed, extractor_of
-from graphwright.files import write_text
+from graphwright.files import toml_text, write_text
 from graphwright.methods.method import Builder
 from graphwright.store import SPACES, IndexLayout, Store
 
@@ -254,12 +254,12 @@ def write_plan(path: Path, experiment: Experiment) -> None:
     values["index"] = None if experiment.index is None else str(Path(experiment.index).resolve())
     values |= {f.name: getattr(experiment, f.name) for f in fields(Experiment) if f.name not in separate}
     values |= {"metrics": experiment.metrics or None, "questions": _questions_path(experiment)}
-    lines = [f"{name} = {_toml(value)}" for name, value in values.items() if value not in (None, "")]
+    lines = [f"{name} = {toml_text(value)}" for name, value in values.items() if value not in (None, "")]
     for entry in (methods := entries(experiment.methods)):
         if not entry.source:
             kind = "is made with objects" if isinstance(entry.method, str) else "is a function"
-            lines.append(f"# {_toml(entry.name)[1:-1]} {kind}, and not written here")
-    lines += ["", "[methods]", *(f"{_toml(e.name)} = {_toml(e.source)}" for e in methods if e.source)]
+            lines.append(f"# {toml_text(entry.name)[1:-1]} {kind}, and not written here")
+    lines += ["", "[methods]", *(f"{toml_text(e.name)} = {toml_text(e.source)}" for e in methods if e.source)]
     write_text(path, "\n".join(lines) + "\n")
 
 
@@ -268,8 +268,3 @@ def _questions_path(experiment: Experiment) -> str:
     source = Source.of(experiment.data, experiment.questions) if experiment.questions else None
     outside = source is not None and source.questions is not None and not source.has_questions_inside
     return str(Path(experiment.questions).resolve()) if outside else str(experiment.questions)
-
-
-def _toml(value: object) -> str:
-    """Return a text, a number or a list of these as TOML, which writes them as JSON does."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

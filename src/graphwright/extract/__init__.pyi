@@ -16,3 +16,7 @@ from .references import estimate_references as estimate_references
 from .references import with_references as with_references
 from .rules import LexicalExtractor as LexicalExtractor
 from .rules import Precomputed as Precomputed
+from .schema import EntityType as EntityType
+from .schema import RelationType as RelationType
+from .schema import Schema as Schema
+from .typed import TypedExtractor as TypedExtractor

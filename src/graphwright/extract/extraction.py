@@ -9,6 +9,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from graphwright.data.document import passage_title
 
+ALSO_KNOWN_AS = "also known as"
+"""The relation between two names of one entity, which a text states."""
+
 
 class Excerpt(NamedTuple):
     """A chunk as an extractor reads it: the id and title of its document, its text, and the headings above it."""
@@ -54,10 +57,19 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """Entities and relations of one chunk, in reading order."""
+    """Entities and relations of one chunk, in reading order; `off_schema`: how many of them do not fit a schema."""
 
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
+    off_schema: int = 0
+
+    @property
+    def types(self) -> dict[str, str]:
+        """The type of each mention by name; of several mentions that of the first that has one."""
+        types: dict[str, str] = {}
+        for mention in self.mentions:
+            types[mention.name] = types.get(mention.name) or mention.type
+        return types
 
 
 @dataclass(frozen=True, slots=True)

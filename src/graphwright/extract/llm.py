@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import ceil
 from threading import Lock
@@ -19,8 +19,19 @@ from typing import Annotated, Any, TypeVar
 
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import BudgetError, LLMResponseError, ModelError
-from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
+from graphwright.extract.extraction import (
+    ALSO_KNOWN_AS,
+    Excerpt,
+    Extraction,
+    ExtractionFailure,
+    Extractor,
+    Mention,
+    Relation,
+    located,
+)
 from graphwright.extract.rules import LexicalExtractor
+from graphwright.extract.schema import NO_SCHEMA, Schema
+from graphwright.extract.typed import typed
 from graphwright.models.budget import Prices, Rate, estimated_tokens
 from graphwright.models.protocols import LLM, Cancellation, Usage
 from graphwright.prompts.templates import PROMPTS, Prompts, data_line
@@ -71,8 +82,8 @@ class MeteredCalls:
         """Return the failure of one item; a reply that does not fit the schema does not affect the others."""
         return ExtractionFailure(reason, bool(self.ended) and not isinstance(error, LLMResponseError))
 
-    def complete(self, prompt: str, system: str, user: str, **more: Any) -> Any:
-        """Return the model's reply as an instance of the prompt's schema, without one as text.
+    def complete(self, prompt: str, system: str, user: str, reply: type[Any] | None = None, **more: Any) -> Any:
+        """Return the model's reply, an instance of `reply`, by default the prompt's, or a text where it has none.
 
         `more`: arguments of the model. Raises ModelError if there is no reply.
         """
@@ -81,7 +92,8 @@ class MeteredCalls:
         if self.ended:
             raise ModelError(self.ended)
         try:
-            completion = self._llm.complete(system, user, schema=REPLIES.get(prompt), cancel=self.cancel, **more)
+            schema = reply or REPLIES.get(prompt)
+            completion = self._llm.complete(system, user, schema=schema, cancel=self.cancel, **more)
         except ModelError as error:
             with self._lock:
                 self._usage.add(error.usage or Usage())
@@ -170,8 +182,10 @@ class GenerativeExtractor(Checked):
 
     `extraction`: "full", or "triples" for names and triples only (OpenIE), for about a third of the tokens.
     `gleanings`: extra passes over a chunk, to find what was missed; each costs as much as the first call. `threads`:
-    concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk. `prompts`:
-    in an index those of its folder.
+    concurrent calls. `provisional`: the extractor whose results are used until the model has read a chunk.
+    `schema`: the types to find, which the prompt lists and the JSON schema of replies names; what does not fit is left
+    out or untyped (`Schema.conform`). Triples have no types of entities, which get the nearest (`typed`). `prompts`: in
+    an index those of its folder.
 
     >>> from graphwright.models.fake import ScriptedLLM
     >>> reply = '{"entities": [{"name": "Mur", "type": "river", "description": "A river."}], "relations": []}'
@@ -188,13 +202,16 @@ class GenerativeExtractor(Checked):
     threads: Annotated[int, AtLeast(1)] = 8
     provisional: Extractor = field(default_factory=LexicalExtractor)
     prompts: Prompts = field(default=PROMPTS, repr=False)
+    schema: Schema = field(default_factory=Schema)
 
     @property
     def id(self) -> str:
-        """Name and version, the model's id, the number of gleanings, and a checksum of the prompts."""
+        """Name and version, the model's id, the number of gleanings, and checksums of the prompts and the schema."""
         name = "generative" if self.extraction == "full" else f"generative {self.extraction}"
-        suffix, again = (f"+{self.gleanings} gleanings", ["extract_again"]) if self.gleanings else ("", [])
-        return f"{name}:1:{self.llm.id}{suffix}:{self.prompts.checksum(self.kind.prompt, *again)}"
+        suffix, names = (f"+{self.gleanings} gleanings", ["extract_again"]) if self.gleanings else ("", [])
+        names += ["extract_schema"] if self.schema else []
+        checksum = self.prompts.checksum(self.kind.prompt, *names)
+        return self.schema.marked(f"{name}:1:{self.llm.id}{suffix}:{checksum}")
 
     @property
     def kind(self) -> ExtractionKind:
@@ -215,27 +232,55 @@ class GenerativeExtractor(Checked):
     def _extract_one(self, excerpt: Excerpt, calls: MeteredCalls) -> Extraction | ExtractionFailure:
         replies = _Replies(excerpt)
         try:
-            replies.add(calls.complete(self.kind.prompt, *extraction_prompt(excerpt, self.kind, self.prompts)))
+            prompts = extraction_prompt(excerpt, self.kind, self.schema, self.prompts)
+            replies.add(calls.complete(self.kind.prompt, *prompts, self._reply))
             for _ in range(self.gleanings):
-                prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind, self.prompts)
-                replies.add(calls.complete(self.kind.prompt, *prompts))
+                prompts = gleaning_prompt(excerpt, replies.extraction(), self.kind, self.schema, self.prompts)
+                replies.add(calls.complete(self.kind.prompt, *prompts, self._reply))
         except ModelError as error:
             return calls.failure(error, _plain(str(error))[:_MAX_DESCRIPTION])
-        return replies.extraction()
+        extraction = replies.extraction()
+        if not self.schema:
+            return extraction
+        if self.extraction == "triples":
+            (extraction,) = typed([excerpt], [extraction], replace(self.schema, relations=()))
+        return self.schema.conform(extraction, excerpt.title)
+
+    @cached_property
+    def _reply(self) -> type[Any] | None:
+        """The model of replies that names the types of the schema; None for the prompt's own."""
+        if not self.schema or self.extraction == "triples":
+            return None
+        from graphwright.prompts.replies import typed_reply
+
+        none = () if self.schema.strict else ("",)
+        types = [kind.name for kind in self.schema.entities]
+        relations = [kind.name for kind in self.schema.relations] if self.schema.strict else []
+        return typed_reply((*types, *none) if types else (), (*relations, ALSO_KNOWN_AS) if relations else ())
 
 
 def extraction_prompt(
-    excerpt: Excerpt, kind: ExtractionKind = KINDS["full"], prompts: Prompts = PROMPTS
+    excerpt: Excerpt, kind: ExtractionKind = KINDS["full"], schema: Schema = NO_SCHEMA, prompts: Prompts = PROMPTS
 ) -> tuple[str, str]:
     """Return the system and user message about a chunk; the last line is the chunk as JSON."""
-    return prompts.messages(kind.prompt, passage=data_line({"title": excerpt.title, "text": excerpt.text}))
+    passage = data_line({"title": excerpt.title, "text": excerpt.text})
+    rules, user = prompts.messages(kind.prompt, passage=passage)
+    if not schema:
+        return rules, user
+    types = {name: "\n".join(map(data_line, schema.lines(name))) or "(any)" for name in ("entities", "relations")}
+    otherwise = "Leave out" if schema.strict else "Describe in your own words"
+    return prompts.messages("extract_schema", rules=rules, otherwise=otherwise, passage=passage, **types)
 
 
 def gleaning_prompt(
-    excerpt: Excerpt, extraction: Extraction, kind: ExtractionKind = KINDS["full"], prompts: Prompts = PROMPTS
+    excerpt: Excerpt,
+    extraction: Extraction,
+    kind: ExtractionKind = KINDS["full"],
+    schema: Schema = NO_SCHEMA,
+    prompts: Prompts = PROMPTS,
 ) -> tuple[str, str]:
     """Return the messages of a gleaning: the rules of the first call, the chunk, and the results so far."""
-    rules, _ = extraction_prompt(excerpt, kind, prompts)
+    rules, _ = extraction_prompt(excerpt, kind, schema, prompts)
     passage = data_line({"title": excerpt.title, "text": excerpt.text})
     known = {"entities": [m.name for m in extraction.mentions], "relations": [r[:3] for r in extraction.relations]}
     return prompts.messages("extract_again", rules=rules, passage=passage, found=data_line(known))
@@ -304,6 +349,7 @@ def _joined(first: str, second: str) -> str:
 class Estimate:
     """Calls, tokens, hours and cost of an extraction.
 
+    `schema_tokens`: tokens of each prompt that list the types of a schema.
     `hours`: None if no rate was given. `cost`: in the currency of the prices, None if none were given.
     """
 
@@ -313,6 +359,7 @@ class Estimate:
     completion_tokens: int
     hours: float | None = None
     cost: float | None = None
+    schema_tokens: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name."""
@@ -327,6 +374,7 @@ def estimate(
     prices: Prices | None = None,
     rate: Rate | None = None,
     prompts: Prompts = PROMPTS,
+    schema: Schema = NO_SCHEMA,
 ) -> Estimate:
     """Estimate the calls, tokens, hours and cost of GenerativeExtractor for these chunks, without a call.
 
@@ -341,12 +389,14 @@ def estimate(
     chunks = prompt = completion = 0
     for excerpt in excerpts:
         reply = ceil(kind.reply_ratio * count(excerpt.text))
-        prompt += sum(map(count, extraction_prompt(excerpt, kind, prompts)))
+        prompt += sum(map(count, extraction_prompt(excerpt, kind, schema, prompts)))
         if gleanings:
-            prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction(), kind, prompts)))
+            prompt += gleanings * sum(map(count, gleaning_prompt(excerpt, Extraction(), kind, schema, prompts)))
             prompt += reply * gleanings * (gleanings + 1) // 2
         completion += (1 + gleanings) * reply
         chunks += 1
     hours = None if rate is None else rate.hours(prompt, completion)
     cost = None if prices is None else prices.cost(prompt, completion)
-    return Estimate(chunks, (1 + gleanings) * chunks, prompt, completion, hours, cost)
+    rules = [extraction_prompt(Excerpt("", "", ""), kind, given)[0] for given in (schema, NO_SCHEMA)]
+    added = estimated_tokens(rules[0]) - estimated_tokens(rules[1])
+    return Estimate(chunks, (1 + gleanings) * chunks, prompt, completion, hours, cost, added)

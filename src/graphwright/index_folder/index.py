@@ -16,6 +16,7 @@ from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.extract.extractors import extractor_of
 from graphwright.extract.llm import GenerativeExtractor
+from graphwright.extract.schema import NO_SCHEMA, Schema
 from graphwright.index_folder.asking import IndexAsking
 from graphwright.index_folder.editing import IndexEditing
 from graphwright.index_folder.snapshot_reader import SnapshotReader
@@ -53,6 +54,7 @@ class Index(IndexEditing, IndexAsking):
         encoder: GivenEncoder = None,
         extractor: Extractor | str | None = None,
         settings: Settings | None = None,
+        schema: Schema | None = None,
         follow: bool = True,
     ) -> None:
         """Open an index, or create one in a new or empty folder.
@@ -61,13 +63,15 @@ class Index(IndexEditing, IndexAsking):
         existing index needs the encoder that it was created with, which is the default; the default of a new index is
         the embedded MiniLM. `extractor`: of the documents that are added from now on, an extractor or its name:
         mentions (default with the embedded encoder) or rules (default with others).
-        `settings`: of a new index. `follow`: whether the first query after a change opens the new snapshot; otherwise
-        queries use the opened one until `refresh`. Raises StoreError if the folder cannot be opened or created.
+        `settings`: of a new index. `schema`: the types of entities and relations that extraction looks for, in a new
+        index; later changes keep to it, and `reextract` replaces it. `follow`: whether the first query after a change
+        opens the new snapshot; otherwise queries use the opened one until `refresh`. Raises StoreError if the folder
+        cannot be opened or created.
         """
         layout = IndexLayout(checked_path(path))
         if not layout.store.exists():
-            layout = create_index(layout.path, encoder, settings or Settings())
-            settings = None
+            layout = create_index(layout.path, encoder, settings or Settings(), schema=schema or NO_SCHEMA)
+            settings = schema = None
         self.path = layout.path
         self._layout = layout
         prompts = layout.prompts  # raises OptionError before anything is opened
@@ -94,6 +98,9 @@ class Index(IndexEditing, IndexAsking):
         if settings is not None and settings != (stored := self.settings):
             self.close()
             raise OptionError(f"{self.path} was created with {stored}, not {settings}. Use a new folder.")
+        if schema is not None and schema != self.extraction_schema:
+            self.close()
+            raise OptionError(f"{self.path} has another schema. Replace it: index.reextract(schema=…)")
         clean_creation(layout)
         if self._reader.interrupted() or self._store.setting(NEXT):
             self._resume()
@@ -106,9 +113,10 @@ class Index(IndexEditing, IndexAsking):
         encoder: GivenEncoder = None,
         extractor: Extractor | str | None = None,
         settings: Settings | None = None,
+        schema: Schema | None = None,
     ) -> Index:
         """Create an empty index in a new or empty folder. Arguments as in `Index`; raises StoreError for others."""
-        layout = create_index(Path(path), encoder, settings or Settings())
+        layout = create_index(Path(path), encoder, settings or Settings(), schema=schema or NO_SCHEMA)
         return cls(layout.path, encoder=encoder, extractor=extractor)
 
     @classmethod

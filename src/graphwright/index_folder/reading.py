@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.errors import DataError, OptionError, StoreError, meant
+from graphwright.extract.schema import Schema
 from graphwright.graph.columns import Listed, Passages
 from graphwright.graph.graph import Graph
 from graphwright.index_folder.snapshot_reader import SnapshotReader
-from graphwright.models.protocols import NamedEncoder
+from graphwright.index_folder.suggestion import suggested_schema, written_schema
+from graphwright.models.protocols import LLM, NamedEncoder
 from graphwright.prompts.templates import Prompts
 from graphwright.search.filter import Filter
 from graphwright.search.name_index import MAX_NORMALISED
@@ -101,6 +103,20 @@ class IndexReading:
     def settings(self) -> Settings:
         """The settings of the conversion of documents to a graph."""
         return self._store.build_settings
+
+    @property
+    def extraction_schema(self) -> Schema:
+        """The types that extraction looks for; without types if none were given."""
+        return self._store.schema
+
+    def suggest_schema(self, llm: LLM | None = None) -> Schema:
+        """Return a schema to begin with: the types, columns and relations that are most frequent in the index.
+
+        `llm`: a language model that writes it instead, with descriptions, from a sample of passages.
+        """
+        if llm is None:
+            return suggested_schema(self.graph, self._store.packed_columns())
+        return written_schema(self._store.packed_columns(), llm, self.prompts)
 
     @property
     def imported(self) -> dict[str, Any] | None:
@@ -232,6 +248,7 @@ class IndexReading:
             "settings": asdict(self.settings),
             "gate": self.gate,
             "prompts": [name for name, _ in self.prompts.replaced],
+            "schema": self.extraction_schema.summary(),
             "bytes": self._layout.bytes(),
             "current": self.is_current,
         }

@@ -16,6 +16,8 @@ from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine
 from graphwright.extract.extraction import Excerpt, Extractor
+from graphwright.extract.schema import Schema
+from graphwright.extract.typed import with_schema
 from graphwright.index_folder.reading import GATE, IndexReading, checked_ids
 from graphwright.index_folder.sources import source_of
 from graphwright.models.protocols import Usage
@@ -135,18 +137,21 @@ class IndexWriting(IndexReading):
         *,
         usage: Usage | None = None,
         engine: Engine | None = None,
+        schema: Schema | None = None,
     ) -> Changes:
         """Extract entities and relations again where another extractor did; of all documents by default.
 
         The texts are stored, so the files are not needed. After an interruption the next call continues. `engine`: as
-        in `add`.
+        in `add`. `schema`: replaces that of the index, for all documents; one without types leaves the index without.
         """
-        with self._write(progress, usage, engine) as writer:
-            return writer.reextract(None if ids is None else checked_ids(ids))
+        if schema is not None and ids is not None:
+            raise OptionError("a schema is for all documents of an index; leave out the ids, or the schema.")
+        with self._write(progress, usage, engine, schema) as writer:
+            return writer.reextract(None if ids is None else checked_ids(ids), schema)
 
-    def chunks_to_reextract(self, ids: Sequence[str] | None = None) -> list[Excerpt]:
+    def chunks_to_reextract(self, ids: Sequence[str] | None = None, schema: Schema | None = None) -> list[Excerpt]:
         """Return the chunks that `reextract` would read, for an estimate."""
-        return self._writer().outdated_chunks(ids)
+        return self._writer(schema=schema).outdated_chunks(ids)
 
     def chunks_to_extract(
         self,
@@ -182,10 +187,15 @@ class IndexWriting(IndexReading):
             self._store.set(GATE, repr(float(gate)))
 
     def _writer(
-        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
+        self,
+        progress: Progress | None = None,
+        usage: Usage | None = None,
+        engine: Engine | None = None,
+        schema: Schema | None = None,
     ) -> IndexChange:
         changes = Changes(resumed=self._resumed, usage=Usage() if usage is None else usage)
-        encoder, extractor = self._encoder, self._extractor
+        encoder = self._encoder
+        extractor = with_schema(self._extractor, self._store.schema if schema is None else schema)
         if engine is not None:
             encoder, extractor = EngineEncoder(encoder, engine), on_engine(extractor, engine)
         return IndexChange(
@@ -194,7 +204,11 @@ class IndexWriting(IndexReading):
 
     @contextmanager
     def _write(
-        self, progress: Progress | None = None, usage: Usage | None = None, engine: Engine | None = None
+        self,
+        progress: Progress | None = None,
+        usage: Usage | None = None,
+        engine: Engine | None = None,
+        schema: Schema | None = None,
     ) -> Iterator[IndexChange]:
         """Hold the write lock; first release this object's snapshot, so that its files can be deleted."""
         keeps_graph = self._first_documents()
@@ -204,7 +218,7 @@ class IndexWriting(IndexReading):
                 self._layout.keep_imported()
             recorder = Recorder(self._layout.progress, progress)
             try:
-                yield self._writer(recorder, usage, engine)
+                yield self._writer(recorder, usage, engine, schema)
             finally:
                 recorder.end()
             if self._batch is None:

@@ -6,9 +6,10 @@ characters, three a token. Only the reply to `extract`, descriptions of all name
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from graphwright.prompts.limits import AtMost, Name, Names, Number, Numbers, Paragraph, Sentence, Some, at_most
 from graphwright.prompts.query_reply import QueryReply
@@ -64,6 +65,25 @@ class ExtractionReply(BaseModel):
     relations: Annotated[list[ExtractedRelation], at_most(40)]
 
 
+def typed_reply(types: Sequence[str], relations: Sequence[str]) -> type[ExtractionReply]:
+    """Return the reply to `extract` whose JSON schema allows these types and relations alone; without any, all.
+
+    A server that does not enforce the schema may reply others, which are read all the same.
+    """
+
+    def one_of(names: Sequence[str]) -> Any:
+        return Annotated[str, Field(json_schema_extra={"enum": list(names)})] if names else Name
+
+    entity = create_model("ExtractedEntity", __base__=ExtractedEntity, type=(one_of(types), ""))
+    relation = create_model("ExtractedRelation", __base__=ExtractedRelation, relation=(one_of(relations), ...))
+    return create_model(
+        "ExtractionReply",
+        __base__=ExtractionReply,
+        entities=(Annotated[list[entity], at_most(40)], ...),  # type: ignore[valid-type, arg-type]
+        relations=(Annotated[list[relation], at_most(40)], ...),  # type: ignore[valid-type, arg-type]
+    )
+
+
 _Triple = Annotated[list[Name], Field(json_schema_extra={"minItems": 3, "maxItems": 3})]
 
 
@@ -83,6 +103,29 @@ class TriplesReply(BaseModel):
         """The triples as relations without descriptions; lists of another length than three are dropped."""
         whole = (triple for triple in self.triples if len(triple) == 3)
         return [ExtractedRelation(source=head, relation=label, target=tail) for head, label, tail in whole]
+
+
+class SuggestedEntity(BaseModel):
+    """A type of entities that a model suggests."""
+
+    name: Name
+    description: Sentence = ""
+    examples: Annotated[list[Name], AtMost(3)] = []
+
+
+class SuggestedRelation(BaseModel):
+    """A type of relations that a model suggests, with pairs of types."""
+
+    name: Name
+    description: Sentence = ""
+    pairs: Annotated[list[Annotated[list[Name], at_most(2)]], AtMost(12)] = []
+
+
+class SchemaReply(BaseModel):
+    """Types of entities and relations of a collection (`suggest_schema`)."""
+
+    entities: Annotated[list[SuggestedEntity], AtMost(12)]
+    relations: Annotated[list[SuggestedRelation], AtMost(12)] = []
 
 
 class ReferencesReply(BaseModel):
@@ -258,6 +301,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "references": ReferencesReply,
     "refine": RefineReply,
     "same_entity": SameEntityReply,
+    "suggest_schema": SchemaReply,
     "vanilla": PlainAnswer,
 }
 """The reply of each prompt that asks for JSON, by the prompt's name."""

@@ -28,10 +28,11 @@ class Changes:
     contain them. `resumed`: whether documents stored by an interrupted run became searchable only now.
     `unsuitable`: number of documents that the extractor does not support well, by reason. Chunks: `extracted` by a
     deferred extractor or `reextract`; `pending`, which wait for one, as (document, ordinal, reason); `released`, which
-    no longer wait, because this extractor had read them. `recognised`: documents with text read by OCR, each with its
-    pages. `rebuilt`: whether the whole index was built again, with `extracted` chunks that are not as before.
-    `refined`: number of values that a language model derived from the merged graph; `unrefined`: why others are
-    missing. `seconds` by part of the build, `texts`: embedded, by kind.
+    no longer wait, because this extractor had read them. `off_schema`: entities and relations found that do not fit the
+    schema of the index. `recognised`: documents with text read by OCR, each with its pages. `rebuilt`: whether the
+    whole index was built again, with `extracted` chunks that are not as before. `refined`: number of values that a
+    language model derived from the merged graph; `unrefined`: why others are missing. `seconds` by part of the build,
+    `texts`: embedded, by kind.
     """
 
     added: list[str] = field(default_factory=list)
@@ -47,6 +48,7 @@ class Changes:
     unsuitable: Counter[str] = field(default_factory=Counter)
     extracted: int = 0
     released: int = 0
+    off_schema: int = 0
     pending: list[tuple[str, int, str]] = field(default_factory=list)
     rebuilt: bool = False
     refined: int = 0

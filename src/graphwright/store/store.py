@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from graphwright.data.document import Chunk, Document, Heading, gaps, joined
 from graphwright.extract.extraction import Excerpt, Extraction
+from graphwright.extract.schema import Schema
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord, chunk_digest, content_hash, id_digest, text_digest
@@ -90,6 +91,11 @@ class Store(StoreFile):
         stored = json.loads(self.setting("settings") or "{}")
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in stored.items()}
         return Settings(**values)
+
+    @property
+    def schema(self) -> Schema:
+        """The types that extraction looks for; without types if none were given."""
+        return Schema.of_toml(self.setting("schema") or "")
 
     def derived(self) -> dict[bytes, str]:
         """Return the values that a language model derived from the merged graph, by key."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,7 +19,7 @@ OWL_NS = "http://www.w3.org/2002/07/owl#"
 WIKIBASE = "http://wikiba.se/ontology#"
 
 # Predicates whose object is a name of their subject: one to show, or a further one.
-_LABELS = (
+LABELS = (
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "http://schema.org/name",
@@ -26,7 +27,7 @@ _LABELS = (
     "http://xmlns.com/foaf/0.1/name",
     "http://rdf.freebase.com/ns/type.object.name",
 )
-_ALIASES = (
+ALIASES = (
     "http://www.w3.org/2004/02/skos/core#altLabel",
     "http://www.w3.org/2004/02/skos/core#hiddenLabel",
     "http://schema.org/alternateName",
@@ -38,7 +39,7 @@ _ALIASES = (
 _REDIRECTS = "http://dbpedia.org/ontology/wikiPageRedirects"  # from a page that only names another one
 FURTHER = 20
 """Rank of a name that is never shown, and those after it."""
-NAMING = frozenset([*_LABELS, *_ALIASES])
+NAMING = frozenset([*LABELS, *ALIASES])
 """Predicates of names."""
 # Predicates from a property of Wikibase to the predicates that stand for it, which have its names.
 _LINKS = tuple(WIKIBASE + name for name in ("directClaim", "claim", "statementProperty", "qualifier", "reference"))
@@ -101,9 +102,9 @@ class NTriples(Dump):
             f"ELSE {text_of(tail, typed)} END AS tail, CASE WHEN line IS NULL OR trim(line) = '' "
             f"OR starts_with(ltrim(line), '#') OR {is_version} THEN {SKIPPED} WHEN {is_quoted} THEN {PART} "
             f"WHEN t.p = '' OR {head} = '' OR {tail} = '' THEN {BAD} "
-            f"WHEN t.l <> '' AND t.p IN ({_listed((*_LABELS, *_ALIASES))}) OR {redirects} THEN {LABEL} {_roles()} "
+            f"WHEN t.l <> '' AND t.p IN ({_listed((*LABELS, *ALIASES))}) OR {redirects} THEN {LABEL} {_roles()} "
             f"ELSE {TRIPLE} END AS role, CASE lower(t.lang) WHEN '' THEN 1 WHEN 'en' THEN 1 WHEN 'mul' THEN 2 "
-            f"ELSE if(starts_with(lower(t.lang), 'en-'), 3, 4) END + if(t.p IN ({_listed(_ALIASES)}), 10, 0) "
+            f"ELSE if(starts_with(lower(t.lang), 'en-'), 3, 4) END + if(t.p IN ({_listed(ALIASES)}), 10, 0) "
             f"+ if({redirects}, {FURTHER}, 0) AS rank "
             f"FROM ({statements})"
         )
@@ -249,32 +250,37 @@ class RDF(Dump):
         """Raise DataError: only the N-Triples of `to_ntriples` have a query."""
         raise DataError(f"{self.path}: RDF of this format is converted before it is read.")
 
+    def quads(self) -> Iterator[Any]:
+        """Yield the statements of all graphs, as quads of pyoxigraph. Raises DataError as `to_ntriples` does."""
+        pyoxigraph = _pyoxigraph(self.path)
+        form = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[suffix_of(self.path)])
+        limits: dict[Any, Any] = {
+            pyoxigraph.RdfFormat.JSON_LD: _with_context,
+            pyoxigraph.RdfFormat.RDF_XML: ShallowXML,
+            pyoxigraph.RdfFormat.N_QUADS: CommentedVersions,
+        }
+        try:
+            with open_bytes(self.path) as source:
+                limited = limits[form](source) if form in limits else source
+                yield from pyoxigraph.parse(limited, form, base_iri=f"file:///{quote(self.path.name)}")
+        except (SyntaxError, ValueError, OSError, DataError) as error:  # ValueError: a byte that is not UTF-8
+            raise DataError(f"{self.path} is not {form.name} that can be read to its end: {error}.") from error
+
     def to_ntriples(self, folder: Path) -> NTriples:
         """Write the statements into a folder as N-Triples, and return the file.
 
         A reference to the context of schema.org needs no connection. Raises DataError with the line for a
         file that cannot be parsed, and for a graph that has no statement.
         """
-        pyoxigraph = _pyoxigraph(self.path)
-        form = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[suffix_of(self.path)])
-        selected = {None: None, "": pyoxigraph.DefaultGraph()}.get(self.named_graph, self.named_graph)
+        selected = {None: None, "": _pyoxigraph(self.path).DefaultGraph()}.get(self.named_graph, self.named_graph)
         to, graphs = NTriples(folder / "statements.nt"), dict[str, int]()
-        try:
-            with open_bytes(self.path) as source, to.path.open("w", encoding="utf-8") as file:
-                limits: dict[Any, Any] = {
-                    pyoxigraph.RdfFormat.JSON_LD: _with_context,
-                    pyoxigraph.RdfFormat.RDF_XML: ShallowXML,
-                    pyoxigraph.RdfFormat.N_QUADS: CommentedVersions,
-                }
-                limited = limits[form](source) if form in limits else source
-                for quad in pyoxigraph.parse(limited, form, base_iri=f"file:///{quote(self.path.name)}"):
-                    graph = quad.graph_name
-                    if selected is None or graph == selected or getattr(graph, "value", None) == selected:
-                        file.write(f"{quad.triple} .\n")
-                    else:
-                        graphs[str(graph)] = graphs.get(str(graph), 0) + 1
-        except (SyntaxError, ValueError, OSError, DataError) as error:  # ValueError: a byte that is not UTF-8
-            raise DataError(f"{self.path} is not {form.name} that can be read to its end: {error}.") from error
+        with to.path.open("w", encoding="utf-8") as file:
+            for quad in self.quads():
+                graph = quad.graph_name
+                if selected is None or graph == selected or getattr(graph, "value", None) == selected:
+                    file.write(f"{quad.triple} .\n")
+                else:
+                    graphs[str(graph)] = graphs.get(str(graph), 0) + 1
         if selected is not None and not to.path.stat().st_size:
             known = ", ".join(sorted(graphs)[:10]) or "none"
             raise DataError(f"{self.path} has no statement in the graph {self.named_graph!r}; its graphs are {known}.")

@@ -1,0 +1,83 @@
+"""Commands about schemas: suggest one, show that of an index, and check a file."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphwright.cli.indexing import check_paths
+from graphwright.cli.options import AnswerModelOptions, IndexFolder, expanded, index_folder
+from graphwright.cli.terminal import note, progress, say
+from graphwright.errors import DataError, OptionError, counted
+
+if TYPE_CHECKING:
+    from graphwright.extract import Schema
+
+schema = typer.Typer(
+    help="Suggest, show and check the types that extraction finds.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@schema.command()
+@expanded
+def suggest(
+    folder: Annotated[Path | None, typer.Argument(help="Files to read (default: what the index holds).")] = None,
+    index: Annotated[Path | None, "Index folder, as in other commands."] = None,
+    *,
+    model: AnswerModelOptions,
+) -> None:
+    """Print a schema to edit: types, columns and relations that are frequent.
+
+    With --llm, a language model writes it from a sample of passages.
+    """
+    from graphwright.index_folder.index import Index
+
+    if folder is not None and index is not None:
+        raise OptionError(f"{folder} and --index {index} are both named; leave one of them out.")
+    with tempfile.TemporaryDirectory() as scratch:
+        if folder is not None:
+            check_paths([folder])
+            place = Path(scratch) / "index"
+            with Index.create(place) as opened, progress() as show:
+                opened.add(folder, show)
+        else:
+            place = index or index_folder()
+        with Index.open(place) as opened:
+            llm = model.settings(place)
+            suggested = opened.suggest_schema(None if llm is None else model.client(llm, place))
+    if not suggested:
+        raise DataError("nothing is frequent enough for a type; write the schema by hand, or use --llm MODEL.")
+    say(suggested.to_toml().rstrip())
+    note(_counts(suggested))
+
+
+@schema.command()
+@expanded
+def show(index: IndexFolder) -> None:
+    """Print the schema of an index."""
+    from graphwright.cli.asking import open_index
+
+    with open_index(index) as opened:
+        stored = opened.extraction_schema
+    if not stored:
+        raise DataError(f"{index} has no schema. Give it one: graphwright reextract --index {index} --schema FILE")
+    say(stored.to_toml().rstrip())
+
+
+@schema.command()
+@expanded
+def check(file: Annotated[Path, typer.Argument(help="Schema in TOML, OWL or SHACL.")]) -> None:
+    """Check a schema, and print it as TOML."""
+    from graphwright.extract import Schema
+
+    read = Schema.read(file)
+    say(read.to_toml().rstrip())
+    note(_counts(read))
+
+
+def _counts(types: Schema) -> str:
+    entities, relations = counted(len(types.entities), "entity type"), counted(len(types.relations), "relation type")
+    return f"{entities}, {relations}"
