@@ -49,13 +49,13 @@ class GateFit:
     p: float
 
 
-def fit_gate(snapshot: Snapshot, examples: Iterable[JudgedQuestion]) -> GateFit:
+def fit_gate(snapshot: Snapshot, questions: Iterable[JudgedQuestion]) -> GateFit:
     """Return the gate whose rankings have the right passages highest.
 
     Raises DataError for fewer than `MIN_QUESTIONS` questions whose right passages are in the snapshot, and where the
     cross-validated gain is none or may be chance (p above 0.05); OptionError without scipy.
     """
-    quality = qualities(snapshot, examples)
+    quality = qualities(snapshot, questions)
     if len(quality) < MIN_QUESTIONS:
         raise DataError(
             f"{counted(len(quality), 'question')} with right passages that the index has; a gate is fitted to "
@@ -89,15 +89,15 @@ def _best(quality: Values) -> int:
     return int(np.round(quality.sum(axis=0), 9).argmax())  # sums that differ by rounding are equal
 
 
-def qualities(snapshot: Snapshot, examples: Iterable[JudgedQuestion]) -> Values:
+def qualities(snapshot: Snapshot, questions: Iterable[JudgedQuestion]) -> Values:
     """Return nDCG@10 of each question that has right passages (row) with each of `GATES` (column)."""
     search, score = Reword(snapshot.words) >> walk(snapshot, POOL), scored(snapshot)
     rankers = [replace(score, gate=gate) for gate in GATES]
     rows = []
-    for example in examples:
-        if gold := _gold(snapshot, example.quotes):
+    for judged in questions:
+        if gold := _gold(snapshot, judged.quotes):
             run = Run()
-            state = search(start(example.question, snapshot.graph), run)
+            state = search(start(judged.question, snapshot.graph), run)
             features = score.features(state, run)
             orders = (ranker.order(features, _K)[0] for ranker in rankers)
             rows.append([ndcg_at_k(features.nodes[order].tolist(), gold, _K) for order in orders])
@@ -109,6 +109,8 @@ def _gold(snapshot: Snapshot, quotes: Iterable[tuple[str, str]]) -> set[int]:
     passages, graph = snapshot.graph.passages, snapshot.graph
     if passages is None:
         return set()
-    nodes = ((int(passages.nodes[row]), quote) for document, quote in quotes
-             for row in passages.rows_of_document.get(document, ()))  # fmt: skip
-    return {node for node, quote in nodes if quote in graph.passage(node)}
+    found = set[int]()
+    for document, quote in quotes:
+        nodes = passages.nodes[passages.rows_of_document.get(document, [])].tolist()
+        found.update(node for node in nodes if quote in graph.passage(node))
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -163,7 +163,7 @@ def _entry(record: dict[str, Any]) -> Entry:
     return Entry(**{**record, "answers": tuple(record["answers"]), "quotes": quotes})
 
 
-def _texts(index: Index) -> Any:
+def _texts(index: Index) -> Callable[[str], str]:
     """Return the function that gives the text of a document, "" for one that the index does not have."""
 
     @lru_cache(maxsize=64)
