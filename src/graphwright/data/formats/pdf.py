@@ -60,7 +60,8 @@ def read(file: File) -> Iterator[Extracted | Picture]:
             metadata={name: value for name, value in metadata.items() if value},
             gaps=gaps + remedy,
         )
-    unseen = [(number, bool(lines)) for number, lines in enumerate(pages, start=1) if number not in recognised]
+    done = {*recognised, *damaged}
+    unseen = [(number, bool(lines)) for number, lines in enumerate(pages, start=1) if number not in done]
     shown = False
     for picture in pictures_on(data, unseen) if file.pictures else ():
         shown = True
