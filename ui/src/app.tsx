@@ -205,7 +205,7 @@ function Content({ route, state }: { route: Route; state: ServerState }): Compon
     case "document":
       return <DocumentScreen route={route} index={index} />;
     case "graph":
-      return <GraphScreen route={route} index={index} />;
+      return <GraphScreen route={route} index={index} session={state.session} />;
     default:
       return (
         <Empty icon="missing" title="There is no such screen" whole>

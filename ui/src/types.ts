@@ -278,10 +278,28 @@ export interface JobChanges {
   extracted: number;
 }
 
+/** An edit by hand; `idle`: why it changes nothing now. */
+export interface Edit {
+  id: string;
+  words: string;
+  time: string;
+  who: string;
+  why: string;
+  idle: string;
+}
+
+/** Two entities that may be one, the better connected first. */
+export interface Duplicate {
+  first: string;
+  second: string;
+  score: number;
+  reasons: string[];
+}
+
 export interface Job {
   id: string;
   index: string;
-  kind: "add" | "remove" | "sync" | "reextract";
+  kind: "add" | "remove" | "sync" | "reextract" | "edit" | "undo";
   state: "queued" | "running" | "done" | "failed" | "cancelled";
   cancelling: boolean;
   created: string;

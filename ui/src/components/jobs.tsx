@@ -39,12 +39,16 @@ const KINDS = {
   remove: "Removing documents",
   sync: "Reading a folder",
   reextract: "Reading the documents again",
+  edit: "Editing the graph",
+  undo: "Undoing an edit",
 } as const;
 const STARTS = {
   add: "Reading the files",
   remove: "Removing",
   sync: "Reading the folder",
   reextract: "Reading the texts",
+  edit: "Editing",
+  undo: "Undoing",
 } as const;
 const STATES = {
   queued: "waiting",

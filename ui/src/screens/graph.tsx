@@ -1,30 +1,59 @@
 /** Graph: search an entity; its neighbours, statements and passages; paths to another one. */
 
-import type { ComponentType } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJson, indexPath, withQuery } from "../api";
 import { sourceHref } from "../components/answer";
+import { Edits, EntityForm } from "../components/edits";
 import { Icon } from "../components/icon";
+import { Jobs } from "../components/jobs";
 import { useLoaded } from "../components/loading";
 import { loadEntity, Neighbourhood, nodeKey, Overview } from "../components/neighbours";
 import { AddDocuments, Empty, Failure, Loading } from "../components/states";
 import type { ExplorerProps } from "../explorer/explorer";
+import { isOpen, useJobs } from "../jobs";
 import { go, href, type Route } from "../router";
+import { mayWrite } from "../server";
 import { count, shortened } from "../text";
-import type { Entities, EntityFacts, EntityRow, IndexFacts, NamingPassage, PathPart, Statement } from "../types";
+import type {
+  Entities,
+  EntityFacts,
+  EntityRow,
+  IndexFacts,
+  Job,
+  NamingPassage,
+  PathPart,
+  Session,
+  Statement,
+} from "../types";
 
-export function GraphScreen({ route, index }: { route: Route; index: IndexFacts }) {
+interface Props {
+  route: Route;
+  index: IndexFacts;
+  session: Session | null;
+}
+
+export function GraphScreen({ route, index, session }: Props) {
   const query = route.query.get("q") ?? "";
   const node = route.query.get("node");
   const found = useLoaded<Entities>(
     (signal) => getJson(withQuery(indexPath(index.name, "entities"), { q: query, limit: 24 }), signal),
     [index.name, query],
   );
+  const [version, setVersion] = useState(0); // of the graph, after edits
+  const { jobs, put } = useJobs(index.name, () => {
+    setVersion((before) => before + 1);
+    found.reload();
+  });
+  const writable = mayWrite(session) && index.takes_documents && !index.imported;
+  const latest = jobs.filter(isEdit).slice(0, 1);
+  const edited = latest.filter((job) => isOpen(job) || job.state === "failed");
   const exact = query && node === null ? found.data?.entities.find(({ name }) => name === query) : undefined;
   const shown = node ?? (exact ? nodeKey(exact) : null);
   return (
     <div class="column wide graph">
       <h1 tabIndex={-1}>Graph</h1>
+      <Jobs jobs={edited} writable={writable} onJob={put} />
       <SearchBox key={query} query={query} onSearch={(q) => go(href("graph", { index: index.name, q }))} />
       {shown !== null ? (
         <>
@@ -32,7 +61,9 @@ export function GraphScreen({ route, index }: { route: Route; index: IndexFacts 
             <Icon name="back" />
             {query && !exact ? "Results" : "Entities"}
           </a>
-          <Entity key={shown} route={route} index={index.name} node={shown} />
+          <Entity key={shown} route={route} index={index.name} node={shown} version={version}>
+            {(name) => writable && <EntityForm key={name} index={index.name} name={name} onJob={put} />}
+          </Entity>
         </>
       ) : (
         <section aria-label="Entities">
@@ -49,6 +80,7 @@ export function GraphScreen({ route, index }: { route: Route; index: IndexFacts 
           {found.data && (query || !found.data.entities.length) && (
             <EntityList index={index.name} query={query} entities={found.data.entities} />
           )}
+          {found.data && !query && <Edits index={index.name} onJob={put} {...{ writable, version }} />}
         </section>
       )}
     </div>
@@ -105,14 +137,24 @@ function EntityList({ index, query, entities }: { index: string; query: string; 
   );
 }
 
-function Entity({ route, index, node }: { route: Route; index: string; node: string }) {
+interface EntityProps {
+  route: Route;
+  index: string;
+  node: string;
+  version: number;
+  /** What stands below the facts of the entity of a name. */
+  children: (name: string) => ComponentChildren;
+}
+
+function Entity({ route, index, node, version, children }: EntityProps) {
   const {
     data: first,
     problem,
     loading,
     reload,
-  } = useLoaded<EntityFacts>((signal) => loadEntity(index, node, 0, signal), [index, node]);
+  } = useLoaded<EntityFacts>((signal) => loadEntity(index, node, 0, signal), [index, node, version]);
   const [more, setMore] = useState<EntityFacts[]>([]);
+  useEffect(() => setMore([]), [version]);
   if (problem?.status === 404) {
     return (
       <Empty icon="missing" title="There is no such entity">
@@ -148,6 +190,7 @@ function Entity({ route, index, node }: { route: Route; index: string; node: str
           </p>
         )}
       </header>
+      {children(first.name)}
       <Neighbourhood index={index} entity={entity} />
       <ExplorerPart index={index} entity={first} />
       <Statements index={index} statements={statements} total={first.total_statements} />
@@ -178,6 +221,10 @@ function ExplorerPart({ index, entity }: { index: string; entity: EntityFacts })
     );
   }
   return Explorer ? <Explorer index={index} start={entity} /> : <Loading>Loading the explorer…</Loading>;
+}
+
+function isEdit({ kind }: Job): boolean {
+  return kind === "edit" || kind === "undo";
 }
 
 /** Whether the type of an entity tells something. */

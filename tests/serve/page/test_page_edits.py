@@ -1,0 +1,54 @@
+"""The graph is edited by hand on the page: an entity is corrected, a duplicate merged, an edit undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.serve.conftest import Running, serving
+from tests.serve.page.conftest import Opener
+
+from graphwright import Index
+from graphwright.models.fake import HashEncoder
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def towns(tmp_path: Path) -> Iterator[Running]:
+    with Index.create(tmp_path / "cities", encoder=HashEncoder(), extractor="rules") as index:
+        index.add([{"id": "a", "text": "Graz lies on the Mur. Ida Huber lives in Graz. Gratz is a town in Styria."}])
+    with serving(tmp_path / "cities") as running:
+        yield running
+
+
+def test_duplicate_is_merged_and_the_edit_undone(opener: Opener, towns: Running) -> None:
+    screen = opener(towns)
+    tab = screen.open("graph", index="cities")
+    tab.get_by_text("1 pair of names that may be one").click()
+    tab.get_by_role("button", name="Merge Gratz into Graz").click()
+    tab.get_by_text("1 edit by hand").click()
+    assert screen.violations() == [] and screen.overflow() <= 0
+    tab.get_by_role("button", name="Undo: merge Gratz into Graz").click()
+    tab.get_by_text("1 pair of names that may be one").wait_for()
+
+
+def test_entity_is_renamed_in_its_form(opener: Opener, towns: Running) -> None:
+    screen = opener(towns)
+    tab = screen.open("graph", index="cities", node="Ida Huber")
+    tab.get_by_text("Correct this entity").click()
+    assert screen.violations() == []
+    tab.get_by_label("New name").fill("Ida Berger")
+    tab.get_by_label("Reason").fill("she married")
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_role("heading", name="Ida Berger").wait_for()
+
+
+def test_wrong_edit_is_explained(opener: Opener, towns: Running) -> None:
+    tab = opener(towns).open("graph", index="cities", node="Graz")
+    tab.get_by_text("Correct this entity").click()
+    tab.get_by_role("combobox", name="Change").select_option("merge")
+    tab.get_by_label("Name of the other entity").last.fill("Linz")
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_text("there is no entity 'Linz'").wait_for()

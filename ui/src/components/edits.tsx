@@ -1,0 +1,198 @@
+/** Edits by hand: a form on an entity; the list of edits with undo; suggested duplicates to accept or refuse. */
+
+import { useState } from "preact/hooks";
+import { getJson, indexPath, type Problem, postJson, remove } from "../api";
+import { href } from "../router";
+import { asProblem } from "../server";
+import { count } from "../text";
+import type { Duplicate, Edit, Job } from "../types";
+import { type Loaded, useLoaded } from "./loading";
+import { Failure } from "./states";
+
+interface Props {
+  index: string;
+  onJob: (job: Job) => void;
+}
+
+/** Make or undo edits; the problem of the last try, and whether one is being sent. */
+function useEditing(index: string, onJob: (job: Job) => void) {
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [busy, setBusy] = useState(false);
+  const send = async (request: () => Promise<{ job: Job } | null>): Promise<void> => {
+    setProblem(null);
+    setBusy(true);
+    try {
+      const reply = await request();
+      if (reply) onJob(reply.job);
+    } catch (error) {
+      setProblem(asProblem(error));
+    }
+    setBusy(false);
+  };
+  const edit = (change: object, why = ""): Promise<void> =>
+    send(() => postJson(indexPath(index, "edits"), { changes: [change], why }));
+  const undo = (id: string): Promise<void> => send(() => remove(indexPath(index, "edits", id)));
+  return { problem, busy, edit, undo };
+}
+
+const ACTIONS = {
+  rename: ["Rename", "New name", (name: string, text: string) => ({ kind: "rename", name, to: text })],
+  retype: ["Correct the type", "Type", (name: string, text: string) => ({ kind: "retype", name, type: text })],
+  merge: [
+    "Merge into another entity",
+    "Name of the other entity",
+    (name: string, text: string) => ({ kind: "merge", names: [name], into: text }),
+  ],
+  delete: ["Delete", "", (name: string) => ({ kind: "delete", name })],
+} as const;
+
+/** A form that corrects an entity. */
+export function EntityForm({ index, name, onJob }: Props & { name: string }) {
+  const { problem, busy, edit } = useEditing(index, onJob);
+  const [action, setAction] = useState<keyof typeof ACTIONS>("rename");
+  const [text, setText] = useState("");
+  const [why, setWhy] = useState("");
+  const [, label, change] = ACTIONS[action];
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    void edit(change(name, text.trim()), why.trim());
+  };
+  return (
+    <details class="edit-entity">
+      <summary>Correct this entity</summary>
+      <form class="edit-form" onSubmit={submit}>
+        <label>
+          Change
+          <select value={action} onChange={(event) => setAction(event.currentTarget.value as keyof typeof ACTIONS)}>
+            {Object.entries(ACTIONS).map(([key, [title]]) => (
+              <option key={key} value={key}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </label>
+        {label && (
+          <label>
+            {label}
+            <input
+              type="text"
+              dir="auto"
+              required={action !== "retype"}
+              value={text}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        <label>
+          Reason
+          <input type="text" dir="auto" value={why} onInput={(event) => setWhy(event.currentTarget.value)} />
+        </label>
+        <button type="submit" class="button primary" disabled={busy}>
+          Save
+        </button>
+      </form>
+      {problem && <Failure problem={problem} />}
+    </details>
+  );
+}
+
+/** The edits of an index and the suggested duplicates, which a reader of the index may only see. */
+export function Edits({ index, onJob, writable, version }: Props & { writable: boolean; version: number }) {
+  const keys = [index, version];
+  const edits = useLoaded<{ edits: Edit[] }>((signal) => getJson(indexPath(index, "edits"), signal), keys);
+  const pairs = useLoaded<{ duplicates: Duplicate[] }>(
+    writable ? (signal) => getJson(indexPath(index, "duplicates"), signal) : null,
+    keys,
+  );
+  const editing = useEditing(index, onJob);
+  return (
+    <>
+      {editing.problem && <Failure problem={editing.problem} />}
+      <Suggested pairs={pairs} index={index} {...editing} />
+      <Made edits={edits} writable={writable} {...editing} />
+    </>
+  );
+}
+
+type Editing = ReturnType<typeof useEditing>;
+
+function Suggested({
+  pairs,
+  index,
+  busy,
+  edit,
+}: Editing & { pairs: Loaded<{ duplicates: Duplicate[] }>; index: string }) {
+  if (!pairs.data?.duplicates.length) return null;
+  return (
+    <details class="edits">
+      <summary>{count(pairs.data.duplicates.length, "pair")} of names that may be one</summary>
+      <ul>
+        {pairs.data.duplicates.map(({ first, second, reasons }) => (
+          <li key={`${first}\n${second}`}>
+            <span>
+              <a href={href("graph", { index, q: first })} dir="auto">
+                {first}
+              </a>
+              {" and "}
+              <a href={href("graph", { index, q: second })} dir="auto">
+                {second}
+              </a>
+              <span class="soft">{reasons.join("; ")}</span>
+            </span>
+            <button
+              type="button"
+              class="button"
+              disabled={busy}
+              aria-label={`Merge ${second} into ${first}`}
+              onClick={() => void edit({ kind: "merge", names: [second], into: first })}
+            >
+              Merge
+            </button>
+            <button
+              type="button"
+              class="button quiet"
+              disabled={busy}
+              aria-label={`Keep ${first} and ${second} apart`}
+              onClick={() => void edit({ kind: "keep-apart", first, second })}
+            >
+              Keep apart
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Made({ edits, writable, busy, undo }: Editing & { edits: Loaded<{ edits: Edit[] }>; writable: boolean }) {
+  if (edits.problem) return <Failure problem={edits.problem} onRetry={edits.reload} />;
+  if (!edits.data?.edits.length) return null;
+  return (
+    <details class="edits">
+      <summary>{count(edits.data.edits.length, "edit")} by hand</summary>
+      <ul>
+        {edits.data.edits.map(({ id, words, who, why, time, idle }) => (
+          <li key={id}>
+            <span>
+              <span dir="auto">{words}</span>
+              <span class="soft">
+                {[who, time.slice(0, 10), why, idle && `changes nothing now: ${idle}`].filter(Boolean).join(" · ")}
+              </span>
+            </span>
+            {writable && (
+              <button
+                type="button"
+                class="button quiet"
+                disabled={busy}
+                aria-label={`Undo: ${words}`}
+                onClick={() => void undo(id)}
+              >
+                Undo
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
