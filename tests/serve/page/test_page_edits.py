@@ -49,6 +49,6 @@ def test_wrong_edit_is_explained(opener: Opener, towns: Running) -> None:
     tab = opener(towns).open("graph", index="cities", node="Graz")
     tab.get_by_text("Correct this entity").click()
     tab.get_by_role("combobox", name="Change").select_option("merge")
-    tab.get_by_label("Name of the other entity").last.fill("Linz")
+    tab.get_by_label("Name of the other entity").first.fill("Linz")
     tab.get_by_role("button", name="Save").click()
     tab.get_by_text("there is no entity 'Linz'").wait_for()
