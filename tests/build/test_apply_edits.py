@@ -111,6 +111,22 @@ def test_split_gives_mentions_in_some_documents_to_another_entity(index: Index) 
     assert index.verify() == []
 
 
+def test_split_takes_a_topic_that_only_the_text_holds(index: Index) -> None:
+    index.add(
+        [{"id": "f", "title": "Iron Mountain", "text": "A mine."}, {"id": "g", "text": "the iron mountain froze."}]
+    )
+    assert documents_of(index.graph, "Iron Mountain") == {"f", "g"}
+    index.edit(
+        SplitEntity("Iron Mountain", ["g"], "Iron Mountain (lake)"), RetypeEntity("Iron Mountain (lake)", "lake")
+    )
+    assert documents_of(index.graph, "Iron Mountain") == {"f"}
+    assert documents_of(index.graph, "Iron Mountain (lake)") == {"g"} and index.verify() == []
+    index.edit(RenameEntity("Iron Mountain (lake)", "Lake"), RenameEntity("Iron Mountain", "Erzberg"))
+    assert (documents_of(index.graph, "Lake"), documents_of(index.graph, "Erzberg")) == ({"g"}, {"f"})
+    index.edit(DeleteEntity("Lake"))
+    assert "Lake" not in index.graph.names and documents_of(index.graph, "Erzberg") == {"f"}
+
+
 def test_deleted_statement_stays_away_from_documents_added_later(index: Index) -> None:
     index.edit(DeleteStatement("Alma Brecht", "lives in", "Graz"))
     index.add([{"id": "f", "text": "Alma Brecht lives in Graz. Alma Brecht lives in Linz."}])

@@ -12,10 +12,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from functools import singledispatchmethod
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.build.merge import Corrections, MergedChunks, Split
 from graphwright.extract.extraction import Extraction, Mention, Relation
@@ -23,6 +22,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.store.chunk_columns import ChunkColumns, PerChunk
 from graphwright.store.chunk_record import ChunkRecord
+from graphwright.store.chunk_subsets import without
 from graphwright.store.edits import (
     AddEntity,
     AddStatement,
@@ -127,13 +127,13 @@ class _State:
     @property
     def live(self) -> set[str]:
         """The forms that are the form of an entity now."""
-        held = {*self.now.tolist(), *(at for use, at in self.marks.items() if use[0] == "added")} - {_GONE}
-        return {self.forms[at] for at in held}
+        return {self.forms[at] for at in {*self.now.tolist(), *self._marked("added", "matched")} - {_GONE}}
+
+    def _marked(self, *uses: str) -> set[int]:
+        return {at for use, at in self.marks.items() if use[0] in uses}
 
     def _exists(self, number: int) -> bool:
-        return bool((self.now == number).any()) or any(
-            at == number for use, at in self.marks.items() if use[0] == "added"
-        )
+        return bool((self.now == number).any()) or number in self._marked("added", "matched")
 
     def _number_of(self, name: str) -> int:
         form = normal_form(name)
@@ -208,14 +208,23 @@ class _State:
         moved = (self.now == number) & np.isin(self._document, documents)
         if number == to:
             raise _IdleError(f"{change.to!r} is {change.name!r} itself; choose another name.")
-        if not moved.any():
+        is_extracted = bool(moved.any())
+        if not is_extracted and not self._is_matched(number, documents):
             raise _IdleError(f"{change.name!r} is not named in {', '.join(map(repr, change.documents))}.")
         self._names[to] = self._name(to) if self._exists(to) else change.to
         self.now[moved] = to
         self._splits[edit.id] = documents
         self.marks |= {("before", edit.id): number, ("after", edit.id): to}
+        self.marks |= {} if is_extracted else {("matched", edit.id): to}
         if (documents < 0).any():
             raise _IdleError(f"there is no document {change.documents[int(np.argmin(documents))]!r}.")
+
+    def _is_matched(self, number: int, documents: Ints) -> bool:
+        """Return whether texts of documents hold a topic that is this form now, although it was not extracted."""
+        forms = TextColumn.of(form for form in self.forms if self.marks["form", form] == number)
+        chunk, entity = self._merged.phrase_matches
+        of_form = np.isin(entity, np.setdiff1d(self._merged.entities.forms.positions(forms), [-1]))
+        return bool((of_form & np.isin(self._chunks.document[chunk], documents)).any())
 
     @apply.register
     def _(self, change: KeepApart, edit: Edit) -> None:
@@ -282,7 +291,7 @@ class _State:
             for id, documents in self._splits.items()
         ]
         names, types = ({self.forms[at]: text for at, text in texts.items()} for texts in (self._names, self._types))
-        return Corrections(names, types, splits)
+        return Corrections(names, types, splits, [self.forms[at] for at in self._marked("matched") - {_GONE}])
 
     def columns(self) -> ChunkColumns:
         """Return the chunks of the documents with their last forms, without those that are left out."""
@@ -300,7 +309,7 @@ class _State:
         return (
             changed
             if kept.all() and not self._relations.gone.any()
-            else _without(changed, kept[:count], kept[count:], ~self._relations.gone)
+            else without(changed, kept[:count], kept[count:], ~self._relations.gone)
         )
 
     def additions(self) -> ChunkColumns:
@@ -355,61 +364,3 @@ def _stated(change: Change) -> tuple[str, Extraction]:
     text = change.text or f"{change.head} {change.relation} {change.tail}."
     stated = Relation(change.head, change.relation, change.tail, text)
     return text, Extraction((Mention(change.head), Mention(change.tail)), (stated,))
-
-
-def _without(
-    chunks: ChunkColumns, form: NDArray[np.bool_], alias: NDArray[np.bool_], relation: NDArray[np.bool_]
-) -> ChunkColumns:
-    """Return chunks with only these forms, with their mentions, and only these relations between them."""
-    forms, surfaces, labels, texts = (chunks.strings(name) for name in ("forms", "surfaces", "labels", "texts"))
-    mentions, table = chunks.numbers("mentions", 3), chunks.numbers("relations", 4)
-    form_of_surface = forms.indptr[surfaces.owner] + chunks.numbers("surface_form").values[:, 0]
-    surface = form[form_of_surface]
-    surface_of_mention = surfaces.indptr[mentions.owner] + mentions.values[:, 0]
-    mention, described = surface[surface_of_mention], np.diff(chunks.strings("types").indptr) > 0
-    head, tail = (forms.indptr[table.owner] + table.values[:, side] for side in (0, 2))
-    relation = relation & form[head] & form[tail]
-    label, text = labels.indptr[table.owner] + table.values[:, 1], texts.indptr[table.owner] + table.values[:, 3]
-    has_topic = chunks.has_topic.copy()
-    has_topic[has_topic] = form[forms.indptr[:-1][has_topic]]
-    number, numbered = _numbering(forms, form), _numbering(surfaces, surface)
-    of_label, of_text = (_marked(len(field.values), at[relation]) for field, at in ((labels, label), (texts, text)))
-    new = np.stack(
-        (number[head], _numbering(labels, of_label)[label], number[tail], _numbering(texts, of_text)[text]), 1
-    )
-    ends = mentions.values.copy()
-    ends[:, 0] = numbered[surface_of_mention]
-    kept: Mapping[str, tuple[Any, NDArray[np.bool_]]] = {
-        "forms": (forms.values, form),
-        "surfaces": (surfaces.values, surface),
-        "surface_form": (number[form_of_surface], surface),
-        "counts": (chunks.fields["counts"].values, surface),
-        "mentions": (ends.ravel(), np.repeat(mention, 3)),
-        "types": (chunks.strings("types").values, mention[described[mentions.owner]]),
-        "descriptions": (chunks.strings("descriptions").values, mention[described[mentions.owner]]),
-        "relations": (new.ravel().astype(np.int32), np.repeat(relation, 4)),
-        "labels": (labels.values, of_label),
-        "texts": (texts.values, of_text),
-        "aliases": (chunks.strings("aliases").values, alias & has_topic[chunks.strings("aliases").owner]),
-        "topic_phrases": (chunks.strings("topic_phrases").values, has_topic[chunks.strings("topic_phrases").owner]),
-    }
-    fields = {name: _kept(chunks.fields[name].indptr, *part) for name, part in kept.items()}
-    return dataclasses.replace(chunks, has_topic=has_topic, fields=chunks.fields | fields)
-
-
-def _kept(indptr: Ints, values: Any, kept: NDArray[np.bool_]) -> PerChunk[Any]:
-    counted = np.concatenate(([0], np.cumsum(kept)))
-    chosen = values.gather(np.flatnonzero(kept)) if isinstance(values, TextColumn) else values[kept].astype(np.int32)
-    return PerChunk(chosen, counted[indptr])
-
-
-def _numbering(field: PerChunk[Any], kept: NDArray[np.bool_]) -> Ints:
-    """Return the number in its chunk that each value has among those that are kept."""
-    counted = np.concatenate(([0], np.cumsum(kept)))
-    return counted[:-1] - counted[field.indptr[field.owner]]
-
-
-def _marked(size: int, at: Ints) -> NDArray[np.bool_]:
-    marked = np.zeros(size, bool)
-    marked[at] = True
-    return marked

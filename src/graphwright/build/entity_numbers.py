@@ -25,25 +25,26 @@ class EntityNumbers:
 
     These are the forms that chunks name, and the shorter forms of topics, but for those of too many topics. A number
     depends on the set of forms alone, not on where they occur. `same`: the form that takes the place of each form that
-    is merged with another (see `resolve`).
+    is merged with another (see `resolve`). `further`: forms of entities that no chunk has.
 
     `forms`: the normal form of each entity, in order. `of_forms`, `of_topic_phrases: int32`: the entity of each form
     and topic phrase of each chunk; `topic: int64[p]`: the entity that is the topic of each chunk; -1 for none.
     `aliases`: pairs (entity that is a shorter name, entity that it may mean).
     """
 
-    def __init__(self, chunks: ChunkColumns, same: Mapping[str, str]) -> None:
+    def __init__(self, chunks: ChunkColumns, same: Mapping[str, str], further: Sequence[str] = ()) -> None:
         self._same, self._first_form = same, chunks.strings("forms").indptr
         parts = [self.resolved(chunks.strings(field).values) for field in ("forms", "aliases", "topic_phrases")]
+        parts.append(TextColumn.of(further))
         strings, position = TextColumn.joined(parts).ranked()
-        forms, shorter, phrases = np.split(position, np.cumsum([len(part) for part in parts])[:-1])
+        forms, shorter, phrases, others = np.split(position, np.cumsum([len(part) for part in parts])[:-1])
         topic = np.full(len(chunks), -1)
         topic[chunks.has_topic] = forms[self._first_form[:-1][chunks.has_topic]]
         name, meant = distinct_pairs(shorter, topic[chunks.strings("aliases").owner])
         specific = (np.bincount(name) <= _MAX_TOPICS)[name]
         name, meant = name[specific], meant[specific]
         is_entity = np.zeros(len(strings), bool)
-        is_entity[forms] = is_entity[name] = True
+        is_entity[forms] = is_entity[name] = is_entity[others] = True
         entity = np.where(is_entity, np.cumsum(is_entity) - 1, -1).astype(np.int32)
         self.forms = strings.gather(np.flatnonzero(is_entity))
         self.of_forms, self.of_topic_phrases = entity[forms], entity[phrases]

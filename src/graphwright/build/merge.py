@@ -50,11 +50,15 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Corrections:
-    """What edits by hand say of entities, by their forms: names, types, and what they mean in some documents."""
+    """What edits by hand say of entities, by their forms: names, types, and what they mean in some documents.
+
+    `matched`: forms that no chunk has, and that only matches of topics in the text name after a split.
+    """
 
     names: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     splits: Sequence[Split] = ()
+    matched: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,7 @@ class MergedChunks:
     @cached_property
     def entities(self) -> EntityNumbers:
         """The entities that the chunks name."""
-        return EntityNumbers(self.chunks, self.same)
+        return EntityNumbers(self.chunks, self.same, self.corrections.matched)
 
     @cached_property
     def names(self) -> TextColumn:
@@ -107,7 +111,7 @@ class MergedChunks:
         return entity
 
     @cached_property
-    def _phrase_matches(self) -> tuple[Ints, Ints]:
+    def phrase_matches(self) -> tuple[Ints, Ints]:
         """Pairs (chunk, entity) of topics and their aliases that occur in the text of a chunk."""
         topics = self.chunks.strings("topic_phrases").values
         first = topics.numbered()[1]
@@ -125,7 +129,7 @@ class MergedChunks:
         """Pairs (chunk, entity) ordered by chunk: extracted mentions, then matches of topics in the text."""
         owner, entity = self.chunks.strings("forms").owner, self.entities.of_forms.astype(np.int64)
         count = max(len(self.entities.forms), 1)
-        chunk, matched = self._phrase_matches
+        chunk, matched = self.phrase_matches
         extracted = np.sort(owner * count + entity)
         pairs = chunk * count + matched
         at = np.minimum(np.searchsorted(extracted, pairs), max(len(extracted) - 1, 0))
