@@ -77,6 +77,26 @@ def test_schema_that_differs_or_is_wrong_changes_nothing(folder: Path) -> None:
     assert graphwright("schema", "check", "none.toml").returncode == 1 and not Path("new").exists()
 
 
+def test_query_counts_types_of_schema_and_of_columns_of_its_names(folder: Path) -> None:
+    Path("docs/staff.csv").write_text("person,salary\nOmar Diaz,5000\nIda Stone,6000\n", encoding="utf-8")
+    assert graphwright("index", "docs", "--into", "ix", "--schema", "schema.toml").returncode == 0
+    people = graphwright("query", "person", "--index", "ix").stdout.splitlines()
+    assert people == ["Bob Miller", "Ida Stone", "Omar Diaz"]
+    listed = json.loads(graphwright("query", "--index", "ix", "--json").stdout)["types"]
+    (company,) = (kind for kind in listed if kind["name"] == "company")
+    assert company["count"] == 1 and "founded by" in company["relations"]
+    assert graphwright("verify", "ix").returncode == 0
+
+
+def test_schema_of_imported_graph_types_added_documents(folder: Path) -> None:
+    Path("graph.tsv").write_text("Ida Stone\tlives in\tLeoben\n", encoding="utf-8")
+    assert graphwright("import", "graph.tsv", "--into", "ix").returncode == 0
+    assert graphwright("reextract", "--index", "ix", "--schema", "schema.toml").returncode == 0
+    assert graphwright("index", "docs", "--into", "ix").returncode == 0
+    assert "Ida Stone" in graphwright("query", "person", "--index", "ix").stdout
+    assert graphwright("verify", "ix").returncode == 0
+
+
 def test_estimate_with_schema_says_what_it_adds(folder: Path) -> None:
     done = graphwright("index", "docs", "--into", "ix", "--schema", "schema.toml", "--estimate")
     assert "the schema's 3 types" in done.stderr and not Path("ix").exists()

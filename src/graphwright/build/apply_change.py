@@ -149,6 +149,7 @@ class IndexChange:
         with self._transaction():
             if schema is not None:
                 self._store.set("schema", schema.to_toml())
+                self._store.set("revision", str(self._shown + 1))  # for its types are in the graph
             for chunk in read:  # they wait for another extractor
                 self._store.set_pending(chunk, None)
             self._changes.released += len(read)

@@ -19,6 +19,7 @@ from graphwright.build.merge import MergedChunks
 from graphwright.build.near_pairs import NearPairs, synonyms
 from graphwright.build.resolution import resolve
 from graphwright.extract.llm import Derived
+from graphwright.extract.schema import NO_SCHEMA, Schema
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder, Usage
@@ -49,6 +50,7 @@ def build_from_chunks(
     known: Snapshot | None = None,
     revision: int = 0,
     derived: Derived | None = None,
+    schema: Schema = NO_SCHEMA,
     usage: Usage | None = None,
     progress: Progress | None = None,
     imported: Snapshot | None = None,
@@ -58,18 +60,19 @@ def build_from_chunks(
     """Build the graph of chunks and the indexes over it, as of `revision` of the store.
 
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
-    language model derived from the merged graph; the keys that are used and missing are recorded in it. `usage`: the
-    encoder's work is added to it. `imported`: the snapshot of an imported graph that the chunks are combined with (see
-    `Combination`); without chunks the result is that snapshot. `scratch`: a folder on whose disk many new vectors are
-    held, instead of in memory. `edits`: those by hand; `about` has why some change nothing, by id, and the number of
-    passages that they add, the last ones. The result can only be written, and shares files with `known`.
+    language model derived from the merged graph; the keys that are used and missing are recorded in it. `schema`: that
+    of the index. `usage`: the encoder's work is added to it. `imported`: the snapshot of an imported graph that the
+    chunks are combined with (see `Combination`); without chunks the result is that snapshot. `scratch`: a folder on
+    whose disk many new vectors are held, instead of in memory. `edits`: those by hand; `about` has why some change
+    nothing, by id, and the number of passages that they add, the last ones. The result can only be written, and shares
+    files with `known`.
     """
     if imported is not None and not len(chunks):
         return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
     clock, derived = _Clock(), derived or Derived()
     encode = BlockEncoder(encoder, usage or Usage(), progress, scratch)
     before = {} if known is None else known_vectors(known)
-    merged, idle, added = _merged(chunks, settings, encode, before, derived, edits)
+    merged, idle, added = _merged(chunks, settings, encode, before, derived, schema, edits)
     chunks = merged.chunks
     with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
         merged.entities  # noqa: B018  # before threads need them
@@ -116,10 +119,11 @@ def _merged(
     encode: BlockEncoder,
     known: dict[str, VectorRows],
     derived: Derived,
+    schema: Schema,
     edits: Sequence[Edit],
 ) -> Edited:
     """Return the merged chunks, resolved and edited; vectors that this needs are added to the `known` ones."""
-    merged = MergedChunks(chunks, {}, derived, settings.description_tokens)
+    merged = MergedChunks(chunks, {}, derived, settings.description_tokens, schema)
     if settings.resolve:
         vectors = None
         if "vectors" in settings.resolve:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from graphwright.build.entity_numbers import EntityNumbers, description, distinct_pairs
 from graphwright.build.record_merge import merged_records
 from graphwright.extract.llm import Derived
+from graphwright.extract.schema import NO_SCHEMA, Schema
 from graphwright.graph.columns import Passages, TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, REFERS, SYNONYM, Columns, Graph, Ids32, Kind
@@ -66,14 +67,15 @@ class MergedChunks:
     """One graph of many chunks. Chunks are nodes 0 to p - 1; entities follow in the order of their normal forms.
 
     Entities are numbered from 0 here. `same`: the form that takes the place of each form that is merged with another
-    (see `resolve`). `derived`: summaries of descriptions. `description_tokens`: as in Settings. `corrections`: by
-    edits, beside what these changed in the columns.
+    (see `resolve`). `derived`: summaries of descriptions. `description_tokens`: as in Settings. `schema`: that of the
+    index; its types are columns of the graph. `corrections`: by edits, beside what these changed in the columns.
     """
 
     chunks: ChunkColumns
     same: Mapping[str, str] = field(default_factory=dict)
     derived: Derived = field(default_factory=Derived)
     description_tokens: int = 300
+    schema: Schema = NO_SCHEMA
     corrections: Corrections = field(default_factory=Corrections)
 
     @cached_property
@@ -156,11 +158,12 @@ class MergedChunks:
     @cached_property
     def texts(self) -> TextColumn:
         """The text of each entity for models: "name (most frequent type): distinct descriptions", or the name alone."""
-        types, descriptions = self.chunks.strings("types").values, self.chunks.strings("descriptions").values
+        types, entity_type = self.types
         if not len(types) and not self.corrections.types:
             return self.names
-        entities = self._described_entities
-        texts = TextColumn.paired(self.names, self._type_suffixes(entities, types))
+        suffixes = TextColumn.of([*(f" ({name})" for name in types), ""])
+        texts = TextColumn.paired(self.names, suffixes.gather(entity_type))
+        entities, descriptions = self._described_entities, self.chunks.strings("descriptions").values
         described = np.flatnonzero(np.diff(descriptions.offsets) > 0)
         rows: defaultdict[int, list[int]] = defaultdict(list)
         for row in described.tolist():
@@ -183,30 +186,56 @@ class MergedChunks:
         owner, surface = mentions.owner[counted], mentions.values[counted, 0]
         return self.entities.of(owner, form[surfaces[owner] + surface])
 
-    def _type_suffixes(self, entities: Ids32, types: TextColumn) -> TextColumn:
-        """Return " (type)" for each entity: the most frequent type of its mentions, of equals the first in order."""
+    @cached_property
+    def types(self) -> tuple[TextColumn, Ints]:
+        """The names of the types, and the type of each entity, their number for none: int64.
+
+        It is the most frequent type of its mentions, of equals the first in order; with a schema, the type of that name
+        or of the columns of records whose fields name the entity.
+        """
+        types = self.chunks.strings("types").values
         distinct, number = types.ranked()
-        typed = np.flatnonzero(np.diff(types.offsets) > 0)
+        typed, entities = np.flatnonzero(np.diff(types.offsets) > 0), self._described_entities
         pairs, counts = np.unique(entities[typed].astype(np.int64) * len(distinct) + number[typed], return_counts=True)
         entity, kind = np.divmod(pairs, max(len(distinct), 1))
         leading = _most_frequent(entity, counts, distinct, kind)
         position = np.full(len(self.names), len(distinct))
         position[entity[leading]] = kind[leading]
+        names = list(distinct)
+        position[position == len(names)] = -1
+        if self.schema.entities:
+            names = [kind.name for kind in self.schema.entities]
+            of_schema = np.array([names.index(t) if t in names else -1 for t in [*distinct, ""]])
+            position = of_schema[position]
+            if (records := self._records) is not None:
+                for column, name in enumerate(map(self.schema.entity_type, records.names)):
+                    nodes = records.node[records.name == column] if name else records.node[:0]
+                    position[nodes[nodes >= 0] - len(self.chunks)] = names.index(name) if name else 0
         given, corrected = self._corrected(self.corrections.types)
-        position[given] = len(distinct) + 1 + np.arange(len(given))
-        every = [*distinct, "", *corrected]
-        return TextColumn.of(f" ({name})" if name else "" for name in every).gather(position)
+        names += sorted({name for name in corrected if name} - set(names))
+        position[given] = [names.index(name) if name else -1 for name in corrected]
+        return TextColumn.of(names), np.where(position < 0, len(names), position)
+
+    @cached_property
+    def _records(self) -> RecordColumns | None:
+        records = merged_records(self.chunks, self.entities.forms, self.entities.resolved)
+        if records is None or not self.corrections.splits:
+            return records
+        document, p = self.chunks.document[records.chunk[records.record]], len(self.chunks)
+        entity = self._split(document, np.maximum(records.node.astype(np.int64) - p, -1))
+        return replace(records, node=np.where(entity >= 0, p + entity, -1).astype(np.int32))
 
     def graph(self, synonyms: NDArray[np.int64]) -> Graph:
         """Return the graph; `synonyms: int64[pairs, 2]` are numbers of entities with nearly the same meaning."""
         chunks, p = self.chunks, len(self.chunks)
         with ThreadPoolExecutor(1) as beside:
             alias_nodes = beside.submit(self._alias_nodes)
-            records = beside.submit(self._records)
+            records = beside.submit(lambda: self._records)
             relations, heads, relation, tails, sentence, chunk = self._edges(synonyms)
             vars(self).pop("_stated")
             aliases, alias_node = alias_nodes.result()
         owner, entity = self.mentions
+        types, node_type = self._node_types()
         nodes = (p + entity).astype(np.int32)
         return Graph(
             Columns(
@@ -236,16 +265,18 @@ class MergedChunks:
                 aliases=aliases,
                 alias_node=alias_node,
                 records=records.result(),
+                types=types,
+                node_type=node_type,
             )
         )
 
-    def _records(self) -> RecordColumns | None:
-        records = merged_records(self.chunks, self.entities.forms, self.entities.resolved)
-        if records is None or not self.corrections.splits:
-            return records
-        document, p = self.chunks.document[records.chunk[records.record]], len(self.chunks)
-        entity = self._split(document, np.maximum(records.node.astype(np.int64) - p, -1))
-        return replace(records, node=np.where(entity >= 0, p + entity, -1).astype(np.int32))
+    def _node_types(self) -> tuple[TextColumn | None, Ids32 | None]:
+        """Return the types of the schema, and that of each node, -1 for none; None without a schema."""
+        if not self.schema.entities:
+            return None, None
+        types, position = self.types
+        entity_type = np.where(position < len(types), position, -1)
+        return types, np.concatenate((np.full(len(self.chunks), -1), entity_type)).astype(np.int32)
 
     @cached_property
     def _references(self) -> tuple[Ints, Ints]:

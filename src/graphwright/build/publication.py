@@ -141,6 +141,7 @@ class Publication:
             known=known,
             revision=self._store.revision,
             derived=self._derived,
+            schema=self._store.schema,
             usage=self._changes.usage,
             progress=operation.progress,
             imported=open_snapshot(imported, operation.encoder) if imported.is_dir() else None,

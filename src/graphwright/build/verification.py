@@ -73,7 +73,8 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
         derived = Derived(store.derived(), layout.prompts)
         settings = store.build_settings
         graph = open_snapshot(base, encoder) if base.is_dir() else None
-        made_from: dict[str, Any] = {"derived": derived, "imported": graph, "edits": store.edits()}
+        made_from: dict[str, Any] = {"derived": derived, "imported": graph}
+        made_from |= {"schema": store.schema, "edits": store.edits()}
         rebuilt = build_from_chunks(store.columns(), settings, encoder, known=snapshot, **made_from)
     except (StoreError, ValueError, IndexError, sqlite3.Error) as error:
         return [Problem(f"{store.path}: the stored chunks cannot be merged ({error}).", _RESTORE)]

@@ -59,6 +59,8 @@ class Columns:
     `node_chunks`, `edge_chunks`: the chunk nodes that each node and edge came from.
     `aliases`: further names, sorted, and `alias_node: int64`, the node that each means.
     `records`: those of the documents, None where they have none.
+    `types`: names of the types of a schema, and `node_type: int32[n]`, which indexes them, -1 for a node without one;
+    None without a schema.
     """
 
     names: TextColumn
@@ -76,6 +78,8 @@ class Columns:
     aliases: TextColumn = field(default_factory=lambda: TextColumn.of([]))
     alias_node: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     records: RecordColumns | None = None
+    types: TextColumn | None = None
+    node_type: Ids32 | None = None
 
     def __post_init__(self) -> None:
         for name, column in vars(self).items():
@@ -179,8 +183,9 @@ class Columns:
     @cached_property
     def checksum(self) -> str:
         """Sixteen hexadecimal digits over names, edges and texts."""
-        texts = [column for column in (self.names, self.relations, self.texts, self.sentences) if column is not None]
-        statements = [] if self.edge_text is None else [self.edge_text]
+        every = (self.names, self.relations, self.texts, self.sentences, self.types)
+        texts = [column for column in every if column is not None]
+        statements = [column for column in (self.edge_text, self.node_type) if column is not None]
         blocks = [block for column in texts for block in (column.data, column.offsets)]
         records = [] if self.records is None else self.records.arrays()
         return _digest(self.heads, self.tails, self.relation, *statements, *blocks, *records)

@@ -89,7 +89,7 @@ def load_graph(folder: Path) -> Graph:
 def _wrong_length(columns: Columns) -> str:
     """Return the name of an array of the wrong length, "" if there is none."""
     n, m = len(columns.kinds), len(columns.heads)
-    lengths = {"names": n, "name_order": n, "tails": m, "relation": m, "edge_text": m}
+    lengths = {"names": n, "name_order": n, "tails": m, "relation": m, "edge_text": m, "node_type": n}
     lengths |= {"out": n, "into": n, "related": len(columns.relations), "adjacency": n}
     lengths |= {"node_chunks": n, "edge_chunks": m}
     damaged = _of_wrong_length(vars(columns), lengths)
@@ -124,7 +124,12 @@ def _limited(columns: Columns) -> Iterator[tuple[str, Array, Limits]]:
     nodes, edges = Limits(0, n - 1), Limits(0, m - 1)
     named = {"heads": nodes, "tails": nodes, "relation": Limits(0, len(columns.relations) - 1)}
     named |= {"name_order": nodes, "alias_node": nodes, "edge_text": Limits(-1, len(columns.sentences or ()) - 1)}
-    named |= {"adjacency": nodes, "node_chunks": nodes, "edge_chunks": nodes}
+    named |= {
+        "node_type": Limits(-1, len(columns.types or ()) - 1),
+        "adjacency": nodes,
+        "node_chunks": nodes,
+        "edge_chunks": nodes,
+    }
     named |= {"out": edges, "into": edges, "related": edges}
     yield from _with_limits("", vars(columns), named)
     if (passages := columns.passages) is not None:

@@ -190,6 +190,7 @@ class SnapshotReader:
             known=known,
             revision=revision,
             derived=Derived(store.derived(), self._layout.prompts),
+            schema=store.schema,
             imported=imported,
             edits=edits,
         )

@@ -116,7 +116,7 @@ class Facts:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The names of all types: of records, and the objects of relations to a class ("instance of")."""
+        """The names of all types: objects of relations to a class ("instance of"), of the schema, and of records."""
         return self.kept("types", self._types)
 
     def _types(self) -> tuple[str, ...]:
@@ -124,7 +124,16 @@ class Facts:
         for name in self.type_relations:
             self.relation(name).mark_objects(is_class)
         classes = self.texts(np.flatnonzero(is_class))
-        return tuple(dict.fromkeys([*classes, *(() if self.records is None else self.records.types)]))
+        records = () if self.records is None else self.records.types
+        return tuple(dict.fromkeys([*classes, *self._typed(slice(None)), *records]))
+
+    def _typed(self, nodes: Ints | slice) -> dict[str, int]:
+        """Return the types of the schema that some nodes have, each with the number of these."""
+        if self.columns.types is None or self.columns.node_type is None:
+            return {}
+        kinds = np.asarray(self.columns.node_type)[nodes]
+        kinds, count = np.unique(kinds[kinds >= 0], return_counts=True)
+        return dict(zip(self.columns.types.take(kinds), count.tolist(), strict=True))
 
     @property
     def type_relations(self) -> tuple[str, ...]:
@@ -139,6 +148,8 @@ class Facts:
         classes, things = self.find(name), [_NONE]
         for relation in map(self.relation, self.type_relations):
             things.append(relation.subject(relation.matching(classes, True)))
+        if self.columns.types is not None and name in (types := list(self.columns.types)):
+            things.append(np.flatnonzero(np.asarray(self.columns.node_type) == types.index(name)))
         if self.records is not None:
             numbers = [i for i, known in enumerate(self.records.types) if known == name]
             chosen = np.isin(self.records.type, numbers) & ~self.records.is_copy
@@ -148,7 +159,7 @@ class Facts:
     def types_of(self, things: Ints) -> dict[str, int]:
         """Return the types of some things, each with the number of these things, the most frequent first."""
         things = np.unique(things)
-        counts: dict[str, int] = {}
+        counts = self._typed(things[things < self.first_record])
         for relation in map(self.relation, self.type_relations):
             classes, count = np.unique(relation.object(relation.matching(things)), return_counts=True)
             for name, number in zip(self.texts(classes), count.tolist(), strict=True):

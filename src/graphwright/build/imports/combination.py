@@ -77,8 +77,18 @@ class Combination:
                 aliases=forms,
                 alias_node=alias_node,
                 records=self._records(),
+                types=self.added.types,
+                node_type=self._node_types(len(names)),
             )
         )
+
+    def _node_types(self, count: int) -> NDArray[np.int32] | None:
+        """Return the type of each of the nodes by the schema of the documents; None without one."""
+        if self.added.node_type is None:
+            return None
+        node_type = np.full(count, -1, np.int32)
+        node_type[self.number] = self.added.node_type
+        return node_type
 
     def _owners(self) -> NDArray[np.int64]:
         """Return pairs (chunk, entity) of the documents: int64[2, pairs]."""
