@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from graphwright import Document, Index
 from graphwright.build.apply_edits import PREFIX, edited
 from graphwright.build.document_sources import Source
 from graphwright.build.merge import MergedChunks
+from graphwright.build.publication import Publication
 from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError
 from graphwright.extract.extraction import Extraction, Mention, Relation
@@ -221,6 +223,14 @@ def test_edits_of_another_index_are_taken_once_with_their_authors(index: Index, 
     current = (other.path / "CURRENT").read_text()
     other.edit(*index.edits())
     assert (other.path / "CURRENT").read_text() == current and len(other.edits()) == 1
+
+
+def test_edit_that_was_interrupted_is_published_by_the_next_try(index: Index) -> None:
+    with mock.patch.object(Publication, "_publish", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        index.edit(RenameEntity("Graz", "Graz City"))
+    assert "Graz City" not in index.graph.names and not index.is_current
+    index.edit(*index.edits())
+    assert "Graz City" in index.graph.names and index.is_current and len(index.edits()) == 1
 
 
 def test_edits_in_a_batch_are_published_together(index: Index) -> None:

@@ -171,10 +171,10 @@ class IndexChange:
                 f"import it again, or index documents into a folder of their own."
             )
         new = [edit for edit in added if edit.id not in known]
-        if new or removed:
-            self._shown = store.revision
-            with ExitStack() as self._locks:
-                self._hold()
+        self._shown = store.revision
+        with ExitStack() as self._locks:
+            self._hold()
+            if new or removed:
                 with store.writing():
                     store.put_edits(new)
                     store.remove_edits(removed)
@@ -182,8 +182,8 @@ class IndexChange:
                     snapshot = self._publication.prepare()
                     if strict:
                         check_edits(new, snapshot)
-                if self._operation.batch is None:
-                    self._refresh()
+            if self._operation.batch is None:
+                self._refresh()
         self._finish([])
 
     @contextmanager

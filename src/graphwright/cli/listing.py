@@ -156,6 +156,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
         "merged names": ", ".join(settings["resolve"]),
         "ranking": f"refit on feedback (gate {facts['gate']:+g})" if facts["gate"] else "",
         "synced from": _listed(list(facts["folders"])),
+        "edits": counted(facts["edits"], "edit") + " by hand" if facts["edits"] else "",
         "pending": waiting,
         "missing": f"{facts['missing_values']:,} values of the language model" if facts["missing_values"] else "",
         "state": "" if facts["current"] else "the newest documents cannot be searched yet; index again to finish",

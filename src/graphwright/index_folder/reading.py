@@ -243,6 +243,7 @@ class IndexReading:
             "pending": self._store.pending(),
             "missing_values": int(self._store.setting("missing values") or 0),
             "folders": self._store.folders(),
+            "edits": len(self._store.edits()),
             **({} if self.imported is None else {"imported": self.imported}),
             **({} if (source := self._store.setting("source")) is None else {"source": json.loads(source)}),
             "settings": asdict(self.settings),
