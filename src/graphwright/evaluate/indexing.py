@@ -141,7 +141,7 @@ def _check_gold(index: Index, subject: Subject) -> None:
 
 
 def _check_extractor(index: Index, experiment: Experiment, subject: Subject) -> None:
-    others = sorted(index.info()["extractors"].keys() - {subject.extractor.id})
+    others = sorted(index.info()["extractors"].keys() - {index.extraction_schema.marked(subject.extractor.id)})
     if others:
         raise OptionError(
             f"{index.path} was built with the extractor {', '.join(others)}, and extraction "

@@ -40,10 +40,11 @@ _SAME = 0.5  # cosine from which on a type of the schema is such a kind
 
 
 class _Types(NamedTuple):
-    """Names of types and their vectors; "" for what is no type."""
+    """Names of types and their vectors; "" for the kinds of values that are of no type, which are `others`."""
 
     names: list[str]
     vectors: Floats
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,16 @@ def typed(
     """
     extractions = list(found)
     if schema.entities:
-        mentions = [(m, excerpt) for excerpt, e in zip(excerpts, found, strict=True) for m in e.mentions]
+        types = _entity_types(schema.entities)
+        every = [(m, excerpt) for excerpt, e in zip(excerpts, found, strict=True) for m in e.mentions]
+        mentions = [(mention, excerpt) for mention, excerpt in every if mention.type not in types.others]
         vectors = _vectors([_in_sentence(mention, excerpt) for mention, excerpt in mentions], usage)
         vectors += _NAME * _vectors([mention.name for mention, _ in mentions], usage)
         vectors += _KIND * _vectors([mention.type or mention.name for mention, _ in mentions], usage)
-        types = iter(_nearest(vectors, _entity_types(schema.entities), _ENTITY))
+        near = iter(_nearest(vectors, types, _ENTITY))
+        named = iter(["" if mention.type in types.others else next(near) for mention, _ in every])
         extractions = [
-            replace(e, mentions=tuple(m._replace(type=next(types)) for m in e.mentions)) for e in extractions
+            replace(e, mentions=tuple(m._replace(type=next(named)) for m in e.mentions)) for e in extractions
         ]
     return _with_relations(extractions, schema, usage) if schema.relations else extractions
 
@@ -162,7 +166,8 @@ def _entity_types(types: tuple[EntityType, ...]) -> _Types:
     vectors = _means([[kind.name, *kind.synonyms, *kind.examples, *_described(kind)] for kind in types])
     values = _vectors(_VALUES)
     others = [at for at in range(len(_VALUES)) if (vectors @ values[at]).max() < _SAME]
-    return _Types([*(kind.name for kind in types), *[""] * len(others)], np.concatenate((vectors, values[others])))
+    names = [*(kind.name for kind in types), *[""] * len(others)]
+    return _Types(names, np.concatenate((vectors, values[others])), tuple(_VALUES[at] for at in others))
 
 
 @lru_cache(maxsize=8)

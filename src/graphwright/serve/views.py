@@ -18,7 +18,7 @@ from graphwright.kernels.csr import Csr, undirected
 from graphwright.kernels.paths import paths_between
 from graphwright.operators import Run
 from graphwright.operators.search.nearest import nodes_near
-from graphwright.search import Snapshot
+from graphwright.search import Facts, Snapshot
 from graphwright.search.name_index import name_index_of
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.versions import versions_of, years_of
@@ -137,20 +137,30 @@ MAX_EDGES = 6
 _entity_edges: SnapshotCache[Csr] = SnapshotCache()
 
 
-def entities(snapshot: Snapshot, query: str, limit: int) -> list[dict[str, Any]]:
+def entities(snapshot: Snapshot, query: str, limit: int, type: str = "") -> list[dict[str, Any]]:
     """Return the entities whose names equal a text, begin with it or are similar; without a text the best connected.
+
+    `type`: only those of this type, as queries name it.
 
     Then things come before names without a type, such as titles, and these before numbers and dates. Each is {node,
     name, type, passages, degree}: numbers of the passages that name it, and of its neighbours.
     """
     graph = snapshot.graph
-    nodes = _best_connected(graph, limit) if not query.strip() else _matching(snapshot, query.strip(), limit)
+    is_entity = graph.columns.kinds != Kind.CHUNK
+    if type:
+        things = Facts.of(graph).of_type(type)
+        of_type = np.zeros(len(is_entity), bool)
+        of_type[things[things < len(is_entity)]] = True
+        is_entity &= of_type
+    if not query.strip():
+        nodes = _best_connected(graph, np.flatnonzero(is_entity), limit)
+    else:
+        nodes = [node for node in _matching(snapshot, query.strip(), limit) if is_entity[node]]
     return [_summary(graph, node) for node in nodes]
 
 
-def _best_connected(graph: Graph, limit: int) -> list[int]:
+def _best_connected(graph: Graph, candidates: Ints, limit: int) -> list[int]:
     degrees = np.diff(_adjacency(graph.columns).indptr)
-    candidates = np.flatnonzero(graph.columns.kinds != Kind.CHUNK)
     order = np.lexsort((candidates, -degrees[candidates]))[: _WIDER * limit]
     best: list[int] = candidates[order].tolist()
     return sorted(best, key=lambda node: _LAST.get(_type(graph, node), 0))[:limit]

@@ -153,18 +153,17 @@ def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any
     llm = call.server.models.settings(call.ix) if call.server.facts(call.ix)["reader"] else None
     skipped: list[Skipped] = []
     excerpts = call.index.chunks_to_extract(upload.documents(skipped.append, cancel.check))
-    expected = (
-        Estimate(len(excerpts), 0, 0, 0, 0.0, 0.0)
-        if llm is None
-        else estimate(
+    expected = Estimate(len(excerpts), 0, 0, 0, 0.0, 0.0)
+    if llm is not None:
+        expected = estimate(
             excerpts,
             extraction=llm.extraction,
             gleanings=llm.gleanings,
             prices=llm.prices,
             rate=llm.rate,
+            schema=call.index.extraction_schema,
             prompts=call.index.prompts,
         )
-    )
     return {
         **expected.to_dict(),
         "llm": None if llm is None else llm.model,
@@ -232,12 +231,13 @@ End = Annotated[str, Query(min_length=1, max_length=1_000, description="A node's
 async def entities(
     call: CallOf,
     q: Annotated[str, Query(max_length=1_000, description="A name, or the beginning of one.")] = "",
+    type: Annotated[str, Query(max_length=1_000, description="Only entities of this type, as in a query.")] = "",
     limit: Limit = 20,
 ) -> Any:
     """Search entities by name; without a name, list the best connected."""
 
     def work(_: Cancellation) -> dict[str, Any]:
-        found, graph = views.entities(call.index.snapshot, q, limit), call.index.graph
+        found, graph = views.entities(call.index.snapshot, q, limit, type), call.index.graph
         return {"entities": found, "links": views.links(graph, [entity["node"] for entity in found])}
 
     return await call.run(work)

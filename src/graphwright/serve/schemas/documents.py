@@ -173,6 +173,7 @@ class EstimateReply(Reply):
     completion_tokens: int
     hours: float | None
     cost: float | None
+    schema_tokens: Annotated[int, Field(description="Tokens of each prompt that list the types of the index's schema.")]
     skipped: list[FailedPart]
 
 
