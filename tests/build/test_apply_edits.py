@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.toys import chunk_columns_of
 
@@ -318,6 +318,7 @@ def contents(merged: MergedChunks) -> list[tuple[Any, ...]]:
 
 
 @given(st.lists(extractions, max_size=3), st.lists(changes, max_size=6))
+@example([([], [("Graz", "knows", "Mur")])] * 2, [SplitEntity("Graz", ("d0",), "Mur")])
 def test_edits_of_columns_equal_edits_of_extractions(given: list[Any], edits: list[Change]) -> None:
     docs: Plain = {
         f"d{at}": (

@@ -211,7 +211,8 @@ class _State:
         is_extracted = bool(moved.any())
         if not is_extracted and not self._is_matched(number, documents):
             raise _IdleError(f"{change.name!r} is not named in {', '.join(map(repr, change.documents))}.")
-        self._names[to] = self._name(to) if self._exists(to) else change.to
+        # The most frequent spelling of each is counted before the split, so both keep or get a name.
+        self._names |= {number: self._name(number), to: self._name(to) if self._exists(to) else change.to}
         self.now[moved] = to
         self._splits[edit.id] = documents
         self.marks |= {("before", edit.id): number, ("after", edit.id): to}

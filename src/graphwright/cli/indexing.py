@@ -279,7 +279,7 @@ def reextract(
     as_json: AsJson = False,
     model: ExtractionOptions,
 ) -> None:
-    """Extract entities and relations again, with another model or schema.
+    """Extract again, with another model or schema.
 
     Use --llm, or --offline for extraction without a language model; --schema none removes the schema. The original
     files are not needed: the index stores their text.

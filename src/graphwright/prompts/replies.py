@@ -105,27 +105,31 @@ class TriplesReply(BaseModel):
         return [ExtractedRelation(source=head, relation=label, target=tail) for head, label, tail in whole]
 
 
+_TypeName = Annotated[str, AtMost(40)]
+_TypeDescription = Annotated[str, AtMost(120)]
+
+
 class SuggestedEntity(BaseModel):
     """A type of entities that a model suggests."""
 
-    name: Name
-    description: Sentence = ""
-    examples: Annotated[list[Name], AtMost(3)] = []
+    name: _TypeName
+    description: _TypeDescription = ""
+    examples: Annotated[list[Name], AtMost(2)] = []
 
 
 class SuggestedRelation(BaseModel):
     """A type of relations that a model suggests, with pairs of types."""
 
-    name: Name
-    description: Sentence = ""
-    pairs: Annotated[list[Annotated[list[Name], at_most(2)]], AtMost(12)] = []
+    name: _TypeName
+    description: _TypeDescription = ""
+    pairs: Annotated[list[Annotated[list[_TypeName], at_most(2)]], AtMost(3)] = []
 
 
 class SchemaReply(BaseModel):
     """Types of entities and relations of a collection (`suggest_schema`)."""
 
-    entities: Annotated[list[SuggestedEntity], AtMost(12)]
-    relations: Annotated[list[SuggestedRelation], AtMost(12)] = []
+    entities: Annotated[list[SuggestedEntity], AtMost(8)]
+    relations: Annotated[list[SuggestedRelation], AtMost(6)] = []
 
 
 class ReferencesReply(BaseModel):
