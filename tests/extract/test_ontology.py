@@ -62,6 +62,13 @@ def test_read_ontology_of_rdf_xml_is_read(tmp_path: Path) -> None:
     assert read(tmp_path, text, "types.owl").entities == (EntityType("River"),)
 
 
+def test_read_ontology_synonym_of_two_classes_is_of_first(tmp_path: Path) -> None:
+    twice = ':A a owl:Class ; skos:altLabel "it", "B" . :B a owl:Class ; skos:altLabel "it" .'
+    assert [kind.synonyms for kind in read(tmp_path, PREFIXES + twice).entities] == [("it",), ()]
+    with pytest.raises(OptionError, match=r"types\.ttl: 'a' names two types"):
+        read(tmp_path, PREFIXES + ':A a owl:Class . :B a owl:Class ; rdfs:label "a" .')
+
+
 def test_read_ontology_without_classes_or_of_wrong_text_raises(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no types"):
         read(tmp_path, PREFIXES)

@@ -61,11 +61,21 @@ class _Ontology:
 
     def entities(self) -> Iterator[EntityType]:
         """Yield the classes that have an IRI."""
-        for node in self._classes:
-            name = self._name(node)
-            synonyms = dict.fromkeys(text for predicate in ALIASES for text in self._texts(node, predicate))
-            others = tuple(text for text in synonyms if normal_form(text) not in ("", normal_form(name)))
-            yield EntityType(name, self._description(node), others, tuple(self._texts(node, f"{_SKOS}example")))
+        nodes = self._classes
+        synonyms = self._synonyms(nodes)
+        for node in nodes:
+            examples = tuple(self._texts(node, f"{_SKOS}example"))
+            yield EntityType(self._name(node), self._description(node), synonyms[node], examples)
+
+    def _synonyms(self, nodes: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Return the further names of nodes, without those that another one has."""
+        nodes = list(nodes)
+        taken, synonyms = {"", *(normal_form(self._name(node)) for node in nodes)}, dict[str, tuple[str, ...]]()
+        for node in nodes:
+            own = {normal_form(text): text for predicate in ALIASES for text in self._texts(node, predicate)}
+            synonyms[node] = tuple(text for form, text in own.items() if form not in taken)
+            taken |= own.keys()
+        return synonyms
 
     @property
     def _classes(self) -> list[str]:
@@ -77,7 +87,8 @@ class _Ontology:
         """Yield the properties between entities."""
         shaped, known = self._shaped(), set(self._classes)
         declared = [node for node in self._subjects if self._is_a(node, _PROPERTIES)]
-        for node in dict.fromkeys([*declared, *shaped]):
+        synonyms = self._synonyms(dict.fromkeys([*declared, *shaped]))
+        for node in synonyms:
             domains, ranges = (self._union(node, f"{_RDFS}{end}") for end in ("domain", "range"))
             if any(end.startswith(_DATA) for end in ranges):
                 continue
@@ -88,8 +99,7 @@ class _Ontology:
                 for first, last in product(self._below(head), self._below(tail))
                 if first in known and last in known
             ]
-            synonyms = tuple(text for predicate in ALIASES for text in self._texts(node, predicate))
-            yield RelationType(self._name(node), self._description(node), synonyms, tuple(dict.fromkeys(pairs)))
+            yield RelationType(self._name(node), self._description(node), synonyms[node], tuple(dict.fromkeys(pairs)))
 
     def _shaped(self) -> dict[str, list[tuple[str, str]]]:
         """Return the properties of shapes whose values have a class, with the classes that they join."""

@@ -102,17 +102,17 @@ class Schema(Checked):
         Raises OptionError, with the file, for a wrong name or value, and DataError for a file that cannot be read.
         """
         path = existing(path)
-        if suffix_of(path) in RDF_FORMATS:
-            from graphwright.extract.ontology import read_ontology
+        try:
+            if suffix_of(path) in RDF_FORMATS:
+                from graphwright.extract.ontology import read_ontology
 
-            schema = cls(*read_ontology(path))
-        else:
-            try:
+                schema = cls(*read_ontology(path))
+            else:
                 schema = cls.of_toml(path.read_text(encoding="utf-8-sig"))
-            except OSError as error:
-                raise DataError(f"{path} cannot be read ({error}); name a file such as schema.toml.") from error
-            except OptionError as error:
-                raise OptionError(f"{path}: {error}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path} cannot be read ({error}); name a file such as schema.toml.") from error
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from None
         if not schema:
             raise OptionError(f"{path} has no types; add a section such as [entities.person].")
         return schema

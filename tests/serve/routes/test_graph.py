@@ -1,8 +1,13 @@
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from tests.serve.conftest import DOCUMENTS, EMOJI, Running, serving
+
+from graphwright import Index
+from graphwright.extract import EntityType, Schema
+from graphwright.models.fake import HashEncoder
 
 
 def get(server: Running, address: str, **parameters: Any) -> Any:
@@ -96,3 +101,15 @@ def test_neighbours_co_occurring_in_several_passages_are_listed_once(server: Run
     others = [neighbour["node"] for neighbour in about["neighbours"]]
     assert len(set(statements)) == len(statements) == about["total_statements"]
     assert len(set(others)) == about["degree"]
+
+
+def test_entities_of_schema_can_be_chosen_by_type(tmp_path: Path) -> None:
+    schema = Schema((EntityType("river", "Flowing water."), EntityType("person", "A human being.")))
+    with Index.create(tmp_path / "rivers", encoder=HashEncoder(), extractor="mentions", schema=schema) as index:
+        index.add([{"id": "a", "text": "Ida Stone swam across the Mur. The Mur flows through Bruck."}])
+    with serving(tmp_path / "rivers") as running:
+        rivers = get(running, "entities", type="river")["entities"]
+        assert {item["type"] for item in rivers} == {"river"} and "Mur" in {item["name"] for item in rivers}
+        assert get(running, "entities", q="Mur", type="person")["entities"] == []
+        listed = running.client.get("/v1/indexes/cities/schema").json()["types"]
+        assert {"river", "person"} <= {kind["name"] for kind in listed}
