@@ -1,8 +1,9 @@
-"""Settings of all tests: temporary files in memory, one thread a product, no deadlines, no missing frameworks."""
+"""Settings of all tests: temporary files in memory, kept bytecode, one thread a product, no missing frameworks."""
 
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,9 @@ settings.load_profile("all" if os.environ.get("CI") else "quick")
 # A program in the background, or under nohup, ignores Ctrl-C, and so would all that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the processes of the tests already use all cores
+# The tests start hundreds of processes: without bytecode, each compiles all modules, which doubles its time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def _in_memory(folder: Path = Path("/dev/shm")) -> Path | None:
