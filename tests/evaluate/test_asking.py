@@ -12,6 +12,7 @@ from threading import Lock
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import numpy as np
 import pytest
 from tests.evaluate.small_run import row
 from tests.shared import CORPUS, FAMILY, corpus_index
@@ -150,6 +151,14 @@ def read_first_word(self: object, question: str, passages: Sequence[PassageText]
     return [Span(at, 0, len(passage.text.split()[0]), 1 / (at + 1)) for at, passage in enumerate(passages)]
 
 
+def prefer_first_sentences(
+    self: object, question: str, passages: Sequence[PassageText], sentences: Sequence[Any], usage: Usage
+) -> Floats:
+    """Score each sentence lower than the one before it, and count letters as tokens."""
+    read_first_word(self, question, passages, usage)
+    return np.linspace(1, 0.5, len(sentences), dtype=np.float32)
+
+
 OTHER = QuestionRecord("q2", "Who was the father of Teutberga?", ("Boso the Elder",), (str(CORPUS[1]["id"]),))
 WHERE = {  # an index, and what is asked of it
     "documents": (lambda folder: corpus_index().path, (ASKED, OTHER)),
@@ -183,6 +192,7 @@ def test_methods_together_equal_methods_alone(
     monkeypatch.setattr(MiniLMCrossEncoder, "latents", latents_by_letters)
     monkeypatch.setattr(MiniLMCrossEncoder, "head", lambda self, latents: OverlapCrossEncoder().head(latents))
     monkeypatch.setattr(MiniLMReader, "read", read_first_word)
+    monkeypatch.setattr(MiniLMReader, "sentence_scores", prefer_first_sentences)
     names = [name for name, of in METHODS.items() if (not of.required if llm is None else "llm" in of.options)]
     names = sorted({*names, "fastinsight(budget=20)"} - (SLOW if where == "documents" else set()))
 
