@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 from graphwright.models import HashEncoder
 
@@ -63,7 +64,8 @@ def _running(catalog: Catalog, key: str | None, ready: bool, settings: dict[str,
     from graphwright.serve.app import create_app, server_config
     from graphwright.serve.settings import ServeSettings
 
-    app = create_app(catalog, ServeSettings(**settings))
+    with mock.patch("fastapi.applications.get_openapi", _api):
+        app = create_app(catalog, ServeSettings(**settings))
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(server_config(app, 2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -75,6 +77,18 @@ def _running(catalog: Catalog, key: str | None, ready: bool, settings: dict[str,
         yield Running(url, app, client)
     server.should_exit = True
     thread.join(10)
+
+
+_BUILT: list[dict[str, Any]] = []
+
+
+def _api(**described: Any) -> dict[str, Any]:
+    """Return the schema of the API, which is the same for all servers, and takes most of the time of making one."""
+    from fastapi.openapi.utils import get_openapi
+
+    if not _BUILT:
+        _BUILT.append(get_openapi(**described))
+    return _BUILT[0]
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 20.0) -> None:

@@ -230,9 +230,9 @@ class Facts:
         """Return the nodes and values with a name, by its normal form, ascending; else the nodes with it as alias."""
         form = form_of(name)
         index = name_index_of(self.columns)
-        nodes = index.find(index.form(name) or name)
-        named = [index.form(text) or text for text in self.columns.names.take(nodes)]
-        same = nodes[[text == (index.form(name) or name) for text in named]] if len(nodes) else nodes
+        wanted = index.form(name) or name
+        nodes = index.find(wanted)
+        same = nodes[np.array([(index.form(text) or text) == wanted for text in self.columns.names.take(nodes)], bool)]
         if self.records is None:
             return same if len(same) else nodes
         texts = NameIndex(self.records.forms, self.records.form_text).find(form)

@@ -179,9 +179,9 @@ def test_links_out_of_folder_are_not_followed(empty: Running, tmp_path: Path) ->
     assert job["state"] == "done" and ids(empty) == ["a.txt"]
 
 
-@pytest.mark.parametrize("name", ["", "..", "/etc", "report", "reports/.."])
-def test_other_folder_is_not_synced(empty: Running, name: str) -> None:
-    assert empty.client.post(f"{DOCUMENTS}/sync", json={"folder": name}).status_code == 404
+def test_other_folder_is_not_synced(empty: Running) -> None:
+    for name in ["", "..", "/etc", "report", "reports/.."]:
+        assert empty.client.post(f"{DOCUMENTS}/sync", json={"folder": name}).status_code == 404, name
 
 
 def test_estimate_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

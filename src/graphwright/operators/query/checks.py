@@ -32,7 +32,8 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
     graphwright.errors.OptionError: There is no relation 'rivers'. Did you mean 'river'?
     """
     notes = []
-    relations = {*facts.relations, *facts.columns.relations}  # at a date some relations state nothing
+    # At a date some relations state nothing.
+    relations = facts.kept("known relations", lambda: frozenset((*facts.relations, *facts.columns.relations)))
     for part in parts(query):
         if isinstance(part, Fields) and (unknown := {step.relation for step in part.other} - relations):
             name = min(unknown)
