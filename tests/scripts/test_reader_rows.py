@@ -3,7 +3,6 @@
 import gzip
 import json
 import tarfile
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -13,10 +12,11 @@ from reader_rows import row_examples
 TABLE = '"Boat","Built","Crew"\n"Aurora Star","1998","12"\n"Old Lena","1931","5"\n'
 
 
-@pytest.fixture
-def examples(tmp_path: Path) -> list[Example]:
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
     """Return the rows of the written tables and of one table of WikiTableQuestions."""
-    data, work = tmp_path / "data", tmp_path / "work"
+    place = tmp_path_factory.mktemp("rows")
+    data, work = place / "data", place / "work"
     for folder in (data / "csv", work):
         folder.mkdir(parents=True)
     (data / "csv" / "boats.csv").write_text(TABLE)

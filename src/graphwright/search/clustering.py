@@ -57,13 +57,13 @@ class Communities:
         return self._of_nodes[level]
 
 
-def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed: int = 0) -> Communities:
+def communities(graph: Graph, max_size: int = 10, seed: int = 0) -> Communities:
     """Return the communities of a snapshot's entities, computed once: hierarchical Leiden (Edge et al., 2024).
 
     The Leiden algorithm (Traag et al., 2019) maximises modularity over the undirected edges between entities, weighted
     by the number of parallel ones; it is applied again inside each community of more than `max_size` nodes, until
-    none is divided further. `resolution`: above 1 gives more and smaller communities; `seed` makes the result
-    reproducible. For a part of a graph the communities of the whole snapshot are returned.
+    none is divided further. `seed` makes the result reproducible. For a part of a graph the communities of the whole
+    snapshot are returned.
 
     Raises OptionError without the extra `communities` (igraph).
 
@@ -74,7 +74,7 @@ def communities(graph: Graph, max_size: int = 10, resolution: float = 1.0, seed:
     [['a', 'b', 'c'], ['x', 'y', 'z']]
     """
     check_installed("igraph", "communities", "communities()")
-    return _divided(graph.columns, max_size, resolution, seed)
+    return _divided(graph.columns, max_size, seed)
 
 
 def clusters(vectors: Floats, size: int, seed: int = 0) -> list[Ints]:
@@ -110,7 +110,7 @@ def _k_means(vectors: Floats, ids: Ints, count: int, rng: np.random.Generator) -
 
 
 @per_snapshot
-def _divided(columns: Columns, max_size: int, resolution: float, seed: int) -> Communities:
+def _divided(columns: Columns, max_size: int, seed: int) -> Communities:
     import igraph
 
     entities, network = _network(columns)
@@ -121,7 +121,7 @@ def _divided(columns: Columns, max_size: int, resolution: float, seed: int) -> C
         try:
             while queue:
                 level, parent, part, nodes = queue.pop(0)
-                groups = _leiden(part, resolution)
+                groups = _leiden(part)
                 if level and len(groups) < 2:
                     continue
                 for group in groups:
@@ -148,11 +148,11 @@ def _network(columns: Columns) -> tuple[Ints, Any]:
     return entities, network
 
 
-def _leiden(part: Any, resolution: float) -> list[list[int]]:
+def _leiden(part: Any) -> list[list[int]]:
     """Return the communities of a graph: ascending nodes, communities in the order of their first."""
     if not part.ecount():
         return []
-    groups = part.community_leiden("modularity", weights="weight", resolution=resolution, n_iterations=2)
+    groups = part.community_leiden("modularity", weights="weight", n_iterations=2)
     return sorted(sorted(group) for group in groups)
 
 

@@ -46,7 +46,7 @@ def candidates(question: str, facts: Facts) -> list[Candidate]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=8).map(" ".join))
 def test_candidates_random_question_each_gives_what_its_query_gives(question: str) -> None:
     facts = ticket_facts()

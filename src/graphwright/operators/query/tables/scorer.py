@@ -134,9 +134,9 @@ def selects_texts(table: Table, candidate: Candidate) -> bool:
     return table.type in _TYPES and any(table.columns[given.column].name in _TEXTS for given in candidate.given)
 
 
-def probability_about_texts(vector: Floats, file: Path = ABOUT_TEXTS) -> float:
+def probability_about_texts(vector: Floats) -> float:
     """Return the probability that a question asks about texts, such as when something was written, not when it was.
 
     By a logistic regression on the vector of the question, float32[384] (`scripts/fit_about_texts.py`).
     """
-    return logistic_of(file, vector)
+    return logistic_of(ABOUT_TEXTS, vector)
