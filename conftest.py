@@ -49,7 +49,6 @@ _FRAMEWORKS = {
     "networkx": "networkx",
     "igraph": "igraph",
     "pyg": "torch_geometric",
-    "neo4j": "neo4j",
 }
 collect_ignore = [path for package, path in _MODULES.items() if find_spec(package) is None]
 collect_ignore += [

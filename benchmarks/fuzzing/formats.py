@@ -1,4 +1,4 @@
-"""Targets of fuzzing: Office files, mailboxes and archives, and graphs of PyTorch Geometric and Neo4j."""
+"""Targets of fuzzing: Office files, mailboxes and archives."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from importlib.util import find_spec
 from typing import Any
 
-from fuzzing.graphs import checked
-from fuzzing.seeds import CELLS, JSON, MARKS
+from fuzzing.seeds import JSON, MARKS
 from fuzzing.target import Target, kind, write
 from graphwright.data.document import Skipped
 from graphwright.data.documents import read_documents
 
-__all__ = ["OPTIONAL", "documents", "targets"]
+__all__ = ["documents", "targets"]
 
-OPTIONAL = {"neo4j": "neo4j"}
-"""Targets of libraries that need not be installed."""
 MESSAGE = b"""From: a@b.c
 To: "Mur" <d@e.f>
 Date: Fri, 3 May 2024 10:00:00 +0200
@@ -60,9 +56,6 @@ XML = (
     *(b't="s"', b't="d"', b't="e"', b't="b"', b"<v>99999999</v>", b"</a:p>", b"<a:p><a:r><a:t>x</a:t></a:r></a:p>"),
 )
 FILES = json.dumps([["a.txt", "Graz."], ["b/c.csv", "id,text\na,Graz.\n"], ["d.zip", "PK"], ["../e.md", "# Mur"]])
-NEO4J = b"""{"nodes": [{"id": "4:x:0", "labels": ["City"], "properties": {"name": "Graz", "at": [1, 2]}},
-{"id": "4:x:1", "labels": [], "properties": {}}],
-"edges": [{"head": "4:x:0", "tail": "4:x:1", "type": "ON", "properties": {"text": "It lies on it."}}]}"""
 
 
 def documents(name: str, pack: Callable[[bytes], bytes], data: bytes) -> str:
@@ -156,38 +149,6 @@ def zipped(data: bytes) -> bytes:
     return file.getvalue()
 
 
-class Driver:
-    """A stand-in for the driver of Neo4j, whose database holds what JSON lists."""
-
-    def __init__(self, held: dict[str, Any]) -> None:
-        """Hold nodes and edges."""
-        self.held = held
-
-    def execute_query(self, query: str, parameters_: Any = None, database_: Any = None) -> Any:
-        """Return the nodes or the edges."""
-        return [self.held["nodes"] if "MATCH (n)" in query else self.held["edges"]]
-
-
-def neo4j(data: bytes) -> str:
-    """Make a graph of what a database returns, whose properties have any type."""
-    from graphwright.adapters.neo4j import from_neo4j
-
-    try:
-        held = json.loads(data)
-        is_held = all(_is_record(row, ("id",)) for row in held["nodes"])
-        is_held &= all(_is_record(row, ("head", "tail", "type")) for row in held["edges"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        is_held = False
-    return checked(from_neo4j(Driver(held))) if is_held else "no records"
-
-
-def _is_record(row: Any, texts: tuple[str, ...]) -> bool:
-    """Return whether a row has the types that the driver gives: texts, a list of labels, and properties."""
-    labels = row["labels"] if "id" in texts else []
-    known = isinstance(labels, list) and isinstance(row["properties"], dict)
-    return known and all(isinstance(text, str) for text in (*labels, *(row[name] for name in texts)))
-
-
 def targets() -> Iterable[Target]:
     """Yield the targets."""
     for suffix, whole, names in (
@@ -204,5 +165,3 @@ def targets() -> Iterable[Target]:
     yield Target("tar", partial(documents, "a.tar", bytes), lambda: (tarred(FILES.encode()),), headers)
     for name, made in (("tar", tarred), ("zip", zipped)):
         yield Target(f"{name}-files", partial(documents, f"a.{name}", made), (FILES.encode(),), JSON)
-    if find_spec(OPTIONAL["neo4j"]) is not None:
-        yield Target("neo4j", neo4j, (NEO4J,), (*JSON, *CELLS))

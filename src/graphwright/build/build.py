@@ -142,6 +142,7 @@ def build_from_graph(
     embed: Sequence[str] | None = None,
     ids: Mapping[int, str] | None = None,
     labels: Mapping[int, Sequence[str]] | None = None,
+    known: Snapshot | None = None,
     progress: Progress | None = None,
 ) -> Snapshot:
     """Build the indexes over a graph without passages; its nodes take their place.
@@ -151,6 +152,8 @@ def build_from_graph(
     most MAX_TRIPLES_EMBEDDED edges. `ids`, `labels`: the ids that nodes had in a file, and their further labels, which
     questions may use as names too. Beyond MAX_NORMALISED nodes a name is found only in its exact spelling, and beyond
     MAX_TRIPLES_INDEXED edges passages are not indexed by words: either would take longer than all other work.
+    `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same; the result can then only
+    be written.
     """
     clock = _Clock()
     if embed is None:
@@ -166,9 +169,15 @@ def build_from_graph(
         "triples": lambda: TextColumn.of(map(graph.edge_text, range(len(graph.columns.heads)))),
     }
     encode, spaces = BlockEncoder(encoder, Usage(), progress), {}
+    before = {} if known is None else known_vectors(known)
     for name in embed:
-        rows = encode.new(name, TextColumn.of(texts[name]()), None)
-        spaces[name] = VectorIndex(rows.new, rows.row.astype(np.int32), encoder, keys=rows.keys)
+        rows = encode.new(name, TextColumn.of(texts[name]()), before.get(name))
+        if name not in before:
+            spaces[name] = VectorIndex(rows.new, rows.row.astype(np.int32), encoder, keys=rows.keys)
+            continue
+        used, row = np.unique(rows.row, return_inverse=True)
+        vectors = VectorRows(rows.base, rows.new, used, rows.sums, rows.keys)
+        spaces[name] = VectorIndex(vectors, row.astype(np.int32), encoder, pages=getattr(known, name).pages)
     clock.lap("vectors")
     column = triple_words(graph) if len(graph.columns.heads) <= MAX_TRIPLES_INDEXED else TextColumn.of([])
     word_index = WordIndex.of_words(column, np.arange(len(column)))

@@ -14,10 +14,12 @@ from typing import Any
 from graphwright.build.apply_change import IndexChange
 from graphwright.build.build import build_from_chunks, build_from_graph
 from graphwright.build.imports.assembly import graph_of
+from graphwright.build.imports.database_import import import_database
 from graphwright.build.imports.graph_import import ImportedGraph, import_graph
 from graphwright.build.imports.other_import import ImportedDocument, documents_of, read_other_index
 from graphwright.build.operation import Operation
 from graphwright.data.document import Chunk
+from graphwright.data.graph_database import GraphDatabase
 from graphwright.data.graph_files.detect import dump_of
 from graphwright.data.graph_files.dump import Dump
 from graphwright.data.graph_files.read_graph import have_properties, is_property_graph, read_property_graph
@@ -35,7 +37,7 @@ from graphwright.store.layout import IndexLayout
 from graphwright.store.settings import Settings, checked_spaces
 from graphwright.store.store import ExtractedChunk, Store
 
-GraphSource = Graph | str | Path | Dump | Sequence[str | Path | Dump]
+GraphSource = Graph | GraphDatabase | str | Path | Dump | Sequence[str | Path | Dump]
 
 
 def create_index(
@@ -84,7 +86,13 @@ def create_from(
         return _create_of_other(folder, Path(source), encoder, settings, reports, progress).path
     if reports:
         raise OptionError("reports=True is for the output of Microsoft GraphRAG; give its folder as the source.")
-    given = ImportedGraph(source.columns) if isinstance(source, Graph) else _read(source, names, max_malformed)
+    if isinstance(source, GraphDatabase) and (names or max_malformed is not None):
+        raise OptionError(f"{source} is a database: leave out names and max_malformed, which are for triples.")
+    given: ImportedGraph | GraphDatabase | list[Dump]
+    if isinstance(source, GraphDatabase):
+        given = source
+    else:
+        given = ImportedGraph(source.columns) if isinstance(source, Graph) else _read(source, names, max_malformed)
     labels = [dump_of(file) for file in names]
     return _create_of_graph(folder, given, encoder, labels, max_malformed, spaces, progress).path
 
@@ -109,7 +117,7 @@ def _read(source: Any, names: Sequence[str | Path], max_malformed: int | None) -
 
 def _create_of_graph(
     folder: Path,
-    source: ImportedGraph | Sequence[Dump],
+    source: ImportedGraph | GraphDatabase | Sequence[Dump],
     encoder: object,
     names: Sequence[Dump],
     max_malformed: int | None,
@@ -122,23 +130,16 @@ def _create_of_graph(
         scratch = layout.path / "import"
         if isinstance(source, ImportedGraph):
             imported = source
+        elif isinstance(source, GraphDatabase):
+            imported = import_database(source, layout.rows, progress)
         else:
             imported = import_graph(source, scratch, names=names, max_malformed=max_malformed, progress=progress)
         graph = Graph(imported.columns)
         snapshot = build_from_graph(
             graph, model, embed=embed, ids=imported.ids, labels=imported.labels, progress=progress
         )
-        seconds = {**imported.seconds, **snapshot.seconds}
-        about = {
-            "files": [str(path.resolve()) for path in imported.files],
-            "relations": len(imported.columns.relations),
-            "malformed": imported.malformed,
-            "examples": imported.examples,
-            "left_out": dict(imported.left_out),
-            "seconds": {part: round(value, 3) for part, value in seconds.items()},
-        }
         settings = Settings(embed=tuple(snapshot.about["texts"]))
-        _write_new(layout, snapshot, encoder, settings, graph=json.dumps(about))
+        _write_new(layout, snapshot, encoder, settings, graph=json.dumps(imported.facts(snapshot.seconds)))
         shutil.rmtree(scratch, ignore_errors=True)
 
     return create_folder(folder.resolve(), fill)

@@ -126,12 +126,19 @@ def query(
             metavar="QUERY",
         ),
     ] = None,
+    cypher: Annotated[
+        bool, "Run the query, in Cypher and read only, in the graph database that the index was imported from."
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute exact results over records and the graph."""
-    from graphwright.cli.listing import show_query, show_schema
+    from graphwright.cli.listing import show_cypher, show_query, show_schema
 
-    if text is None:
+    if cypher:
+        if text is None or filter != FilterOptions():
+            raise OptionError("--cypher takes a query in Cypher, and no filter.")
+        show_cypher(index, text, as_json=as_json)
+    elif text is None:
         show_schema(index, as_json=as_json)
     else:
         show_query(index, text, filter.filter(), as_json=as_json)

@@ -19,6 +19,7 @@ import typer
 from graphwright.cli.indexing_output import show_changes, show_estimate, show_notes
 from graphwright.cli.options import (
     AsJson,
+    DatabaseOptions,
     Encoder,
     EngineOptions,
     Estimate,
@@ -32,11 +33,11 @@ from graphwright.cli.options import (
     Vision,
     expanded,
 )
-from graphwright.cli.terminal import flush_output, note, note_compilation, progress, say
+from graphwright.cli.terminal import flush_output, note, note_compilation, print_json, progress, say
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
-    from graphwright.data import Connector, Document, ReadOptions, Skipped
+    from graphwright.data import Connector, Document, GraphDatabase, ReadOptions, Skipped
     from graphwright.extract import Excerpt, Extractor, PictureDescriber, Schema
     from graphwright.index_folder.index import Index
     from graphwright.models import LLM, LLMSettings
@@ -219,7 +220,7 @@ def sync(
         str,
         typer.Argument(
             help="Folder of documents, or an address: https://HOST/sitemap.xml, urls:FILE, s3://BUCKET/PATH, "
-            "maildir:FOLDER, mbox:FILE."
+            "maildir:FOLDER, mbox:FILE; bolt://HOST or neo4j://HOST of an imported graph."
         ),
     ],
     into: Into,
@@ -231,13 +232,26 @@ def sync(
     where: EngineOptions,
     as_json: AsJson = False,
     model: ExtractionOptions,
+    database: DatabaseOptions,
+    changed_by: Annotated[
+        str | None, "Property of nodes and relationships with the time of their last change: fetch only changed ones."
+    ] = None,
 ) -> None:
     """Make an index match a folder or another source.
 
-    New documents are added, changed ones replaced, missing ones removed.
+    New documents are added, changed ones replaced, missing ones removed. A graph of which anything has changed is
+    imported again, beside the old one.
     """
     from graphwright.index_folder.sources import source_of
 
+    if (found := database.at(source)) is not None:
+        unused = (encoder, references, vision, files, where, model)
+        if unused != (None, None, None, FileOptions(), EngineOptions(), ExtractionOptions()):
+            raise OptionError(f"{source} is a graph database; leave out the options for documents and models.")
+        _sync_graph(found, into, changed_by, as_json=as_json)
+        return
+    if changed_by is not None:
+        raise OptionError(f"--changed-by is for a graph database, such as bolt://HOST, not for {source}.")
     opened = source_of(source)
     if isinstance(opened, Path):
         check_paths([opened])
@@ -267,6 +281,22 @@ def synced(
     with where.started() as engine, opened_index(into, {}, encoder, extractor) as opened:
         work = partial(opened.sync, source, options=reading, engine=engine)
         _change(opened, work, [], refer, describer, model=llm is not None, as_json=as_json)
+
+
+def _sync_graph(database: GraphDatabase, into: Path, changed_by: str | None, *, as_json: bool) -> None:
+    """Sync an index with its graph database, and print the changes."""
+    from graphwright.index_folder.index import Index
+
+    with Index.open(into) as index, progress() as show:
+        changes = index.sync_graph(database, show, changed_by=changed_by)
+        counts = asdict(changes)
+        if as_json:
+            print_json(counts)
+        elif changes:
+            parts = (f"{counts[name]:,} {name}" for name in ("added", "changed", "removed") if counts[name])
+            say(f"{into}: {', '.join(parts)} of the nodes and relationships; the graph was imported again")
+        else:
+            say(f"{into}: all {changes.unchanged:,} nodes and relationships unchanged; nothing was written")
 
 
 @expanded

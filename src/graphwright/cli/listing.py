@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -197,6 +198,20 @@ def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool)
             _show_support(result, output)
 
 
+def show_cypher(folder: Path, cypher: str, *, as_json: bool) -> None:
+    """Run a query in Cypher in the graph database that an index was imported from, and print the rows."""
+    with open_index(folder) as index:
+        result = index.query_database(cypher)
+    if as_json:
+        print_json(result.to_dict())
+        return
+    cells = ([v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in row] for row in result.rows)
+    rows = [dict(zip(result.columns, row, strict=True)) for row in cells]
+    shown = _show_rows(list(result.columns), rows, console(), header=True)
+    if result.more or shown < len(rows):
+        note(f"note: the first {counted(shown, 'row')} of {'more than ' * result.more}{len(rows):,} are shown.")
+
+
 def show_schema(folder: Path, *, as_json: bool) -> None:
     """Print the types and relations that a query may name, as a query names them."""
     from graphwright.operators import notation
@@ -234,22 +249,28 @@ def _show_things(result: QueryResult, output: Console) -> None:
     dated = ([("", name), *([("dates", date)] if date else [])] for name, date in zip(result.names, dates, strict=True))
     rows = result.rows if is_table else list(map(dict, dated))
     columns = list(dict.fromkeys(name for row in rows for name in row))
+    shown = _show_rows(columns, rows, output, header=is_table)
+    if len(result.things) > shown:
+        note(f"note: {shown:,} of {counted(len(result.things), 'thing')} are shown.")
+
+
+def _show_rows(columns: list[str], rows: Sequence[Mapping[str, str]], output: Console, *, header: bool) -> int:
+    """Print rows: on a terminal the first ones as a table, elsewhere with tabs. Return how many were printed."""
     if not rows:
         note("Nothing was found.")
     elif output.is_terminal:
         rows, columns = rows[:_ROWS], columns[:_COLUMNS]
         table = plain_table()
-        table.show_header = is_table
+        table.show_header = header
         for name in columns:
             table.add_column(Text(_heading(name)))
         for row in rows:
             table.add_row(*(Text(shortened(row.get(name, ""), _WIDTH)) for name in columns))
         output.print(table)
     else:
-        for cells in [columns] * is_table + [[row.get(name, "") for name in columns] for row in rows]:
+        for cells in [columns] * header + [[row.get(name, "") for name in columns] for row in rows]:
             say("\t".join(" ".join(cell.split()) for cell in cells))
-    if len(result.things) > len(rows):
-        note(f"note: {len(rows):,} of {counted(len(result.things), 'thing')} are shown.")
+    return len(rows)
 
 
 def _heading(name: str) -> str:

@@ -18,7 +18,7 @@ import typer
 from graphwright.errors import OptionError
 
 if TYPE_CHECKING:
-    from graphwright.data import ReadOptions
+    from graphwright.data import GraphDatabase, ReadOptions
     from graphwright.engines import Engine
     from graphwright.evaluate import ComparedMethod
     from graphwright.models import LLM, LLMSettings
@@ -355,6 +355,24 @@ class TripleFileOptions:
         """Return the options of tables that are given, as arguments of `dump_of`."""
         table = {"columns": self.columns and self.columns.split(","), "mark": self.delimiter, "header": self.header}
         return {name: value for name, value in table.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class DatabaseOptions:
+    """The graph database at an address."""
+
+    database: Annotated[str | None, "Name of the database at bolt:// or neo4j:// (default: the server's own)."] = None
+    user: Annotated[str | None, "Its user (default: NEO4J_USERNAME); the password is NEO4J_PASSWORD."] = None
+
+    def at(self, source: str) -> GraphDatabase | None:
+        """Return the database at an address; None for a path. Raises OptionError for options that a path has not."""
+        from graphwright.data import GraphDatabase, is_database
+
+        if is_database(source):
+            return GraphDatabase(source, self.database, self.user)
+        if self != DatabaseOptions():
+            raise OptionError(f"--database and --user are for a graph database, such as bolt://HOST, not for {source}.")
+        return None
 
 
 @dataclass(frozen=True)

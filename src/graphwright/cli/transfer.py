@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from graphwright.cli.indexing_output import show_graph, show_source
-from graphwright.cli.options import AsJson, Encoder, TripleFileOptions, expanded, names_in
+from graphwright.cli.options import AsJson, DatabaseOptions, Encoder, TripleFileOptions, expanded, names_in
 from graphwright.cli.terminal import note, note_compilation, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
@@ -18,14 +18,16 @@ from graphwright.errors import OptionError, counted
 @expanded
 def import_(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
-            help="TSV, CSV, RDF, Parquet, GraphML, GEXF, GML, Neo4j's CSV or JSON; or a folder of GraphRAG or LightRAG."
+            help="TSV, CSV, RDF, Parquet, GraphML, GEXF, GML, Neo4j's CSV or JSON; a folder of GraphRAG or LightRAG; "
+            "or a graph database, as bolt://HOST or neo4j://HOST."
         ),
     ],
     into: Annotated[Path, "New folder for the index."],
     *,
     triples: TripleFileOptions,
+    database: DatabaseOptions,
     names: Annotated[list[Path] | None, "File of ids and names of nodes and relations. Repeatable."] = None,
     max_malformed: Annotated[
         int | None, typer.Option(min=0, help="Maximum number of malformed rows (default: 100, and a tenth of a file).")
@@ -37,7 +39,7 @@ def import_(
     reports: Annotated[bool, "Add the community reports of GraphRAG as documents."] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create an index from a knowledge graph, GraphRAG or LightRAG.
+    """Create an index from a knowledge graph, a graph database, GraphRAG or LightRAG.
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """
@@ -51,7 +53,7 @@ def import_(
         "encoder": encoder,
         "reports": reports,
     }
-    source = _source(files, triples)
+    source = _source(files, triples, database)
     note_compilation()
     start = time.perf_counter()
     with progress() as show:
@@ -64,17 +66,22 @@ def import_(
         note(f'Next: graphwright ask "…" --index {into}')
 
 
-def _source(files: list[Path], triples: TripleFileOptions) -> Any:
-    """Return the source of `Index.from_graph`: a folder, the files of a property graph, or dumps of triples."""
+def _source(sources: list[str], triples: TripleFileOptions, options: DatabaseOptions) -> Any:
+    """Return the source of `Index.from_graph`: a database, a folder, files of a property graph, or dumps of triples."""
     from graphwright.data import dump_of, have_properties, is_property_graph
 
     table = triples.table()
-    if len(files) == 1 and files[0].is_dir():
-        if table:
+    databases = [found for source in sources if (found := options.at(source)) is not None]
+    files = [Path(source) for source in sources]
+    if databases or (len(files) == 1 and files[0].is_dir()):
+        if len(sources) > 1:
+            raise OptionError(f"{databases[0]} is imported alone; give it without {', '.join(sources[1:])}.")
+        if table or triples.named_graph is not None:
             raise OptionError(
-                "--columns, --delimiter and --header are for tables of triples; leave them out for a folder."
+                f"--columns, --delimiter, --header and --named-graph are for files of triples; leave them out for "
+                f"{sources[0]}."
             )
-        return files[0]
+        return databases[0] if databases else files[0]
     if not table and triples.named_graph is None and (have_properties(files) or any(map(is_property_graph, files))):
         return files
     dumps = [dump_of(file, **table, named_graph=triples.named_graph) for file in files]

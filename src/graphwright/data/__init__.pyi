@@ -8,6 +8,9 @@ from .documents import read_documents as read_documents
 from .documents import read_file as read_file
 from .folders import ReadOptions as ReadOptions
 from .formats.format import File as File
+from .graph_database import DatabaseRows as DatabaseRows
+from .graph_database import GraphDatabase as GraphDatabase
+from .graph_database import is_database as is_database
 from .graph_files.detect import dump_of as dump_of
 from .graph_files.dump import Dump as Dump
 from .graph_files.read_graph import have_properties as have_properties

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from graphwright.build.apply_change import IndexChange
 from graphwright.build.document_sources import Source, Transform
+from graphwright.build.imports.database_import import RowChanges, sync_database
 from graphwright.build.operation import Batch, Operation, vector_cache
 from graphwright.build.verification import problems_of
 from graphwright.data.connectors import Connector
 from graphwright.data.folders import ReadOptions
+from graphwright.data.graph_database import DatabaseRows, GraphDatabase
 from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine
@@ -81,6 +83,41 @@ class IndexWriting(IndexReading):
             if isinstance(opened, Path):
                 return writer.sync(opened, options, transform)
             return writer.sync_source(opened, options, transform)
+
+    def sync_graph(
+        self, database: GraphDatabase | None = None, progress: Progress | None = None, *, changed_by: str | None = None
+    ) -> RowChanges:
+        """Make an index that was imported from a graph database match it; by default as it was imported.
+
+        Nothing is written if no node and no relationship has changed. Else the graph is assembled again, beside the old
+        one, which answers until the end; texts that are the same are not encoded again. `changed_by`: a property that
+        holds the time (or number) of the last change: only what it says has changed, and what is new, is fetched, by
+        the second call with it. Raises OptionError for an index of anything else, and DataError if the database cannot
+        be read to the end; then nothing is changed.
+        """
+        self._check_open()
+        self._reader.release()
+        with writer_lock(self.path):
+            recorder = Recorder(self._layout.progress, progress)
+            operation = Operation(self._layout, self._store, self._encoder, self._extractor, recorder)
+            try:
+                return sync_database(operation, database or self._source_database(), changed_by)
+            finally:
+                recorder.end()
+
+    def query_database(self, cypher: str) -> DatabaseRows:
+        """Run a query in Cypher in the graph database that the index was imported from, as it is now.
+
+        The query may only read; see `GraphDatabase.query`.
+        """
+        self._check_open()
+        return self._source_database().query(cypher)
+
+    def _source_database(self) -> GraphDatabase:
+        facts = (self.imported or {}).get("database")
+        if facts is None:
+            raise OptionError(f"{self.path} was not imported from a graph database.")
+        return GraphDatabase(facts["address"], facts["name"], facts["user"])
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
         """Remove documents; the graph is then as if built without them. Raises DataError for an unknown id.

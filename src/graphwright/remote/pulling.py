@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
@@ -250,8 +251,16 @@ def _link(source: Path, target: Path, manifest: Manifest, part: str) -> None:
 
 
 def _install_imported(layout: IndexLayout, staging: Path, manifest: Manifest) -> None:
-    """Add the snapshot of an imported graph, which never changes, to an index that lacks it."""
-    if names_of(manifest.files, "imported") and not layout.imported.is_dir():
+    """Add the snapshot of an imported graph to an index that lacks it, or replace that of an earlier sync."""
+    if not names_of(manifest.files, "imported"):
+        return
+    if layout.imported.is_dir():
+        about = [(folder / "about.json").read_bytes() for folder in (layout.imported, staging / "imported")]
+        if about[0] != about[1]:
+            fetched = partial(_link, staging / "imported", manifest=manifest, part="imported")
+            with layout.replacing_imported(fetched, lambda: True):
+                pass
+    else:
         draft = layout.path / ".imported.draft"
         shutil.rmtree(draft, ignore_errors=True)
         _link(staging / "imported", draft, manifest, "imported")

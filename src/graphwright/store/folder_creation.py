@@ -12,23 +12,14 @@ from pathlib import Path
 
 from graphwright.errors import StoreError, explained
 from graphwright.files import flush_folder
-from graphwright.store.layout import HIDDEN, IMPORTED, STORE, IndexLayout, delete_all
+from graphwright.store.layout import HIDDEN, IMPORTED, ROWS, STORE, IndexLayout, delete_all
 from graphwright.store.locks import CHECK, PROGRESS, WRITER, check_locks, hold, is_held
 
 _DRAFT = ".draft.new"  # of an index in a folder that exists
 _TRIALS = 5  # to own a draft
 _REMOTE = "remote.json"  # where the index was pushed to, or pulled from
-_FILES = (
-    f"{STORE}*",
-    "CURRENT",
-    IMPORTED,
-    "snapshot-[0-9]*",
-    _DRAFT,
-    WRITER,
-    "vectors.sqlite*",
-    "replies.sqlite*",
-    "recognised.sqlite*",
-)
+_CACHES = ("vectors.sqlite*", "replies.sqlite*", "recognised.sqlite*", f"*{ROWS}")
+_FILES = (f"{STORE}*", "CURRENT", f"*{IMPORTED}", "snapshot-[0-9]*", _DRAFT, WRITER, *_CACHES)
 _OWN = (*_FILES, PROGRESS, _REMOTE, *HIDDEN)
 
 
@@ -56,7 +47,9 @@ def create_folder(folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLay
 
 
 def clean_creation(layout: IndexLayout) -> None:
-    """Delete the remains of a process that died just after it had created the index."""
+    """Delete the remains of a process that died just after it had created the index, or while it replaced its graph."""
+    if layout.replaced.is_dir() and not is_held(layout.path / WRITER):
+        layout.settle_imported()
     draft = layout.path / _DRAFT
     if draft.exists() and not is_held(draft / WRITER):
         shutil.rmtree(draft, ignore_errors=True)

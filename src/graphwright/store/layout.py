@@ -19,7 +19,8 @@ from graphwright.store.locks import CHECK, PROBE, PROGRESS, READERS, create_leas
 
 STORE = "index.sqlite"
 IMPORTED = "imported"
-HIDDEN = (".snapshot-*.draft", f".{IMPORTED}.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")
+ROWS = "database.jsonl.gz"
+HIDDEN = (".snapshot-*.draft", f".*{IMPORTED}.draft", ".CURRENT.draft", ".change-*.lock*", f"{PROBE}*")
 """Patterns of files that dead processes leave."""
 _REPAIR = "Run 'graphwright verify --index {} --repair' to rebuild the snapshot from the stored documents."
 
@@ -30,7 +31,8 @@ class IndexLayout:
     `index.sqlite` is the store (documents, chunks and extractions); queries map a `snapshot-N/`, and `CURRENT` names
     the current one. Caches: `vectors.sqlite`, of vectors that no snapshot has yet, so that an interrupted run does not
     repeat encodings; `replies.sqlite`, of language models' replies, so that nothing is paid for twice;
-    `recognised.sqlite`, of the text in pictures, which is found out once. `imported/` is the first snapshot of an
+    `recognised.sqlite`, of the text in pictures, which is found out once; `database.jsonl.gz`, of the rows of an
+    imported graph database, so that only changed ones are fetched again. `imported/` is the first snapshot of an
     imported graph, kept once documents are added. The progress of the writer means nothing after the writer was killed.
     `settings.toml` and `prompts/` are written by the user.
     """
@@ -40,6 +42,8 @@ class IndexLayout:
         self.vectors, self.replies = path / "vectors.sqlite", path / "replies.sqlite"
         self.recognised = path / "recognised.sqlite"
         self.progress = path / PROGRESS
+        self.replaced = path / f"old-{IMPORTED}"
+        self.rows, self.new_rows = path / ROWS, path / f"draft-{ROWS}"
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -67,6 +71,38 @@ class IndexLayout:
             raise StoreError(
                 f"{self.path} could not be written: {explained(error, CHECK)} Nothing was changed."
             ) from error
+
+    @contextmanager
+    def replacing_imported(self, write: Callable[[Path], None], is_done: Callable[[], bool]) -> Iterator[None]:
+        """Write a snapshot in the place of the imported graph for the block.
+
+        After an error the old one is put back, unless `is_done`: what the block commits is of the new one.
+        """
+        draft = self.path / f".new-{IMPORTED}.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        with self._publishing():
+            write(draft)
+            create_lease_file(draft)
+            flush_folder(draft)
+            os.replace(self.imported, self.replaced)
+            os.replace(draft, self.imported)
+            flush_folder(self.path)
+        try:
+            yield
+        except BaseException:
+            if not is_done():
+                shutil.rmtree(self.imported)
+            raise
+        finally:
+            self.settle_imported()
+
+    def settle_imported(self) -> None:
+        """Delete the imported graph that was replaced, or put it back where there is no other."""
+        if self.imported.is_dir():
+            shutil.rmtree(self.replaced, ignore_errors=True)
+        else:
+            os.replace(self.replaced, self.imported)
+            flush_folder(self.path)
 
     def current(self) -> str:
         """Return the name of the current snapshot."""

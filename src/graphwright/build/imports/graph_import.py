@@ -92,7 +92,8 @@ class ImportedGraph:
 
     `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
     `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
-    parts that were, by what they are. `seconds` by part of the work.
+    parts that were, by what they are. `seconds` by part of the work. `database`: facts about the database
+    that was read.
     """
 
     columns: Columns
@@ -103,6 +104,19 @@ class ImportedGraph:
     examples: list[str] = field(default_factory=list)
     left_out: Mapping[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    database: Mapping[str, object] = field(default_factory=dict)
+
+    def facts(self, seconds: Mapping[str, float]) -> dict[str, object]:
+        """Return what the store keeps about the import; `seconds`: of the search structures, by part of the work."""
+        return {
+            "files": [str(path.resolve()) for path in self.files],
+            "relations": len(self.columns.relations),
+            "malformed": self.malformed,
+            "examples": self.examples,
+            "left_out": dict(self.left_out),
+            "seconds": {part: round(value, 3) for part, value in {**self.seconds, **seconds}.items()},
+            **({"database": dict(self.database)} if self.database else {}),
+        }
 
 
 def import_graph(

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from graphwright.data.decoding import lines
-from graphwright.data.graph_files.property_graphs import GROUP, PropertyGraph, edge_of, node_of
+from graphwright.data.graph_files.property_graphs import (
+    GROUP,
+    PropertyGraph,
+    edge_of,
+    is_vector,
+    named_by_type,
+    node_of,
+)
 from graphwright.errors import DataError
 
 _EDGES = ("edges", "links", "rels", "relationships")
@@ -24,8 +31,9 @@ def read_node_link(path: Path, graph: PropertyGraph) -> None:
     """Add the nodes and edges of a JSON file to a graph.
 
     Formats: nodes and links, as networkx, d3, vis.js, sigma.js and `graphwright export` write them, Cytoscape's
-    elements, and APOC's export (`apoc.export.json`), as lines, an array or an object. Raises DataError with the line
-    for anything else.
+    elements, and APOC's export (`apoc.export.json`), as lines, an array or an object. Nodes on lines that have no usual
+    name are named by another attribute of their label (see `named_nodes`). Raises DataError with the line for anything
+    else.
     """
     first = next((line for line in lines(path) if line.strip()), "")
     try:
@@ -34,9 +42,11 @@ def read_node_link(path: Path, graph: PropertyGraph) -> None:
     except (ValueError, RecursionError):
         is_lines = False
     if is_lines:
+        first_node = len(graph.nodes)
         for number, line in enumerate(lines(path), 1):
             if line.strip():
                 _add_row(graph, f"{path}, line {number}", _parsed(path, line, number))
+        graph.nodes[first_node:] = named_by_type(graph.nodes[first_node:])
     else:
         _add_value(graph, path, _parsed(path, "\n".join(lines(path)), 0))
 
@@ -139,14 +149,22 @@ def _object(row: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _add_row(graph: PropertyGraph, place: str, row: Any) -> None:
-    """Add a node or a relationship of APOC's export."""
+    """Add a node or a relationship of APOC's export.
+
+    Vectors are left out, and so is what `unread` names (see `data.graph_database`).
+    """
+    properties = _object(row, "properties") if isinstance(row, dict) else {}
+    vectors = [name for name, value in properties.items() if is_vector(value)]
+    for name in (*vectors, *(row.get("unread", ()) if isinstance(row, dict) else ())):
+        graph.left_out[f"values of {name}, which are vectors or bytes"] += 1
+    properties = {name: value for name, value in properties.items() if name not in vectors}
     match row:
         case {"type": "node", "id": key}:
             labels = row.get("labels")
             types = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
-            graph.nodes.append(node_of(key, _object(row, "properties"), types))
+            graph.nodes.append(node_of(key, properties, types))
         case {"type": "relationship", "start": {"id": head}, "end": {"id": tail}, "label": str(label)}:
-            graph.edges.append(edge_of(head, tail, _object(row, "properties"), label))
+            graph.edges.append(edge_of(head, tail, properties, label))
         case _:
             raise DataError(
                 f"{place} is {str(row)[:80]!r}; expected a node (type, id) or a relationship (type, label, start, end)."

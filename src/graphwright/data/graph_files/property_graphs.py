@@ -32,6 +32,7 @@ _GENERIC = ("entity", "node", "__entity__", "")  # types without information
 _EXPORTED = frozenset({"entity", "chunk", "document", "record"})  # the attribute `kind` of an export of ours
 _NAMED, _LONGEST = 0.9, 100  # share of nodes that an attribute names apart, at least; characters of a name
 _DEFAULT_WEIGHTS = frozenset({"1", "1.0"})  # which editors write at each edge
+_LONGEST_LIST = 32  # numbers in a list; more are a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,30 @@ def named_nodes(nodes: Sequence[Node], keys: Sequence[str], id_key: str = "", pr
             if min(len(set(values)), sum(map(is_name, values))) >= _NAMED * len(nodes):
                 return [node.renamed(value) if value else node for node, value in zip(nodes, values, strict=True)]
     return list(nodes)
+
+
+def named_by_type(nodes: Sequence[Node]) -> list[Node]:
+    """Return nodes, those of each type named as `named_nodes` does, by attributes that have a single value.
+
+    >>> [node.name for node in named_by_type([node_of(at, {"nom": name}) for at, name in enumerate(["Graz", "Linz"])])]
+    ['Graz', 'Linz']
+    """
+    places = dict[str, list[int]]()
+    for at, node in enumerate(nodes):
+        places.setdefault(node.type, []).append(at)
+    named = list(nodes)
+    for of_type in places.values():
+        counts = Counter(name for at in of_type for name in {*dict(nodes[at].facts)})
+        pairs = Counter(name for at in of_type for name, _ in nodes[at].facts)
+        keys = [name for name in counts if name != TYPE and pairs[name] == counts[name]]
+        for at, node in zip(of_type, named_nodes([nodes[at] for at in of_type], sorted(keys)), strict=True):
+            named[at] = node
+    return named
+
+
+def is_vector(value: object) -> bool:
+    """Return whether a value is an embedding rather than data: a list of more than 32 numbers."""
+    return isinstance(value, list) and len(value) > _LONGEST_LIST and all(isinstance(v, int | float) for v in value)
 
 
 def _may_be_name(text: str) -> bool:
