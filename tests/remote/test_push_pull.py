@@ -422,6 +422,16 @@ def test_imported_graph_with_documents_is_pushed(local: str, tmp_path: Path) -> 
         assert len(copy.graph) == len(GRAPHS["family"])
 
 
+def test_imported_graph_that_was_synced_replaces_the_pulled_one(local: str, tmp_path: Path) -> None:
+    for name, graph in (("graph", "family"), ("other", "line")):
+        with Index.from_graph(tmp_path / name, GRAPHS[graph], encoder=HashEncoder()) as index:
+            index.add(DOCUMENTS)
+        push(tmp_path / name, local, force=True)
+        pull(local, tmp_path / "copy")
+        with opened(tmp_path / name) as index, opened(tmp_path / "copy") as copy:
+            assert copy.verify() == [] and copy.graph.checksum == index.graph.checksum
+
+
 def test_concurrent_pulls_into_folder_raise(folder: Path, local: str, tmp_path: Path) -> None:
     push(folder, local)
     with pulling._staging(tmp_path / "copy"), pytest.raises(StoreError, match="being pulled by another process"):

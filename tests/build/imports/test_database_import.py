@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests import graph_database_server as served
+from tests.cli.command import graphwright
 from tests.graph_database_server import DATABASE, PASSWORD, USER
 
 from graphwright import Index
@@ -23,6 +25,7 @@ from graphwright.store.layout import IndexLayout
 if not served.is_installed():
     pytest.skip("the driver of Neo4j and ArcadeDB are not installed", allow_module_level=True)
 
+ROOT = Path(__file__).parents[3]
 RIVERS = """
 CREATE (mur:River:Water {name: 'Mur', km: 453, kinds: ['alpine', 'regulated'], description: 'It rises in Salzburg.'}),
   (drava:River {name: 'Drava', measured: date('2020-05-01'), embedding: $vector}), (graz:City {name: 'Graz'}),
@@ -307,3 +310,23 @@ def test_sync_graph_of_another_source_raises(rivers: Rivers, tmp_path: Path) -> 
         index.sync_graph(GraphDatabase("neo4j://elsewhere"))
     with pytest.raises(OptionError, match="was not imported from a graph database"):
         Index.create(tmp_path / "documents", encoder=HashEncoder()).sync_graph(rivers.source)
+
+
+def test_commands_of_the_page_run(rivers: Rivers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NEO4J_USERNAME", USER)
+    section = (ROOT / "docs" / "graphs.md").read_text(encoding="utf-8").split("## Graph databases")[1].split("\n## ")[0]
+    commands = [line.strip() for line in section.splitlines() if line.startswith("    graphwright ")]
+    outputs = list[str]()
+    for command in commands:
+        done = graphwright(*shlex.split(command.replace("neo4j://localhost:7687", rivers.address))[1:])
+        assert done.returncode == 0, done.stderr
+        assert PASSWORD not in done.stdout + done.stderr
+        outputs.append(done.stdout)
+    imported, asked, synced, by_change, rows = outputs
+    assert "2 relations" not in imported and "Drava" in asked
+    assert "unchanged; nothing was written" in synced and "unchanged" in by_change
+    assert rows.splitlines() == ["r.name\tr.km", "Drava\tnull", "Mur\t453"] or rows.splitlines()[1] == "Mur\t453"
+    rivers.run("CREATE (:City {name: 'Leoben'})")
+    done = graphwright("sync", rivers.address, "--into", "river-base", "--json")
+    assert json.loads(done.stdout) == {"added": 1, "changed": 0, "removed": 0, "unchanged": 5, "fetched": 6}
