@@ -13,8 +13,10 @@ from graphwright import Index
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("import", "bolt://me:secret@host", "--into", "new"), "without a user and a password"),
-        (("import", "bolt://", "--into", "new"), "an address is bolt://HOST:PORT"),
+        (("import", "bolt://me:secret@host", "--into", "new"), "without a path, a user or a password"),
+        (("import", "bolt://", "--into", "new"), "an address is bolt://HOST"),
+        (("import", "bolt://host:abc", "--into", "new"), "an address is bolt://HOST"),
+        (("import", "bolt://host/rivers", "--into", "new"), "Give the database by --database"),
         (("import", "bolt://host", "films.tsv", "--into", "new"), "is imported alone"),
         (("import", "bolt://host", "--header", "--into", "new"), "leave them out for bolt://host"),
         (("import", "bolt://host", "--names", "films.tsv", "--into", "new"), "leave out names"),

@@ -124,6 +124,12 @@ def show_info(folder: Path, *, as_json: bool) -> None:
             say(f"{name:<16}{fact}")
 
 
+def _database(imported: Mapping[str, Any]) -> str:
+    """Return the address and the name of the database that a graph was imported from, "" for a file."""
+    database = imported.get("database", {})
+    return " ".join(filter(None, (database.get("address"), database.get("name"))))
+
+
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts of an index as texts by label."""
     imported = facts.get("imported")
@@ -143,7 +149,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
     texts = [f"{count:,} {kind}" for kind, count in facts["embedded"].items()]
     return {
         "index": facts["path"],
-        "imported from": facts["source"]["system"] if "source" in facts else "",
+        "imported from": facts["source"]["system"] if "source" in facts else _database(imported or {}),
         "documents": f"{facts['documents']:,}, in {counted(facts['chunks'], 'chunk')}" if has_documents else "",
         "graph": f"{counted(facts['nodes'], 'node')}, {counted(facts['edges'], 'edge')}{relations}",
         "size": decimal(facts["bytes"]),

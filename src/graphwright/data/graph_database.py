@@ -1,14 +1,16 @@
 """Graph databases that speak Bolt, such as Neo4j: their nodes and relationships as rows, and queries in Cypher.
 
 Rows have the form of APOC's export (`apoc.export.json`), so that a database is imported as such a file is. The driver
-pulls the rows of one query in pages, within a read transaction: neither side holds more than a page, and each row is
-read once. (Queries that continue after the last id would each scan all nodes, since no index orders ids.)
+pulls the rows of one query in pages, within a read transaction, so that neither side holds more than a page, and each
+row is read once. Queries that continue after the last id of a page would each scan all nodes, since no index orders
+ids, and some databases compare ids otherwise than they sort them.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +20,6 @@ from hashlib import blake2b
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from graphwright.data.decoding import lines
 from graphwright.data.graph_files.property_graphs import is_vector
@@ -67,11 +68,11 @@ class GraphDatabase:
     def __post_init__(self) -> None:
         if not is_database(self.address):
             raise OptionError(f"{self.address!r} is not the address of a graph database: {', '.join(SCHEMES)}://HOST.")
-        parts = urlsplit(self.address)
-        if "@" in parts.netloc or not parts.hostname:
+        if not re.fullmatch(r"[^:]+://(\[[\w:.%]+\]|[^\s:/?#@\[\]]+)(:\d{1,5})?", self.address):
             raise OptionError(
-                f"an address is {parts.scheme}://HOST:PORT, without a user and a password. Give the user by --user "
-                f"(user=) or NEO4J_USERNAME, and the password by NEO4J_PASSWORD."
+                f"an address is {self.address.partition('://')[0]}://HOST or with :PORT, without a path, a user or a "
+                f"password. Give the database by --database, the user by --user or NEO4J_USERNAME, and the password by "
+                f"NEO4J_PASSWORD."
             )
 
     def __str__(self) -> str:
@@ -133,6 +134,9 @@ class GraphDatabase:
         import neo4j
         from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError
 
+        log = logging.getLogger("neo4j")
+        if not log.hasHandlers():  # or Python would print on stderr what is raised here as an error
+            log.addHandler(logging.NullHandler())
         user, password = self.user or os.environ.get("NEO4J_USERNAME"), os.environ.get("NEO4J_PASSWORD")
         if self.user is not None and password is None:
             raise OptionError(f"the user {self.user!r} needs a password; set the variable NEO4J_PASSWORD.")
@@ -156,7 +160,9 @@ class GraphDatabase:
         except ClientError as error:
             raise DataError(f"{self} refused a query: {_said(error)}") from error
         except (DriverError, Neo4jError) as error:
-            raise DataError(f"{self} cannot be read ({_said(error)}). Check that the server runs there.") from error
+            raise DataError(
+                f"{self} cannot be read ({_said(error)}). Check that the server runs there; nothing was changed."
+            ) from error
 
 
 Report = Callable[[str, int, int], None]
