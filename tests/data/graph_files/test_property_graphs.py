@@ -55,6 +55,18 @@ def test_read_property_graph_json_of_apoc_is_read(tmp_path):
     check_ada(read(path))
 
 
+def test_read_property_graph_json_of_apoc_is_named_and_has_no_vectors(tmp_path):
+    path, rows = tmp_path / "all.jsonl", []
+    for number, heading in enumerate(["Der Strom", "Die Au"]):
+        properties = {"isbn": f"3-{number}", "heading": heading, "embedding": [0.5] * 33, "sizes": [1, 2]}
+        rows.append({"type": "node", "id": str(number), "labels": ["Book"], "properties": properties})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read_property_graph([path])
+    assert [node.name for node in found.nodes] == ["Der Strom", "Die Au"]
+    assert found.nodes[0].facts == (("type", "Book"), ("isbn", "3-0"), ("sizes", "1"), ("sizes", "2"))
+    assert found.left_out == {"values of embedding, which are vectors or bytes": 2}
+
+
 def test_read_property_graph_csv_of_apoc_is_read(tmp_path):
     (tmp_path / "all.csv").write_text(
         "_id,_labels,name,title,_start,_end,_type,text\n"
