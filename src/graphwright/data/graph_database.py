@@ -96,7 +96,7 @@ class GraphDatabase:
                         nodes.add(row["id"])
                     elif row["start"]["id"] not in nodes or row["end"]["id"] not in nodes:
                         continue
-                    file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
+                    file.write(json.dumps(row, sort_keys=True) + "\n")
                 fetched += reading.fetched
                 if not nodes:
                     raise DataError(f"{self} has no node; nothing was changed.")

@@ -93,6 +93,13 @@ def test_from_graph_database_names_nodes_by_an_attribute_of_their_label(rivers: 
     assert rivers.imported(tmp_path / "index").graph.triple(0) == ("Der Strom", "CITES", "Die Au")
 
 
+def test_from_graph_database_keeps_texts_with_any_character(rivers: Rivers, tmp_path: Path) -> None:
+    names = ["a\u2028b\x85c", "Müß \U0001f30a", 'tab\tand "quote"']
+    for name in names:
+        rivers.run("CREATE (:City {name: $name})", name=name)
+    assert set(names) < set(rivers.imported(tmp_path / "index").graph.columns.names)
+
+
 def test_from_graph_database_of_many_pages_is_complete(rivers: Rivers, tmp_path: Path) -> None:
     rivers.run(MANY, n=2_500)
     graph = rivers.imported(tmp_path / "index").graph
