@@ -2,10 +2,10 @@
 
     python scripts/check_types.py DATA [--texts N]
 
-DATA holds `ner_crossner` and `re_redocred`. The texts are read by the mention detector with a schema of the set's labels,
-or of person, organisation and place, as words without descriptions or examples. Names that it finds as the set has them
-are counted: how many get a type, and how many of these the right one. The code was developed on the first 60 documents
-of Re-DocRED, which are left out.
+DATA holds `ner_crossner` and `re_redocred`. The texts are read by the mention detector with a schema of the set's
+labels, or of person, organisation and place, as words without descriptions or examples. Names that it finds as the set
+has them are counted: how many get a type, and how many of these the right one. The code was developed on the first 60
+documents of Re-DocRED, which are left out.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from pathlib import Path
 
 from mention_data import Record, records
 
-from graphwright.extract.extraction import Excerpt
+from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.extract.extractors import MentionExtractor
 from graphwright.extract.schema import EntityType, Schema
 from graphwright.extract.typed import TypedExtractor
 
 _DEVELOPED_ON = 60  # documents of Re-DocRED
+Labelled = tuple[Record, list[tuple[int, int, str]]]
 _DOCRED = {"PER": "person", "ORG": "organisation", "LOC": "place"}
 
 
@@ -33,12 +34,14 @@ def words_of(label: str) -> str:
     >>> words_of("musicalartist"), words_of("academicjournal"), words_of("chemicalelement")
     ('musical artist', 'academic journal', 'chemical element')
     """
-    return re.sub(r"^(political|musical|academic|chemical|astronomical|literary|program|music)(?=[a-z]{3})", r"\1 ", label)
+    return re.sub(
+        r"^(political|musical|academic|chemical|astronomical|literary|program|music)(?=[a-z]{3})", r"\1 ", label
+    )
 
 
-def labelled(folder: Path, texts: int) -> dict[str, list[tuple[Record, list[tuple[int, int, str]]]]]:
+def labelled(folder: Path, texts: int) -> dict[str, list[Labelled]]:
     """Return texts by set, each with the names that have one of its types."""
-    found = defaultdict(list)
+    found: defaultdict[str, list[Labelled]] = defaultdict(list)
     seen = 0
     for record in records(folder):
         if record.source == "redocred":
@@ -53,12 +56,13 @@ def labelled(folder: Path, texts: int) -> dict[str, list[tuple[Record, list[tupl
     return found
 
 
-def check(rows: Sequence[tuple[Record, list[tuple[int, int, str]]]]) -> Iterator[tuple[str, str]]:
+def check(rows: Sequence[Labelled]) -> Iterator[tuple[str, str]]:
     """Yield the right type of each name that is found, and the type it gets."""
     kinds = sorted({label for _, names in rows for *_, label in names})
     extractor = TypedExtractor(MentionExtractor(), Schema(tuple(map(EntityType, kinds))))
     for record, names in rows:
         (made,) = extractor.extract([Excerpt("", "", record.text)])
+        assert isinstance(made, Extraction)
         types = {(mention.start, mention.end): mention.type for mention in made.mentions}
         yield from ((label, types[a, b]) for a, b, label in names if (a, b) in types)
 
