@@ -285,7 +285,7 @@ function Passages({
   if (!placed.length) return null;
   return (
     <section aria-labelledby="passages-title">
-      <h3 id="passages-title">{count(total, "passage")} that name it</h3>
+      <h3 id="passages-title">Named in {count(total, "passage")}</h3>
       <ul class="naming">
         {placed.map((passage) => (
           <li key={passage.id}>
