@@ -113,6 +113,13 @@ def test_split_gives_mentions_in_some_documents_to_another_entity(index: Index) 
     assert index.verify() == []
 
 
+def test_split_of_removed_document_says_that_there_is_none(index: Index) -> None:
+    index.edit(SplitEntity("Graz", ["c"], "Graz (painting)"))
+    index.remove(["c"])
+    (edit,) = index.edits()
+    assert edit.idle == "there is no document 'c'."
+
+
 def test_split_takes_a_topic_that_only_the_text_holds(index: Index) -> None:
     index.add(
         [{"id": "f", "title": "Iron Mountain", "text": "A mine."}, {"id": "g", "text": "the iron mountain froze."}]
@@ -177,7 +184,7 @@ def test_keep_apart_overrules_resolution_and_a_merge_by_hand_overrules_both(tmp_
         (RenameEntity("Graz", "Graz"), "is named 'Graz' already"),
         (RetypeEntity("Linz", "city"), "there is no entity 'Linz'"),
         (DeleteEntity("?"), "'?' is not a name"),
-        (SplitEntity("Graz", ["z"], "Graz (river)"), "'Graz' is not named in 'z'"),
+        (SplitEntity("Graz", ["z"], "Graz (river)"), "there is no document 'z'"),
         (SplitEntity("Graz", ["a", "z"], "Graz (river)"), "there is no document 'z'"),
         (SplitEntity("Graz", ["a"], "the graz"), "choose another name"),
         (KeepApart("Graz", "graz"), "are one entity"),

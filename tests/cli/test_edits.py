@@ -56,6 +56,12 @@ def test_each_kind_of_edit_has_a_command(folder: Path) -> None:
     assert {"Ida Berger", "Graz (castle)", "Keplerbrücke"} <= found and not {"Ida Huber", "Styria"} & found
 
 
+def test_documents_that_are_counted_are_not_those_of_edits(folder: Path) -> None:
+    run(folder, "add", "Keplerbrücke")
+    done = graphwright("show", "b", "--index", folder)
+    assert done.returncode == 2 and "no document 'b' among the 1 of" in done.stderr
+
+
 def test_exported_edits_are_imported_once(folder: Path, tmp_path: Path) -> None:
     run(folder, "rename", "Mur", "Mura")
     run(folder, "export", "--to", "edits.jsonl")

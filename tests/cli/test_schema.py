@@ -52,6 +52,14 @@ def test_index_with_schema_types_entities_and_later_documents(folder: Path) -> N
     assert Schema.of_toml(graphwright("schema", "show", "--index", "ix").stdout) == Schema.read("schema.toml")
 
 
+def test_index_with_model_counts_what_its_replies_do_not_fit(folder: Path) -> None:
+    city = {"name": "Leoben", "type": "city", "description": "A city."}
+    with LLMServer(lambda asked: json.dumps({"entities": [city], "relations": []})) as server:
+        model = ["--llm", "any", "--base-url", server.url]
+        done = graphwright("index", "docs", "--into", "ix", "--schema", "schema.toml", "--json", *model)
+    assert json.loads(done.stdout)["off_schema"] == 1, done.stderr
+
+
 def test_reextract_with_schema_replaces_and_removes_it(folder: Path) -> None:
     assert graphwright("index", "docs", "--into", "ix").returncode == 0
     Path("schema.toml").write_text(f"strict = true\n{SCHEMA}", encoding="utf-8")
@@ -87,6 +95,14 @@ def test_query_counts_types_of_schema_and_of_columns_of_its_names(folder: Path) 
     companies = graphwright("query", "company", "--index", "ix").stdout.splitlines()
     assert company["count"] == len(companies) and "Acme Ltd" in companies and "founded by" in company["relations"]
     assert graphwright("verify", "ix").returncode == 0
+
+
+def test_query_lists_types_without_statements(folder: Path) -> None:
+    dates = SCHEMA + '[entities.date]\ndescription = "A day or a year."\n'
+    Path("dates.toml").write_text(dates, encoding="utf-8")
+    Path("docs/note.txt").write_text("The bridge was closed in 1974.", encoding="utf-8")
+    assert graphwright("index", "docs/note.txt", "--into", "ix", "--schema", "dates.toml").returncode == 0
+    assert "date (1)" in graphwright("query", "--index", "ix").stdout.splitlines()
 
 
 def test_schema_of_imported_graph_types_added_documents(folder: Path) -> None:

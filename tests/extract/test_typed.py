@@ -68,6 +68,20 @@ def test_typed_extractor_of_dates_types_dates() -> None:
     assert read(MentionExtractor(), dates).types["1974"] == "date"
 
 
+def test_typed_extractor_with_amount_as_example_types_amounts() -> None:
+    kinds = (EntityType("price", "What is paid.", examples=("300 euros",)), EntityType("person", "A human being."))
+    bought = Excerpt("d", "", "Ida Stone bought the mill for 4,500 euros.")
+    assert read(MentionExtractor(), Schema(kinds), bought).types == {"Ida Stone": "person", "4,500 euros": "price"}
+    unlike = Schema((EntityType("price", "What is paid."), kinds[1]))
+    assert read(MentionExtractor(), unlike, bought).types["4,500 euros"] == ""
+
+
+def test_typed_extractor_leaves_title_without_type_that_its_text_lacks() -> None:
+    text = "Lease of Acme Ltd, signed by Ida Stone in Vienna."
+    assert read(MentionExtractor(), SCHEMA, Excerpt("d", "c1", text)).types["c1"] == ""
+    assert read(MentionExtractor(), SCHEMA, Excerpt("d", "Acme Ltd", text)).types["Acme Ltd"] == "company"
+
+
 def test_typed_extractor_gives_what_its_extractor_gives() -> None:
     extractor = TypedExtractor(MentionExtractor(), SCHEMA)
     (extraction,), vectors = extractor.extract_encoded([EXCERPT], None)

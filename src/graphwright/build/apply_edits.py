@@ -208,17 +208,20 @@ class _State:
         moved = (self.now == number) & np.isin(self._document, documents)
         if number == to:
             raise _IdleError(f"{change.to!r} is {change.name!r} itself; choose another name.")
+        unknown = [id for id, at in zip(change.documents, documents.tolist(), strict=True) if at < 0]
+        missing = f"there is no document {unknown[0]!r}." if unknown else ""
         is_extracted = bool(moved.any())
         if not is_extracted and not self._is_matched(number, documents):
-            raise _IdleError(f"{change.name!r} is not named in {', '.join(map(repr, change.documents))}.")
+            named = ", ".join(map(repr, change.documents))
+            raise _IdleError(missing or f"{change.name!r} is not named in {named}.")
         # The most frequent spelling of each is counted before the split, so both keep or get a name.
         self._names |= {number: self._name(number), to: self._name(to) if self._exists(to) else change.to}
         self.now[moved] = to
         self._splits[edit.id] = documents
         self.marks |= {("before", edit.id): number, ("after", edit.id): to}
         self.marks |= {} if is_extracted else {("matched", edit.id): to}
-        if (documents < 0).any():
-            raise _IdleError(f"there is no document {change.documents[int(np.argmin(documents))]!r}.")
+        if missing:
+            raise _IdleError(missing)
 
     def _is_matched(self, number: int, documents: Ints) -> bool:
         """Return whether texts of documents hold a topic that is this form now, although it was not extracted."""

@@ -80,6 +80,7 @@ class ChunkExtraction:
         """Read stored chunks with the extractor, failed ones last; each batch is stored as soon as it is read."""
         operation, store, extractor = self._operation, self._operation.store, self._operation.extractor
         chunks, done, final = sorted(chunks, key=lambda chunk: chunk.pending != NOT_READ), 0, False
+        provisional, operation.changes.off_schema = operation.changes.off_schema, 0  # in what is read again here
         while done < len(chunks) and not final:  # after a final failure the rest stays pending
             operation.report("extract", done, len(chunks))
             batch = chunks[done : done + _CHUNKS]
@@ -97,6 +98,8 @@ class ChunkExtraction:
             operation.changes.extracted += len(batch) - len(failures)
             done += len(batch)
             final = any(failure.final for failure in failures)
+        if not operation.changes.extracted:
+            operation.changes.off_schema = provisional
         operation.report("extract", done, len(chunks))
 
     def pending(self) -> list[tuple[str, int, str]]:

@@ -233,7 +233,8 @@ def show_schema(folder: Path, *, as_json: bool) -> None:
         return notation(OfType(name))  # relations are written as types are
 
     for item in listed["types"]:
-        say(f"{name_text(item['name'])} ({item['count']:,}): {', '.join(map(name_text, item['relations']))}")
+        relations = f": {', '.join(map(name_text, item['relations']))}" if item["relations"] else ""
+        say(f"{name_text(item['name'])} ({item['count']:,}){relations}")
     for item in listed["relations"]:
         say(f".{name_text(item['name'])} ({item['count']:,}): {shortened(item['example'], _WIDTH)}")
 

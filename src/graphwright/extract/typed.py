@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,13 @@ from graphwright.extract.extraction import (
     Mention,
     Relation,
 )
+from graphwright.extract.rules import topic_of
 from graphwright.extract.schema import FREE, EntityType, RelationType, Schema
 from graphwright.graph.graph import CO_OCCURS
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats, Usage
+from graphwright.text.values import value_of
+from graphwright.text.words import words
 
 _WINDOW = 60  # characters on both sides of a name that are read as its sentence
 _NAME, _KIND = 0.5, 0.2  # weights of the vectors of the name alone and of its kind
@@ -107,18 +111,20 @@ def typed(
 ) -> list[Extraction]:
     """Return extractions with the nearest types of a schema, "" for an entity that is near none.
 
-    A predicate that is near no relation type stays; in a strict schema its names only co-occur.
+    A title of which the text has no word, such as the name of a file, has no type. A predicate that is near no relation
+    type stays; in a strict schema its names only co-occur.
     """
     extractions = list(found)
     if schema.entities:
         types = _entity_types(schema.entities)
         every = [(m, excerpt) for excerpt, e in zip(excerpts, found, strict=True) for m in e.mentions]
-        mentions = [(mention, excerpt) for mention, excerpt in every if mention.type not in types.others]
+        compared = [m.type not in types.others and not _is_mere_title(m, excerpt) for m, excerpt in every]
+        mentions = list(compress(every, compared))
         vectors = _vectors([_in_sentence(mention, excerpt) for mention, excerpt in mentions], usage)
         vectors += _NAME * _vectors([mention.name for mention, _ in mentions], usage)
         vectors += _KIND * _vectors([mention.type or mention.name for mention, _ in mentions], usage)
         near = iter(_nearest(vectors, types, _ENTITY))
-        named = iter(["" if mention.type in types.others else next(near) for mention, _ in every])
+        named = iter([next(near) if is_compared else "" for is_compared in compared])
         extractions = [
             replace(e, mentions=tuple(m._replace(type=next(named)) for m in e.mentions)) for e in extractions
         ]
@@ -144,6 +150,11 @@ def _with_relations(found: Sequence[Extraction], schema: Schema, usage: Usage | 
     return [replace(e, relations=tuple(typed_relation(r, e.types) for r in e.relations)) for e in found]
 
 
+def _is_mere_title(mention: Mention, excerpt: Excerpt) -> bool:
+    is_title = mention.name in (excerpt.title, topic_of(excerpt.title))
+    return is_title and set(words(mention.name)).isdisjoint(words(excerpt.text))
+
+
 def _in_sentence(mention: Mention, excerpt: Excerpt) -> str:
     around = excerpt.text[max(mention.start - _WINDOW, 0) : mention.end + _WINDOW]
     return f"{mention.name} is a {mention.type}. {around}" if mention.type else f"{mention.name}: {around}"
@@ -160,10 +171,12 @@ def _nearest(vectors: Floats, types: _Types, least: float) -> list[str]:
 
 @lru_cache(maxsize=8)
 def _entity_types(types: tuple[EntityType, ...]) -> _Types:
-    """Return the types, and the kinds of values that none of them is."""
+    """Return the types, and the kinds of values that none of them is, by its names, its examples and all its texts."""
     vectors = _means([[kind.name, *kind.synonyms, *kind.examples, *_described(kind)] for kind in types])
     values = _vectors(_VALUES)
-    others = [at for at in range(len(_VALUES)) if (vectors @ values[at]).max() < _SAME]
+    likest = np.maximum(vectors @ values.T, [(_vectors([t.name, *t.synonyms]) @ values.T).max(axis=0) for t in types])
+    shown = {value.kind for kind in types for value in map(value_of, kind.examples) if value is not None}
+    others = [at for at, kind in enumerate(_VALUES) if likest[:, at].max() < _SAME and kind not in shown]
     names = [*(kind.name for kind in types), *[""] * len(others)]
     return _Types(names, np.concatenate((vectors, values[others])), tuple(_VALUES[at] for at in others))
 

@@ -222,7 +222,7 @@ class IndexReading:
         if graph.passages is None or not isinstance(document, str) or document not in known:
             candidates = known if len(known) <= _MAX_COMPARED else ()
             raise OptionError(
-                f"there is no document {document!r} among the {len(known):,} of {self.path}."
+                f"there is no document {document!r} among the {len(self.list_documents()):,} of {self.path}."
                 f"{meant(document, candidates)} 'graphwright documents --index {self.path}' lists them."
             )
         return graph, graph.passages, known[document]

@@ -40,10 +40,7 @@ def schema(facts: Facts) -> dict[str, Any]:
     >>> listed["types"], listed["relations"][0]
     ([{'name': 'cities', 'count': 2, 'relations': ['city', 'river']}], {'name': 'city', 'count': 2, 'example': 'Graz'})
     """
-    node_type = facts.columns.node_type
-    typed = np.flatnonzero(np.asarray(node_type) >= 0) if node_type is not None else np.empty(0, int)
-    things = np.unique(np.concatenate([typed, *(facts.relation(name).subjects for name in facts.relations)]))
-    counts = {name: count for name, count in facts.types_of(things).items() if name in facts.types}
+    counts = {name: count for name, count in facts.types_of(np.arange(len(facts))).items() if name in facts.types}
     types = [
         {"name": name, "count": count, "relations": list(facts.columns_of(name))}
         for name, count in list(counts.items())[:_LISTED]
