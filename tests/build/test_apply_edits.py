@@ -19,6 +19,7 @@ from graphwright.build.merge import MergedChunks
 from graphwright.build.publication import Publication
 from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError
+from graphwright.extract import EntityType, Schema
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph import Graph
 from graphwright.models import HashEncoder
@@ -292,7 +293,7 @@ def plain_edit(docs: Plain, change: Change) -> bool:
         return present == set(change.entities) and len(present) > 1
     if isinstance(change, RenameEntity):
         done = exists(docs, change.name) and not exists(docs, change.to)
-        replace(docs, {change.name}, change.to, everywhere if done else set())
+        replace(docs, {change.name}, change.to, everywhere)
         return done
     if isinstance(change, DeleteEntity):
         done = exists(docs, change.name)
@@ -340,3 +341,32 @@ def test_edits_of_columns_equal_edits_of_extractions(given: list[Any], edits: li
     assert contents(result.merged) == contents(merged_of(docs)) and set(result.idle) == idle
     graph = result.merged.graph(np.empty((0, 2), np.int64))
     assert {name for name in graph.names if "#" not in name} <= set(NAMES)  # none is named as its normal form
+
+
+def test_added_entity_keeps_type_and_description_where_a_later_document_names_it(index: Index) -> None:
+    index.edit(AddEntity("Erika Novak", "notary", "She works in Graz."))
+    index.add([{"id": "f", "text": "Erika Novak met Anton Hofer."}])
+    (edit,) = index.edits()
+    graph = index.graph
+    assert graph.text(graph.id("Erika Novak")) == "Erika Novak (notary): She works in Graz."
+    assert documents_of(graph, "Erika Novak") == {"f", PREFIX + edit.id}
+    assert edit.idle.startswith("there is an entity 'Erika Novak' already") and index.verify() == []
+
+
+def test_types_of_edits_are_those_of_the_schema_by_name_and_synonym(tmp_path: Path) -> None:
+    schema = Schema((EntityType("town", synonyms=("city",)),))
+    with Index.create(tmp_path / "index", encoder=HashEncoder(16), schema=schema) as index:
+        index.add(DOCUMENTS)
+        index.edit(RetypeEntity("Graz", "City"), AddEntity("Linz", "Town"), AddEntity("Enns", "river"))
+        graph = index.graph
+        texts = [graph.text(graph.id(name)) for name in ("Graz", "Linz", "Enns")]
+        assert texts == ["Graz (town)", "Linz (town)", "Enns (river)"]
+
+
+def test_rename_holds_where_a_later_document_has_the_new_name(index: Index) -> None:
+    index.edit(RenameEntity("Anton Hofer", "Anton Berger"))
+    index.add([{"id": "f", "text": "Anton Berger was born in Linz."}])
+    graph = index.graph
+    assert documents_of(graph, "Anton Berger") == {"b", "f"}
+    assert "Anton Hofer" not in graph.names and index.verify() == []
+    assert index.edits()[0].idle.startswith("there is an entity 'Anton Berger' already")

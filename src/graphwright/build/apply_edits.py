@@ -148,12 +148,6 @@ class _State:
             raise _IdleError(f"there is no entity {name!r}.")
         return number
 
-    def _new(self, name: str, instead: str) -> int:
-        number = self._number_of(name)
-        if self._exists(number):
-            raise _IdleError(f"there is an entity {name!r} already; {instead}.")
-        return number
-
     def _replace(self, numbers: Iterable[int], to: int) -> None:
         """Let forms be another from now on, or be left out."""
         old = set(numbers) - {to}
@@ -186,12 +180,13 @@ class _State:
     @apply.register
     def _(self, change: RenameEntity, edit: Edit) -> None:
         number, to = self._entity(change.name), self._number_of(change.to)
-        if number != to:
-            self._new(change.to, "merge the two, or choose another name")
-        elif self._name(number) == change.to:
+        if number == to and self._name(number) == change.to:
             raise _IdleError(f"the entity is named {change.to!r} already.")
+        is_taken = number != to and self._exists(to)
         self._replace([number], to)
         self._names[to] = change.to
+        if is_taken:  # such as by a later document: of one name there is one entity
+            raise _IdleError(f"there is an entity {change.to!r} already; merge the two, or choose another name.")
 
     @apply.register
     def _(self, change: RetypeEntity, edit: Edit) -> None:
@@ -239,7 +234,13 @@ class _State:
 
     @apply.register
     def _(self, change: AddEntity, edit: Edit) -> None:
-        self._add(edit, {change.name: self._new(change.name, "give it a type, or add statements")})
+        number = self._number_of(change.name)
+        is_new = not self._exists(number)
+        self._add(edit, {change.name: number})
+        if change.type:
+            self._types[number] = change.type
+        if not is_new:  # such as one that a later document names; what was said of it by hand stays
+            raise _IdleError(f"there is an entity {change.name!r} already; give it a type, or add statements.")
 
     @apply.register
     def _(self, change: AddStatement, edit: Edit) -> None:

@@ -211,7 +211,8 @@ class MergedChunks:
                 for column, name in enumerate(map(self.schema.entity_type, records.names)):
                     nodes = records.node[records.name == column] if name else records.node[:0]
                     position[nodes[nodes >= 0] - len(self.chunks)] = names.index(name) if name else 0
-        given, corrected = self._corrected(self.corrections.types)
+        given, written = self._corrected(self.corrections.types)
+        corrected = [self.schema.entity_type(name) or name for name in written]
         names += sorted({name for name in corrected if name} - set(names))
         position[given] = [names.index(name) if name else -1 for name in corrected]
         return TextColumn.of(names), np.where(position < 0, len(names), position)
