@@ -370,3 +370,19 @@ def test_rename_holds_where_a_later_document_has_the_new_name(index: Index) -> N
     assert documents_of(graph, "Anton Berger") == {"b", "f"}
     assert "Anton Hofer" not in graph.names and index.verify() == []
     assert index.edits()[0].idle.startswith("there is an entity 'Anton Berger' already")
+
+
+def test_split_follows_a_renamed_file(tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.txt").write_text("John Smith painted Graz.", encoding="utf-8")
+    (folder / "b.txt").write_text("John Smith governed Styria.", encoding="utf-8")
+    with Index.create(tmp_path / "index", encoder=HashEncoder(16)) as index:
+        index.sync(folder)
+        index.edit(SplitEntity("John Smith", ["b.txt"], "John Smith (governor)"))
+        (folder / "b.txt").rename(folder / "c.txt")
+        assert index.sync(folder).moved == [("b.txt", "c.txt")]
+        assert documents_of(index.graph, "John Smith (governor)") == {"c.txt"} and index.verify() == []
+        (edit,) = index.edits()
+        index.undo(edit.id)
+        assert documents_of(index.graph, "John Smith") == {"a.txt", "c.txt"}

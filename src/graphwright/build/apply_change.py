@@ -91,6 +91,7 @@ class IndexChange:
             known_files = self._store.file_documents()
             changes.retained, changes.unreadable = possibly_present(missing, known_files, changes.skipped, folder)
             self._store.set_files(present, files)
+            self._store.follow_moved(dict(changes.moved))
             self._remove_missing(missing)
         return self._finish(self._extraction.outstanding())
 

@@ -172,6 +172,13 @@ class Edit:
         """Whether it states something new, and so has a passage of its own."""
         return isinstance(self.change, AddEntity | AddStatement)
 
+    def following(self, moved: Mapping[str, str]) -> Edit:
+        """Return the edit with the new ids of moved documents, by their earlier ones."""
+        if not isinstance(self.change, SplitEntity):
+            return self
+        documents = tuple(moved.get(id, id) for id in self.change.documents)
+        return replace(self, change=replace(self.change, documents=documents))
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the edit consists of as JSON values."""
         return {"change": self.change.to_dict(), "time": self.time, "who": self.who, "why": self.why}

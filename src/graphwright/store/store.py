@@ -118,6 +118,13 @@ class Store(StoreFile):
         rows = ((edit.id, json.dumps(edit.to_dict())) for edit in edits)
         self._db.executemany("INSERT OR IGNORE INTO edits (id, edit) VALUES (?, ?)", rows)
 
+    def follow_moved(self, moved: Mapping[str, str]) -> None:
+        """Let the edits that name moved documents name them by their new ids; `moved`: these by the earlier ones."""
+        for edit in self.edits():
+            if (now := edit.following(moved)) != edit:
+                row = (now.id, json.dumps(now.to_dict()), edit.id)
+                self._db.execute("UPDATE edits SET id = ?, edit = ? WHERE id = ?", row)
+
     def remove_edits(self, ids: Iterable[str]) -> None:
         """Remove edits."""
         self._db.executemany("DELETE FROM edits WHERE id = ?", ((id,) for id in ids))
