@@ -33,11 +33,11 @@ def test_duplicate_is_suggested_merged_and_the_edit_undone(edited: Running) -> N
     (pair,) = edited.client.get(address).json()["duplicates"]
     assert {pair["first"], pair["second"]} == {"Graz", "Gratz"} and pair["reasons"] == ["spelled alike (89%)"]
     job = ended(edited, post(edited, {"kind": "merge", "names": ["Gratz"], "into": "Graz"}, who="Ida", why="a typo"))
-    assert (job["kind"], job["state"]) == ("edit", "done")
+    assert (job["kind"], job["state"], job["message"]) == ("edit", "done", "1 edit made.")
     (edit,) = edited.client.get(EDITS).json()["edits"]
     assert (edit["words"], edit["who"], edit["why"]) == ("merge Gratz into Graz", "Ida", "a typo")
     assert edited.client.get("/v1/indexes/cities/entities/Gratz").json()["name"] == "Graz"
-    assert ended(edited, edited.client.delete(f"{EDITS}/{edit['id']}"))["state"] == "done"
+    assert ended(edited, edited.client.delete(f"{EDITS}/{edit['id']}"))["message"] == "The edit is undone."
     assert edited.client.get(EDITS).json() == {"edits": []} and len(edited.client.get(address).json()["duplicates"])
     assert edited.client.delete(f"{EDITS}/{edit['id']}").status_code == 404
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from graphwright import Index
 from graphwright.data import ReadOptions, Skipped
-from graphwright.errors import DataError, GraphwrightError, ModelError, StoreError
+from graphwright.errors import DataError, GraphwrightError, ModelError, StoreError, counted
 from graphwright.extract import Extractor, GenerativeExtractor
 from graphwright.models import LLM, BudgetedLLM, CachedLLM, Cancellation, Completion, Usage
 from graphwright.models.protocols import Cancel, OnText, Schema
@@ -290,7 +290,7 @@ class Attempts:
         except Exception:
             _log.exception("job %s of %s failed", run.job.id, name)
             return End("failed", "The job failed. The server's log has the details.")
-        return End("done", "" if changes is None else _summary(changes), changes)
+        return End("done", "" if changes is None else _summary(run.job, changes), changes)
 
     def _publish(self, name: str) -> str:
         """Publish documents that a failed or cancelled job has stored; return a note if there were any."""
@@ -329,13 +329,13 @@ def _least(*limits: Any) -> Any:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _summary(changes: Mapping[str, Any]) -> str:
-    """Return the changes as text.
-
-    >>> _summary({"added": 2, "replaced": 0, "removed": 0, "unchanged": 1, "skipped": 0, "pending": 3})
-    '2 added, 1 unchanged. 3 chunks were not read by the language model; try the job again.'
-    """
+def _summary(job: Job, changes: Mapping[str, Any]) -> str:
+    """Return the changes of a job as text."""
+    if job.kind in ("edit", "undo"):
+        return f"{counted(len(job.task['edits']), 'edit')} made." if job.kind == "edit" else "The edit is undone."
     names = ("added", "replaced", "moved", "removed", "unchanged", "skipped")
-    counts = ", ".join(f"{changes[name]:,} {name}" for name in names if changes.get(name)) or "Nothing to change"
+    parts = [f"{changes[name]:,} {name}" for name in names if changes.get(name)]
+    parts += [f"{counted(changes['extracted'], 'chunk')} read again"] * (job.kind == "reextract")
+    counts = ", ".join(parts) or "Nothing to change"
     pending = changes["pending"]
     return f"{counts}." + f" {pending:,} chunks were not read by the language model; try the job again." * bool(pending)
