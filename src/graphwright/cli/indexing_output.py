@@ -47,7 +47,8 @@ def show_changes(
         summary.append(f"{counted(changes.extracted, 'chunk')} read {'by the model' if model else 'again'}")
     if changes.off_schema:
         result = "left out" if info["schema"]["strict"] else "without a type"
-        summary.append(f"{changes.off_schema:,} entities and relations that do not fit the schema, {result}")
+        what = "entity or relation that does" if changes.off_schema == 1 else "entities and relations that do"
+        summary.append(f"{changes.off_schema:,} {what} not fit the schema, {result}")
     if changes.released:
         summary.append(f"{counted(changes.released, 'chunk')} wait for no model any more")
     if model and changes.pending:
