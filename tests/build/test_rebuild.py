@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.faults.index_state import contents
 from tests.shared import CORPUS
 
 from graphwright import Document, Index
 from graphwright.data.document import Heading, gaps, joined, split
+from graphwright.extract import EntityType, Schema
 from graphwright.extract.llm import GenerativeExtractor
 from graphwright.models.fake import HashEncoder, ScriptedLLM
-from graphwright.store import Settings
+from graphwright.store import AddEntity, AddStatement, Change, DeleteEntity, RenameEntity, Settings, SplitEntity
 
 REPORT = """# Rivers
 
@@ -164,3 +166,27 @@ def test_killed_rebuild_leaves_one_whole_index(tmp_path: Path, notes: Path, wher
         index.add([Document("later", "Bruck lies on the Mur.")])
         assert not index.verify()
     assert len(list((tmp_path / "ix").glob("snapshot-*"))) == 1
+
+
+def test_schema_and_edits_after_a_history_equal_those_of_a_new_index(tmp_path: Path, notes: Path) -> None:
+    schema = Schema((EntityType("river", "Flowing water."), EntityType("person", "A human being.")))
+    with Index.create(tmp_path / "ix", encoder=HashEncoder()) as index:
+        index.sync(notes)
+        edits: list[Change] = [RenameEntity("Maribor", "Marburg"), SplitEntity("Graz", ["rivers.md"], "Graz (city)")]
+        edits += [AddEntity("Ida Stone", "guide"), AddStatement("Ida Stone", "knows", "Marburg")]
+        wrong, *_ = index.edit(DeleteEntity("Slovenia"), *edits)
+        index.reextract(schema=schema)
+        (notes / "rivers.md").rename(notes / "mur.md")
+        (notes / "more.txt").write_text("Ida Stone swam from Marburg to Graz.")
+        index.sync(notes)
+        index.undo(wrong.id)
+    Index.rebuild(tmp_path / "ix", HashEncoder(), chunk_tokens=20, overlap=0)
+    sizes = Settings(chunk_tokens=20, overlap=0)
+    with (
+        Index.open(tmp_path / "ix", encoder=HashEncoder()) as index,
+        Index.create(tmp_path / "new", encoder=HashEncoder(), settings=sizes, schema=schema) as new,
+    ):
+        new.sync(notes)
+        new.edit(*index.edits(), strict=False)
+        assert {"Marburg", "Graz (city)", "Ida Stone", "Slovenia"} <= set(index.graph.names)
+        assert contents(index) == contents(new) and index.verify() == new.verify() == []
