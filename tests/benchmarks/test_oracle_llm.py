@@ -16,7 +16,7 @@ from graphwright.errors import LLMResponseError
 from graphwright.graph.graph import Kind
 from graphwright.operators import LinkEntities, Plan, RelationPaths
 from graphwright.prompts.replies import REPLIES
-from graphwright.prompts.templates import data_line, messages
+from graphwright.prompts.templates import PROMPTS, data_line
 
 GRAPH = corpus_index().snapshot.graph
 QUESTION = "Which abbey did the mother of Lothair II found?"
@@ -32,7 +32,7 @@ CHOICES = {
 }
 VALUES = {
     *("answers", "candidates", "entities", "entries", "facts", "found", "keywords", "length", "most", "passage"),
-    *("passages", "paths", "question", "relations", "selected", "summaries", "thoughts"),
+    *("instruction", "passages", "paths", "question", "relations", "selected", "summaries", "thoughts"),
 }
 
 
@@ -43,7 +43,7 @@ def oracle(gold: Sequence[int] = (LOTHAIR, ERMENGARDE), question: str = QUESTION
 def asked(prompt: str, model: OracleLLM | None = None, **values: str) -> Any:
     """The reply to a prompt with some values; the others are empty."""
     filled = dict.fromkeys(VALUES, "") | {"most": "4", "question": data_line({"question": QUESTION})} | values
-    return (model or oracle()).complete(*messages(prompt, **filled), schema=REPLIES[prompt]).value
+    return (model or oracle()).complete(*PROMPTS.messages(prompt, **filled), schema=REPLIES[prompt]).value
 
 
 def lines(rows: Iterable[Any]) -> str:

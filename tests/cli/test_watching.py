@@ -29,7 +29,7 @@ def test_watch_syncs_on_changes_and_retries_failures(tmp_path: Path, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr("graphwright.cli.watching._RETRY_SECONDS", 0.0)
-    monkeypatch.setattr("graphwright.data.watching.watched", changes)
+    monkeypatch.setattr("graphwright.data.watched", changes)
     done = graphwright("watch", docs, "--into", tmp_path / "ix")
     lines = [line for line in done.stdout.splitlines() if not line.startswith(str(tmp_path))]
     assert done.returncode == 0 and lines == ["1 added", "1 added, 1 unchanged"]

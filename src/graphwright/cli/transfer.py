@@ -39,7 +39,7 @@ def import_(
     reports: Annotated[bool, "Add the community reports of GraphRAG as documents."] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create an index from a knowledge graph, a graph database, GraphRAG or LightRAG.
+    """Create an index from a graph, a graph database or GraphRAG.
 
     The files may be larger than memory. If the import fails, no index is left behind.
     """
