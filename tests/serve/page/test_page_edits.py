@@ -48,7 +48,33 @@ def test_entity_is_renamed_in_its_form(opener: Opener, towns: Running) -> None:
 def test_wrong_edit_is_explained(opener: Opener, towns: Running) -> None:
     tab = opener(towns).open("graph", index="cities", node="Graz")
     tab.get_by_text("Correct this entity").click()
-    tab.get_by_role("combobox", name="Change").select_option("merge")
+    tab.get_by_role("combobox", name="Change").select_option("Merge into another entity")
     tab.get_by_label("Name of the other entity").first.fill("Linz")
     tab.get_by_role("button", name="Save").click()
     tab.get_by_text("there is no entity 'Linz'").wait_for()
+
+
+def test_statement_and_entity_are_added_and_an_entity_split(opener: Opener, towns: Running) -> None:
+    screen = opener(towns)
+    tab = screen.open("graph", index="cities", node="Ida Huber")
+    tab.get_by_text("Correct this entity").click()
+    tab.get_by_role("combobox", name="Change").select_option("Add a statement")
+    tab.get_by_label("Relation").fill("works in")
+    tab.get_by_label("Name of the other entity").first.fill("Graz")
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_text("works in").first.wait_for()
+    tab = screen.open("graph", index="cities")
+    tab.get_by_text("Add an entity").click()
+    tab.get_by_label("Name", exact=True).fill("Leoben")
+    tab.get_by_label("Type").fill("town")
+    assert screen.violations() == [] and screen.overflow() <= 0
+    tab.get_by_role("button", name="Save").click()
+    tab.get_by_text("2 edits by hand").wait_for()
+    tab = screen.open("graph", index="cities", node="Gratz")
+    tab.get_by_text("Correct this entity").click()
+    tab.get_by_role("combobox", name="Change").select_option("Split off in some documents")
+    tab.get_by_label("Its name there").fill("Gratz (Styria)")
+    tab.get_by_label("Documents, one a line").fill("a")
+    assert screen.violations() == [] and screen.overflow() <= 0
+    tab.get_by_role("button", name="Save").click()
+    screen.open("graph", index="cities").get_by_text("3 edits by hand").wait_for()

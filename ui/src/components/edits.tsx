@@ -35,54 +35,101 @@ function useEditing(index: string, onJob: (job: Job) => void) {
   return { problem, busy, edit, undo };
 }
 
-const ACTIONS = {
-  rename: ["Rename", "New name", (name: string, text: string) => ({ kind: "rename", name, to: text })],
-  retype: ["Correct the type", "Type", (name: string, text: string) => ({ kind: "retype", name, type: text })],
-  merge: [
-    "Merge into another entity",
-    "Name of the other entity",
-    (name: string, text: string) => ({ kind: "merge", names: [name], into: text }),
-  ],
-  delete: ["Delete", "", (name: string) => ({ kind: "delete", name })],
-} as const;
+/** A change that a form makes: its title, the labels of its fields, and the change that their texts make. */
+interface Action {
+  title: string;
+  fields: { label: string; optional?: boolean; lines?: boolean }[];
+  change: (texts: string[]) => object;
+}
+
+type Actions = [Action, ...Action[]];
+
+const lines = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);
+
+/** What can be done with an entity. */
+function actionsOn(name: string): Actions {
+  return [
+    { title: "Rename", fields: [{ label: "New name" }], change: ([to]) => ({ kind: "rename", name, to }) },
+    {
+      title: "Correct the type",
+      fields: [{ label: "Type", optional: true }],
+      change: ([type]) => ({ kind: "retype", name, type }),
+    },
+    {
+      title: "Merge into another entity",
+      fields: [{ label: "Name of the other entity" }],
+      change: ([into]) => ({ kind: "merge", names: [name], into }),
+    },
+    {
+      title: "Split off in some documents",
+      fields: [{ label: "Its name there" }, { label: "Documents, one a line", lines: true }],
+      change: ([to, documents]) => ({ kind: "split", name, documents: lines(documents ?? ""), to }),
+    },
+    {
+      title: "Add a statement",
+      fields: [{ label: "Relation" }, { label: "Name of the other entity" }],
+      change: ([relation, tail]) => ({ kind: "add-statement", head: name, relation, tail }),
+    },
+    {
+      title: "Delete a statement",
+      fields: [{ label: "Relation" }, { label: "Name of the other entity" }],
+      change: ([relation, tail]) => ({ kind: "delete-statement", head: name, relation, tail }),
+    },
+    { title: "Delete", fields: [], change: () => ({ kind: "delete", name }) },
+  ];
+}
+
+const ADD: Action = {
+  title: "Add an entity",
+  fields: [{ label: "Name" }, { label: "Type", optional: true }, { label: "Description", optional: true }],
+  change: ([name, type, description]) => ({ kind: "add", name, type, description }),
+};
 
 /** A form that corrects an entity. */
 export function EntityForm({ index, name, onJob }: Props & { name: string }) {
+  return <EditForm summary="Correct this entity" actions={actionsOn(name)} index={index} onJob={onJob} />;
+}
+
+/** A form that makes one of some changes. */
+function EditForm({ index, onJob, summary, actions }: Props & { summary: string; actions: Actions }) {
   const { problem, busy, edit } = useEditing(index, onJob);
-  const [action, setAction] = useState<keyof typeof ACTIONS>("rename");
-  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const [texts, setTexts] = useState<string[]>([]);
   const [why, setWhy] = useState("");
-  const [, label, change] = ACTIONS[action];
+  const { title, fields, change } = actions[chosen] ?? actions[0];
   const submit = (event: Event): void => {
     event.preventDefault();
-    void edit(change(name, text.trim()), why.trim());
+    void edit(change(fields.map((_, at) => (texts[at] ?? "").trim())), why.trim());
   };
   return (
     <details class="edit-entity">
-      <summary>Correct this entity</summary>
+      <summary>{summary}</summary>
       <form class="edit-form" onSubmit={submit}>
-        <label>
-          Change
-          <select value={action} onChange={(event) => setAction(event.currentTarget.value as keyof typeof ACTIONS)}>
-            {Object.entries(ACTIONS).map(([key, [title]]) => (
-              <option key={key} value={key}>
-                {title}
-              </option>
-            ))}
-          </select>
-        </label>
-        {label && (
+        {actions.length > 1 && (
           <label>
-            {label}
-            <input
-              type="text"
-              dir="auto"
-              required={action !== "retype"}
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
+            Change
+            <select value={title} onChange={(event) => setChosen(event.currentTarget.selectedIndex)}>
+              {actions.map((action) => (
+                <option key={action.title}>{action.title}</option>
+              ))}
+            </select>
           </label>
         )}
+        {fields.map(({ label, optional, lines }, at) => {
+          const given = {
+            dir: "auto",
+            required: !optional,
+            value: texts[at] ?? "",
+            onInput: (event: { currentTarget: { value: string } }) =>
+              setTexts(Object.assign([...texts], { [at]: event.currentTarget.value })),
+          } as const;
+          return (
+            <label key={label}>
+              {label}
+              {lines ? <textarea rows={2} {...given} /> : <input type="text" {...given} />}
+            </label>
+          );
+        })}
         <label>
           Reason
           <input type="text" dir="auto" value={why} onInput={(event) => setWhy(event.currentTarget.value)} />
@@ -109,6 +156,7 @@ export function Edits({ index, onJob, writable, version }: Props & { writable: b
     <>
       {editing.problem && <Failure problem={editing.problem} />}
       <Suggested pairs={pairs} index={index} {...editing} />
+      {writable && <EditForm summary={ADD.title} actions={[ADD]} index={index} onJob={onJob} />}
       <Made edits={edits} writable={writable} {...editing} />
     </>
   );
