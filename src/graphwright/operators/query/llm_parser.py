@@ -40,7 +40,10 @@ def schema(facts: Facts) -> dict[str, Any]:
     >>> listed["types"], listed["relations"][0]
     ([{'name': 'cities', 'count': 2, 'relations': ['city', 'river']}], {'name': 'city', 'count': 2, 'example': 'Graz'})
     """
-    counts = {name: count for name, count in facts.types_of(np.arange(len(facts))).items() if name in facts.types}
+    things = np.arange(len(facts))
+    if facts.records is not None:
+        things = np.delete(things, facts.first_record + np.flatnonzero(facts.records.is_copy))
+    counts = {name: count for name, count in facts.types_of(things).items() if name in facts.types}
     types = [
         {"name": name, "count": count, "relations": list(facts.columns_of(name))}
         for name, count in list(counts.items())[:_LISTED]
