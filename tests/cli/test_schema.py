@@ -40,6 +40,13 @@ def texts(folder: Path) -> set[str]:
         return {index.graph.text(node) for node in range(len(index.graph))}
 
 
+def test_empty_index_with_schema_is_sound(folder: Path) -> None:
+    with Index.create(folder / "ix", schema=Schema.read(folder / "schema.toml")) as index:
+        assert index.verify() == []
+        index.reextract(schema=Schema())
+        assert index.verify() == []
+
+
 def test_index_with_schema_types_entities_and_later_documents(folder: Path) -> None:
     done = graphwright("index", "docs", "--into", "ix", "--schema", "schema.toml")
     assert done.returncode == 0 and "do not fit the schema, without a type" in done.stdout, done.stderr

@@ -31,7 +31,8 @@ from graphwright.data.file_documents import with_records
 from graphwright.data.graph_files.property_graphs import Edge, Node
 from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError
-from graphwright.extract import LexicalExtractor
+from graphwright.extract import EntityType, LexicalExtractor, RelationType, Schema
+from graphwright.extract.schema import NO_SCHEMA
 from graphwright.methods.registry import make_method
 from graphwright.models import HashEncoder
 from graphwright.search.snapshot import Snapshot
@@ -50,6 +51,9 @@ from graphwright.store import (
 
 ENCODER = HashEncoder(8)
 QUESTION = "Where does the Mur flow, and who lives there?"
+PLACES = (EntityType("city", "A city or a town.", examples=("Graz",)), EntityType("river", "Flowing water."))
+PAIRED = (RelationType("lies on", pairs=(("city", "river"),)), RelationType("married"))
+SCHEMAS = [NO_SCHEMA, Schema(PLACES, PAIRED), Schema(PLACES, strict=True)]
 EXTRACTORS = {"lexical": LexicalExtractor(), "slow": SlowExtractor()}
 SENTENCES = [
     "The Mur flows through Graz and Leoben.",
@@ -113,12 +117,12 @@ class Expected:
         return Expected(self.document, self.extractor if fails else extractor, fails, self.followed)
 
 
-def create(folder: Path, imported: bool) -> None:
+def create(folder: Path, imported: bool, schema: Schema = NO_SCHEMA) -> None:
     """Create an index, empty or of an imported graph with statements."""
     if imported:
         Index.from_graph(folder, GRAPH, encoder=ENCODER, embed=ALL.embed).close()
     else:
-        Index.create(folder, encoder=ENCODER, settings=ALL).close()
+        Index.create(folder, encoder=ENCODER, settings=ALL, schema=schema).close()
 
 
 def results(snapshot: Snapshot) -> list[Any]:
@@ -141,10 +145,10 @@ class History(RuleBasedStateMachine):
         self.expected: dict[str, Expected] = {}
         self.readers: list[tuple[str, Snapshot, list[Any]]] = []
 
-    @initialize(extractor=st.sampled_from(sorted(EXTRACTORS)), imported=st.booleans())
-    def create(self, extractor: str, imported: bool) -> None:
-        self.imported = imported
-        create(self.folder, imported)
+    @initialize(extractor=st.sampled_from(sorted(EXTRACTORS)), imported=st.booleans(), schema=st.sampled_from(SCHEMAS))
+    def create(self, extractor: str, imported: bool, schema: Schema) -> None:
+        self.imported, self.schema = imported, NO_SCHEMA if imported else schema
+        create(self.folder, imported, schema)
         self.open(extractor)
 
     def open(self, extractor: str) -> None:
@@ -252,6 +256,15 @@ class History(RuleBasedStateMachine):
         self.check_snapshots()
 
     @precondition(lambda self: not self.imported)
+    @rule(schema=st.sampled_from(SCHEMAS))
+    def replace_schema(self, schema: Schema) -> None:
+        self.index.reextract(schema=schema)
+        self.schema = schema
+        for document, entry in self.expected.items():
+            self.expected[document] = entry.read_by(self.extractor)
+        self.check_snapshots()
+
+    @precondition(lambda self: not self.imported)
     @rule(changes=st.lists(edits, min_size=1, max_size=4), lenient=st.booleans())
     def edit(self, changes: list[Change], lenient: bool) -> None:
         before, revision = self.index.edits(), self.current()
@@ -325,7 +338,7 @@ class History(RuleBasedStateMachine):
 
     def rebuilt(self) -> dict[str, Any]:
         folder = self.place / "rebuilt"
-        create(folder, self.imported)
+        create(folder, self.imported, self.schema)
         for name, extractor in EXTRACTORS.items():
             documents_read = [
                 entry.document

@@ -55,7 +55,8 @@ def create_index(
     """
     if "passages" not in settings.embed:
         raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
-    snapshot = build_from_chunks(ChunkColumns.of([]), settings, encoder_of(EMBEDDED if encoder is None else encoder))
+    model = encoder_of(EMBEDDED if encoder is None else encoder)
+    snapshot = build_from_chunks(ChunkColumns.of([]), settings, model, schema=schema)
 
     def write(layout: IndexLayout) -> None:
         _write_new(layout, snapshot, encoder, settings, schema=schema.to_toml(), **more)

@@ -88,8 +88,10 @@ def _problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> li
 
 
 def _equal(left: object, right: object) -> bool:
-    if isinstance(left, np.ndarray | MappedArray):
+    if isinstance(left, np.ndarray | MappedArray) and isinstance(right, np.ndarray | MappedArray):
         return np.array_equal(np.asarray(left), np.asarray(right))
+    if left is None or right is None:
+        return left is right
     if isinstance(left, Passages | RecordColumns) and type(left) is type(right):
         return all(map(_equal, vars(left).values(), vars(right).values()))
     if isinstance(left, tuple) and isinstance(right, tuple):
