@@ -118,8 +118,8 @@ class _Division:
         self._operation, self._split = operation, chunker(operation.encoder, settings)
         schema = operation.store.schema
         self._default = with_schema(LexicalExtractor(), schema)
-        is_given = extractor is not None and not isinstance(extractor, DeferredExtractor)
-        self._given = with_schema(extractor, schema) if extractor is not None and is_given else None
+        given = None if isinstance(extractor, DeferredExtractor) else extractor
+        self._given = None if given is None else with_schema(given, schema)
         every = [with_schema(make(), schema) for make in EXTRACTORS.values()]
         self._free = {each.id: each for each in (*every, *filter(None, (self._given,)))}
 
