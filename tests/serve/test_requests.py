@@ -209,6 +209,7 @@ def test_long_question_is_refused(guarded: Guarded) -> None:
 def test_body_of_get_is_limited(guarded: Guarded) -> None:
     reply = guarded.client.request("GET", "/v1/indexes", content=b"a" * 30_000, headers=guarded.headers("read"))
     assert reply.status_code == 413
+    assert "connection" not in reply.headers, "the body was not read to its end, so the connection may be reset"
 
 
 def test_other_methods_and_upgrades_are_refused(guarded: Guarded, tmp_path: Path) -> None:

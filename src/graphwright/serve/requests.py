@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 from dataclasses import dataclass
@@ -126,6 +127,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
+_DRAINED, _DRAIN_S = 4_000_000, 2.0
 _UPLOAD = re.compile(r"/v1/indexes/[^/]+/documents(/estimate)?")
 
 
@@ -159,8 +161,28 @@ class BodyLimits:
                 if body.error is None:
                     raise
         if body.error is not None and not body.begun:
-            body.error.headers = {"Connection": "close"}  # the rest of the body is not read
+            expects = "100-continue" in headers.get("expect", "").lower()  # reading would ask for the body
+            if expects or not await _has_drained(receive):
+                body.error.headers = {"Connection": "close"}
             await send_problem(scope, receive, send, body.error)
+
+
+async def _has_drained(receive: Receive) -> bool:
+    """Read the rest of a body, up to `_DRAINED` bytes in `_DRAIN_S` seconds. Return whether it has ended.
+
+    A connection that is closed on unread bytes is reset, and the reset may reach the client before the reply does.
+    """
+    size = 0
+    try:
+        async with asyncio.timeout(_DRAIN_S):
+            while size <= _DRAINED:
+                message = await receive()
+                if not message.get("more_body", False):
+                    return True
+                size += len(message.get("body", b""))
+    except TimeoutError:
+        pass
+    return False
 
 
 @dataclass
