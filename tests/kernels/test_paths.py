@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.kernels.csr import group, undirected
-from graphwright.kernels.paths import joining_edges, paths_between, shortest_paths, simple_paths
+from graphwright.kernels.paths import (
+    ADJACENT,
+    APART,
+    joining_edges,
+    meeting_nodes,
+    paths_between,
+    shortest_paths,
+    simple_paths,
+)
 
 graphs = st.integers(1, 8).flatmap(
     lambda n: st.tuples(
@@ -134,3 +142,18 @@ def test_invalid_sources_targets_and_limits_raise():
         list(paths_between(*graph, 0, 3, 2))
     with pytest.raises(ValueError, match="limit is -1"):
         list(paths_between(*graph, 0, 1, -1))
+
+
+@given(graphs, st.data())
+def test_meeting_node_is_common_neighbour_with_fewest_of_its_own(case, data):
+    n, pairs, _ = case
+    theirs, ours = both(n, pairs)
+    asked = data.draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=9))
+    expected = [
+        ADJACENT
+        if theirs.has_edge(*ends)
+        else min(set(theirs[ends[0]]) & set(theirs[ends[1]]), key=lambda v: (theirs.degree[v], v), default=APART)
+        for ends in asked
+    ]
+    first, second = np.array(asked, np.int64).reshape(-1, 2).T
+    assert meeting_nodes(first, second, *ours).tolist() == expected

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.csr import row_entries, row_pointers
-from graphwright.kernels.paths import joining_edges
+from graphwright.kernels.paths import ADJACENT, joining_edges, meeting_nodes
 
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
@@ -172,24 +172,30 @@ def _breadth_first(graph: Graph, nodes: Sequence[int], edges: Sequence[int]) -> 
 
 def steps_onward(graph: Graph, steps: Steps, nodes: Ints, neighbours: Ints) -> Steps:
     """Return the steps to each node, followed by the smallest edge of the snapshot to its neighbour."""
+    return steps.extended(*_joining(graph, nodes, neighbours))
+
+
+def _joining(graph: Graph, nodes: Ints, neighbours: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return the smallest edge of the snapshot from each node to its neighbour, and whether it begins at the node."""
     c = graph.columns
     edges = joining_edges(nodes, neighbours, c.out, c.into, c.heads, c.tails)
-    return steps.extended(edges, c.heads[edges] == nodes)
+    return edges, c.heads[edges] == nodes
 
 
-def steps_between(graph: Graph, start: int, end: int) -> tuple[Step, ...]:
-    """Return the steps between two nodes: one, or two over the common neighbour with fewest neighbours; () for none."""
-    adjacency = graph.columns.adjacency
-    start_neighbours, end_neighbours = adjacency.row(start), adjacency.row(end)
-    walk = [start, end]
-    if end not in start_neighbours:
-        common = np.intersect1d(start_neighbours, end_neighbours).astype(np.int64)
-        if not len(common):
-            return ()
-        walk = [start, int(common[adjacency.sizes(common).argmin()]), end]
-    nodes = np.array(walk)
-    steps = steps_onward(graph, Steps.none(len(walk) - 1), nodes[:-1], nodes[1:])
-    return tuple(zip(steps.edges.tolist(), steps.forward.tolist(), strict=True))
+def steps_between(graph: Graph, starts: Ints, ends: Ints) -> Steps:
+    """Return the steps between the nodes of each pair: one, or two over their common neighbour with fewest neighbours.
+
+    A pair that is not connected so has none.
+    """
+    middle = meeting_nodes(starts, ends, *graph.columns.adjacency)
+    sizes = np.select((middle == ADJACENT, middle >= 0), (1, 2), 0)
+    ptr = row_pointers(sizes)
+    first, second = np.empty((2, ptr[-1]), np.int64)
+    begin, two = ptr[:-1][sizes > 0], sizes == 2
+    over = middle[two].astype(np.int64)
+    first[begin], second[ptr[1:][sizes > 0] - 1] = starts[sizes > 0], ends[sizes > 0]
+    second[ptr[:-1][two]], first[ptr[1:][two] - 1] = over, over
+    return Steps(*_joining(graph, first, second), ptr)
 
 
 def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -13,6 +13,7 @@ import numpy as np
 from graphwright.errors import OptionError
 from graphwright.generate.conversation import USER, Conversation, Message, messages_of
 from graphwright.generate.readers import answered
+from graphwright.graph.graph import Graph
 from graphwright.index_folder.reading import IndexReading
 from graphwright.methods.method import Builder, Method
 from graphwright.methods.registry import METHODS, default_method, method_of
@@ -34,6 +35,7 @@ from graphwright.streaming import Event, OnEvent, answer_with_events, cancellabl
 
 GivenMethod = str | Operator | Method | Builder
 Questions = Sequence[str | Question]
+_MAX_METHODS = 64  # that are kept, of one snapshot
 _MAX_COPIES = 50  # further passages that are ranked where some are copies
 _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm", "where": "filter", "within": "filter"}
 
@@ -41,11 +43,12 @@ _SYNONYMS = {"k": "top_k", "limit": "top_k", "passages": "top_k", "model": "llm"
 class IndexAsking(IndexReading):
     """The half of an index that answers questions over its snapshot."""
 
+    _methods: tuple[Graph | None, dict[Hashable, Method]] = (None, {})
+
     @property
     def default_method(self) -> str:
         """The name of the method that is used if none is given."""
-        snapshot = self.snapshot
-        return default_method(imported=snapshot.graph.passages is None or snapshot.imported is not None)
+        return _default(self.snapshot)
 
     def retrieve(
         self,
@@ -189,6 +192,10 @@ class IndexAsking(IndexReading):
 
         return _many(questions, snapshot, made.pipeline, threads, run)
 
+    def close(self) -> None:
+        super().close()
+        self._methods = None, {}
+
     def method(self, method: GivenMethod | None = None, **options: Any) -> Method:
         """Return a method over the current snapshot."""
         return self._made(method, **options)[1]
@@ -212,14 +219,31 @@ class IndexAsking(IndexReading):
         method_options = METHODS[method].options if isinstance(method, str) and method in METHODS else ()
         for name in options.keys() & _SYNONYMS.keys() - set(method_options):
             raise OptionError(f"{name!r} is not an option; did you mean {_SYNONYMS[name]!r}?")
-        snapshot = self.snapshot if filter is None else self.filtered(filter)
+        whole = self.snapshot
+        snapshot = whole if filter is None else self.filtered(filter)
         options |= {} if top_k is None else {"top_k": top_k}
-        made = distinct(self.default_method if method is None else method, snapshot, **options)
+        made = self._over(snapshot, _default(whole) if method is None else method, options)
         date = None if filter is None else Filter.of(filter).as_of
         later = versions_of(snapshot.graph.columns).later_sections(date) if date else ()
         if later and "passages" in made.search.gives:
             made = replace(made, search=made.search >> _Without(later))
         return snapshot, made
+
+    def _over(self, snapshot: Snapshot, method: GivenMethod, options: Mapping[str, Any]) -> Method:
+        """Return a method over a snapshot; a named one with numbers alone for options is made once for a graph."""
+        if not isinstance(method, str) or any(type(value) not in (int, float) for value in options.values()):
+            return distinct(method, snapshot, **options)
+        graph, methods = self._methods
+        if graph is not snapshot.graph or len(methods) >= _MAX_METHODS:
+            self._methods = snapshot.graph, (methods := {})
+        key = method, snapshot.gate, *sorted((name, repr(value)) for name, value in options.items())
+        if key not in methods:
+            methods[key] = distinct(method, snapshot, **options)
+        return methods[key]
+
+
+def _default(snapshot: Snapshot) -> str:
+    return default_method(imported=snapshot.graph.passages is None or snapshot.imported is not None)
 
 
 @dataclass(frozen=True, repr=False)

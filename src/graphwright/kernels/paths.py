@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, row_entries, row_pointers, workspace
 from graphwright.kernels.hops import khop
 
+ADJACENT, APART = -1, -2  # in place of a node at which two others meet
+
 Layer = tuple[Ids, Pointers]
 Grow = Callable[[Ids, Pointers, int, int, int], int]
 
@@ -220,6 +222,38 @@ def joining_edges(
         at = int((edges == m).argmax())
         raise ValueError(f"nodes {a[at]} and {b[at]} are not joined. Pass pairs of neighbours.")
     return edges
+
+
+@kernel
+def _meet(first: Ids, second: Ids, indptr: Pointers, neighbours: Ids, result: Ids) -> None:
+    for i in range(first.size):
+        at, end = indptr[first[i]], indptr[first[i] + 1]
+        other, last = indptr[second[i]], indptr[second[i] + 1]
+        place = at + np.searchsorted(neighbours[at:end], second[i])
+        result[i] = ADJACENT if place < end and neighbours[place] == second[i] else APART
+        fewest = neighbours.size + 1
+        while result[i] != ADJACENT and at < end and other < last:
+            node = neighbours[at]
+            if node == neighbours[other] and indptr[node + 1] - indptr[node] < fewest:
+                fewest = indptr[node + 1] - indptr[node]
+                result[i] = node
+            at, other = at + (node <= neighbours[other]), other + (node >= neighbours[other])
+
+
+def meeting_nodes(first: ArrayLike, second: ArrayLike, indptr: Pointers, neighbours: Ids) -> Ids:
+    """Return the common neighbour of first[i] and second[i] with fewest neighbours, the smallest of equals: int32.
+
+    It is `ADJACENT` (-1) where the two are neighbours, `APART` (-2) where they have none in common. Rows ascend.
+
+    >>> indptr, neighbours = np.array([0, 2, 4, 6, 6]), np.array([1, 2, 0, 2, 0, 1], np.int32)
+    >>> meeting_nodes([0, 0, 1], [1, 3, 1], indptr, neighbours).tolist()
+    [-1, -2, 0]
+    """
+    n = indptr.size - 1
+    a, b = (node_ids(ids, n, "the pairs") for ids in (first, second))
+    result = np.empty(a.size, np.int32)
+    _meet(a, b, readonly(indptr, np.int64), readonly(neighbours, np.int32), result)
+    return result
 
 
 def paths_between(

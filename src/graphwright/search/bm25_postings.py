@@ -94,12 +94,23 @@ class WordIndex(ChecksummedIndex):
 
     def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
         """Return the rows with a word (in the form of `terms`), and its part of the BM25 score of each."""
-        at = self.vocabulary.first(word)
-        if at == len(self.vocabulary) or self.vocabulary[at] != word:
+        part = slice(*self._part(word))
+        if part.start == part.stop:
             return np.empty(0, np.int32), np.empty(0, np.float32)
-        part = slice(int(self.indptr[at]), int(self.indptr[at + 1]))
         rows, counts = np.asarray(self.rows[part]), self.counts[part].astype(np.float64)
         return rows, (self.rarity(len(rows)) * counts / (counts + self._norm[rows])).astype(np.float32)
+
+    def frequency(self, word: str) -> int:
+        """Return the number of rows with a word (in the form of `terms`)."""
+        first, end = self._part(word)
+        return end - first
+
+    def _part(self, word: str) -> tuple[int, int]:
+        """Return the first entry of a word and the end of its entries."""
+        at = self.vocabulary.first(word)
+        if at == len(self.vocabulary) or self.vocabulary[at] != word:
+            return 0, 0
+        return int(self.indptr[at]), int(self.indptr[at + 1])
 
     def spelt(self, alphabetic: bool, letter: str = "") -> list[str]:
         """Return the words of letters only, or all others, that begin with `letter`; they are read once."""

@@ -140,7 +140,7 @@ class GroupAnchors(_Grouping):
         """Return ln(1 + N / n) of the class docstring; on a graph without passages over nodes and their neighbours."""
         anchor_words = [word for word in words(anchor.text) if word not in name_words] or words(anchor.text)
         if self.words is not None and anchor_words and not _is_linked_name(anchor):
-            counts = [max(len(self.words.postings(word)[0]), 1) for word in anchor_words]
+            counts = [max(self.words.frequency(word), 1) for word in anchor_words]
             return sum(math.log1p(len(self.words.nodes) / count) for count in counts) / len(counts)
         if graph.passages is None:
             return math.log1p(len(graph) / max(len(graph.columns.adjacency.rows(anchor.seeds(graph))), 1))

@@ -233,10 +233,9 @@ class ScorePassages(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         features = self.features(state, run)
         order, scores, pairs = self.order(features, k)
-        sources = features.best_source(pairs, order).tolist()
-        nodes = features.nodes[order]
-        walks = (
-            () if at < 0 else steps_between(state.graph, int(features.nodes[at]), node)
-            for at, node in zip(sources, nodes.tolist(), strict=True)
-        )
-        return state.with_(evidence=Evidence.of_nodes(nodes, scores, Steps.of(walks)))
+        nodes, sources = features.nodes[order], features.best_source(pairs, order)
+        reached = np.flatnonzero(sources >= 0)
+        steps = steps_between(state.graph, features.nodes[sources[reached]], nodes[reached])
+        place = np.full(len(nodes), len(reached))  # of those that have no source, the empty walk at the end
+        place[reached] = np.arange(len(reached))
+        return state.with_(evidence=Evidence.of_nodes(nodes, scores, steps.joined(Steps.none(1)).take(place)))

@@ -97,7 +97,7 @@ class Reword(Operator):
     def _meaning(self, word: str, context: Context, state: State) -> str:
         """Return what a word stands for, "" for itself."""
         form = identifiers(word)[:1] or words(word)
-        if len(form) != 1 or len(self.words.postings(form[0])[0]) or UNSPACED.search(word):
+        if len(form) != 1 or self.words.frequency(form[0]) or UNSPACED.search(word):
             return ""
         near, spelt = context.spelt(form[0])
         phrases = self._phrases(word, context, state) if word.isalpha() and len(word) in ACRONYM else []
@@ -139,7 +139,7 @@ def condensed(text: str, index: WordIndex) -> str:
     weights = _weights(lines, index)
 
     def known(word: str) -> bool:
-        return any(len(index.postings(term)[0]) for term in terms(word))
+        return any(map(index.frequency, terms(word)))
 
     kept: list[int] = []
     room = _KEPT

@@ -157,7 +157,7 @@ class SharedWords(Reranker):
     threshold: Annotated[float, Between(0, 1)] = 0.7
 
     def rerank(self, items: Evidence, state: State, run: Run, k: int | None) -> Evidence:
-        counts = {word: len(self.words.postings(word)[0]) for word in dict.fromkeys(words(state.question.text))}
+        counts = {word: self.words.frequency(word) for word in dict.fromkeys(words(state.question.text))}
         total = len(self.words.nodes)
         weights = {word: math.log1p(total / (count + 0.5)) for word, count in counts.items() if count}
         distinct = [dict.fromkeys(words(text)) for text in items.texts(state.graph)]  # in one order, for equal sums

@@ -169,7 +169,8 @@ def with_steps_of(graph: Graph, evidence: Evidence, view: Graph) -> Evidence:
         return evidence
 
     def walk(steps: Sequence[Step]) -> tuple[Step, ...]:
-        parts = [steps_between(graph, *ends) for ends in ends_of(view, steps)]
+        starts, ends = np.array(list(ends_of(view, steps)), np.int64).reshape(-1, 2).T
+        parts = list(steps_between(graph, starts, ends).rows())
         return tuple(chain.from_iterable(parts)) if all(parts) else ()
 
     return Evidence.of_items(

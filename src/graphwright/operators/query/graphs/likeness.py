@@ -106,7 +106,7 @@ class Vocabulary:
     def _meaning(self, word: str, context: Context) -> str:
         """Return the word of a name that a word is probably misspelt for, "" for none."""
         forms = terms(word) if word.isalpha() else []
-        if len(forms) != 1 or len(self.index.postings(forms[0])[0]):
+        if len(forms) != 1 or self.index.frequency(forms[0]):
             return ""
         meaning, chance = context.spelt(forms[0])
         if chance < LIKELY:
