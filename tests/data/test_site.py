@@ -1,11 +1,11 @@
-"""A web site as a source: its sitemap and robots.txt, over real HTTP of a server that the test starts."""
+"""A web site as a source: sitemap, links and robots.txt, over real HTTP of a server that the test starts."""
 
 from __future__ import annotations
 
 import gzip
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from graphwright import Index
+from graphwright.build import source_reading
 from graphwright.data.site import WebSite
 from graphwright.errors import DataError
 from graphwright.graph.graph import REFERS
@@ -34,6 +35,7 @@ class Site:
     seen: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     dated: bool = False  # whether answers have a date, and no ETag
+    other: Callable[[str], Any] = lambda path: (404, {})  # the answer to any other path
 
     def sitemap(self, *paths: str) -> None:
         places = "".join(f"<url><loc>{self.url}{path}</loc></url>" for path in paths)
@@ -43,6 +45,15 @@ class Site:
         for name, text in texts.items():
             self.answers[f"/{name}.html"] = f"<title>{name}</title><p>{text}".encode()
         self.sitemap(*(f"/{name}.html" for name in texts))
+
+    def linked(self, **links: str) -> None:
+        """Make pages without a sitemap: by name the paths that each links to."""
+        for name, paths in links.items():
+            anchors = " ".join(f'<a href="{path}">more</a>' for path in paths.split())
+            self.answers["/" if name == "home" else f"/{name}"] = f"<html><p>This is {name}.<p>{anchors}".encode()
+
+    def ids(self, index: Index) -> set[str]:
+        return {item.id.removeprefix(self.url) for item in index.list_documents()}
 
     def source(self, path: str = "/sitemap.xml", delay: float = 0.0) -> WebSite:
         return WebSite(f"{self.url}{path}", delay, lambda address: True)
@@ -54,7 +65,7 @@ def site() -> Iterator[Site]:
         def do_GET(self) -> None:
             site.seen.append(self.path)
             site.times.append(time.monotonic())
-            answer = site.answers.get(self.path, (404, {}))
+            answer = site.answers.get(self.path) or site.other(self.path)
             status, headers = answer if isinstance(answer, tuple) else (200, {})
             content = b"" if isinstance(answer, tuple) else answer
             name, condition, version = "ETag", "If-None-Match", f'"{hash(content)}"'
@@ -63,7 +74,7 @@ def site() -> Iterator[Site]:
             if content and self.headers.get(condition) == version:
                 status, content = 304, b""
             self.send_response(status)
-            suffix = self.path.rpartition(".")[2]
+            suffix = self.path.rpartition(".")[2] if "." in self.path else "html"
             kinds = {"html": "text/html", "xml": "application/xml", "txt": "text/plain"}
             for header in {"Content-Type": kinds.get(suffix, "x/y"), name: version, **headers}.items():
                 self.send_header(*header)
@@ -209,3 +220,125 @@ def test_sitemaps_are_found_packed_and_nested(site: Site) -> None:
 def test_private_address_is_refused(site: Site) -> None:
     with pytest.raises(DataError, match="which is private"):
         WebSite(f"{site.url}/sitemap.xml").list()
+
+
+def test_sync_site_without_sitemap_follows_links(site: Site, index: Index) -> None:
+    site.linked(
+        home="/a b?x=1&y=2#top http://elsewhere.example/ mailto:a@b.c /logo.png",
+        a="/ b",
+        b="/gone /docs/c",
+    )
+    site.answers["/a"] = site.answers["/a"].replace(b"<html>", b'<html><base href="/">')
+    site.linked(**{"docs/c": "../a"})
+    changes = index.sync(site.source(""))
+    assert site.ids(index) == {"/", "/a", "/b", "/docs/c"}
+    assert [item.path for item in changes.skipped] == [f"{site.url}/b?x=1&y=2", f"{site.url}/gone"]
+    assert "/logo.png" not in site.seen
+    site.seen.clear()
+    site.linked(b="/docs/c")
+    site.answers["/docs/c"] = (410, {})
+    changes = index.sync(site.source(""))
+    assert changes.removed == [f"{site.url}/docs/c"] and changes.replaced == [f"{site.url}/b"]
+    assert sorted(site.seen)[1:] == ["/", "/a", "/b", "/b?x=1&y=2", "/docs/c", "/robots.txt", "/sitemap.xml"]
+
+
+def test_crawl_stays_below_the_folder_of_its_page(site: Site) -> None:
+    site.linked(**{"docs/index.html": "intro /home ../news"})
+    source = site.source("/docs/index.html")
+    [start] = source.list()
+    fetched = source.fetch(start.name, "")
+    assert start.leads and getattr(fetched, "links", None) == (f"{site.url}/docs/intro",)
+
+
+def test_crawl_keeps_pages_while_a_page_between_fails(site: Site, index: Index) -> None:
+    site.linked(home="/a", a="/b", b="")
+    index.sync(site.source(""))
+    for _ in range(2):
+        site.answers["/a"] = (503, {})
+        changes = index.sync(site.source(""))
+        assert not changes.removed and changes.unreadable == [f"{site.url}/a"]
+    site.linked(home="", a="", b="")  # such as a page of maintenance in the place of all
+    assert not index.sync(site.source("")).removed
+    assert site.ids(index) == {"/", "/a", "/b"}
+
+
+@pytest.mark.parametrize("answer", [(503, {}), (404, {}), (302, {"Location": "http://127.0.0.1:9/"})])
+def test_crawl_of_failing_site_changes_nothing(site: Site, index: Index, answer: Any) -> None:
+    site.linked(home="/a", a="")
+    index.sync(site.source(""))
+    site.answers["/"] = answer
+    with pytest.raises(DataError, match=r"answered|leads to another host"):
+        index.sync(site.source(""))
+    assert site.ids(index) == {"/", "/a"}
+
+
+def test_crawl_follows_rules_for_robots(site: Site, index: Index) -> None:
+    site.answers["/robots.txt"] = b"User-agent: *\nDisallow: /secret"
+    site.linked(home="/secret/a /unlisted /closed /headed", unlisted="/below", below="", closed="/never")
+    site.answers["/unlisted"] += b'<meta name="Robots" content="NOINDEX">'
+    site.answers["/closed"] += b'<meta name="robots" content="nofollow"><a rel="nofollow" href="/nor">'
+    site.answers["/headed"] = (200, {"X-Robots-Tag": "none", "Content-Type": "text/html"})
+    changes = index.sync(site.source(""))
+    assert site.ids(index) == {"/", "/below", "/closed"}
+    assert {item.reason for item in changes.skipped} == {"the page asks not to be indexed (noindex)"}
+    assert not {"/secret/a", "/never", "/nor"}.intersection(site.seen)
+
+
+def test_crawl_takes_a_page_once(site: Site, index: Index) -> None:
+    site.linked(home="/a?print=1 /moved /for-now", a="", new="")
+    site.answers["/a?print=1"] = b'<html><link rel="canonical" href="/a">Print'
+    site.answers["/moved"] = (301, {"Location": "/new"})
+    site.answers["/for-now"] = (302, {"Location": "/new"})
+    changes = index.sync(site.source(""))
+    assert site.ids(index) == {"/", "/a", "/new"}
+    assert [item.reason for item in changes.skipped] == [f"it leads to {site.url}/new for the time being"]
+    site.answers["/new"] = (301, {"Location": "/newest"})
+    site.linked(newest="")
+    assert index.sync(site.source("")).removed == [f"{site.url}/new"] and "/newest" in site.ids(index)
+
+
+def test_crawl_of_endless_site_ends(site: Site, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = iter(range(10**9))
+
+    def shop(path: str) -> Any:
+        name = path.partition("?")[0]
+        if name == "/calendar":
+            day = int(path.rpartition("=")[2])
+            return f'<html>Day {day}<a href="?day={day + 1}">next</a>'.encode()
+        links = " ".join(f'<a href="{other}?session={next(numbers)}">x</a>' for other in ("/cart", "/list", "/help"))
+        return f"<html>This is {name}. {links}".encode() if name in ("/cart", "/list", "/help") else (404, {})
+
+    site.other = shop
+    site.linked(home="/list?session=x /calendar?day=1")
+    monkeypatch.setattr(source_reading, "_MAX_DEPTH", 5)
+    changes = index.sync(site.source(""))
+    names = sorted(name.partition("?")[0] for name in site.ids(index))
+    assert names == ["/", *["/calendar"] * 5, "/cart", "/help", "/list"]
+    assert changes.skipped[-1].reason.startswith(
+        f"1 further file that links lead to, such as {site.url}/calendar?day=6"
+    )
+    for _ in range(2):
+        site.seen.clear()
+        index.sync(site.source(""))
+        assert len(site.seen) < 30
+        assert sorted(name.partition("?")[0] for name in site.ids(index)) == names
+    monkeypatch.setattr(source_reading, "_MAX_LINKED", 3)
+    index.sync(site.source(""))
+    assert len(site.ids(index)) == 9  # the limit is for what is new
+
+
+def test_killed_crawl_goes_on_where_it_was(site: Site, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_reading, "_SAVE_SECONDS", -1.0)
+    monkeypatch.setattr("graphwright.build.document_storage._DOCUMENTS", 1)
+    site.linked(home="/a /b", a="", b="/c", c="")
+    source, fetch = site.source(""), WebSite.fetch
+
+    def killed(self: WebSite, name: str, tag: str) -> Any:
+        if name.endswith("/c"):
+            raise KeyboardInterrupt
+        return fetch(self, name, tag)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(WebSite, "fetch", killed)
+        index.sync(source)
+    assert len(index.sync(site.source("")).unchanged) > 0 and site.ids(index) == {"/", "/a", "/b", "/c"}

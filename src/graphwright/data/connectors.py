@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -20,18 +20,25 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # of two letters at least, 
 class SourceFile(NamedTuple):
     """A file of a source: its name, which is the id of its document, and its version.
 
-    `tag`: a text that differs whenever the content does, such as an ETag; "" if only `fetch` can tell.
+    `tag`: a text that differs whenever the content does, such as an ETag; "" if only `fetch` can tell. `leads`: whether
+    the source has further files, found by the links of this one.
     """
 
     name: str
     tag: str = ""
+    leads: bool = False
 
 
 class Fetched(NamedTuple):
-    """The content of a file of a source. `tag`: its version, by default that of the list."""
+    """The content of a file of a source. `tag`: its version, by default that of the list.
 
-    file: File
+    `file`: Skipped with the reason for one that is not to be read, None for one that only leads to others. `links`:
+    the names of the files that it leads to, which are fetched next, where the list has one that `leads`.
+    """
+
+    file: File | Skipped | None
     tag: str = ""
+    links: Sequence[str] = ()
 
 
 @runtime_checkable

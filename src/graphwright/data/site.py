@@ -1,7 +1,8 @@
-"""A web site as a source: the pages of its sitemap or of a list, as robots.txt allows, slowly, and only when changed.
+"""A web site as a source: its pages, as robots.txt allows, slowly, and only when changed.
 
-A sitemap is one of sitemaps.org, also packed and of several files; robots.txt is followed as RFC 9309 says. A page that
-has not changed is not sent again (If-None-Match and If-Modified-Since of RFC 9110).
+They are those of its sitemap or of a list, else those that links lead to from a start page. A sitemap is one of
+sitemaps.org, also packed and of several files; robots.txt is followed as RFC 9309 says. A page that has not changed is
+not sent again (If-None-Match and If-Modified-Since of RFC 9110).
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 
 from graphwright.data import web
 from graphwright.data.connectors import Fetched, SourceFile
+from graphwright.data.crawling import Crawl, host_of, is_page, page_address
 from graphwright.data.decoding import unpacked
 from graphwright.data.document import Skipped
 from graphwright.data.formats.format import File, UnreadableError
@@ -35,6 +37,7 @@ _MAX_SITEMAP = 50 << 20  # bytes, by sitemaps.org
 _MAX_ROBOTS = 500 << 10  # bytes that are read, by RFC 9309
 _GZIP = b"\x1f\x8b"
 _LIST = "urls:"
+_SITEMAP_SUFFIXES = (".xml", ".xml.gz", ".txt")
 
 
 class _RefusedError(Exception):
@@ -45,9 +48,11 @@ class _RefusedError(Exception):
 class WebSite:
     """Pages of a web site: those of a sitemap, `https://…/sitemap.xml`, or of a list of addresses, one a line.
 
-    The address of a host alone stands for the sitemaps that its robots.txt names, else for `/sitemap.xml`. Of other
-    hosts nothing is fetched. `urls:FILE` is a list on this machine, which may name any public host. `delay`: seconds
-    between two requests to a host; a longer Crawl-delay is kept. `allowed`: whether an IP address may be connected to.
+    The address of a page of HTML stands for the pages below its folder that links lead to from there. The address of a
+    host alone stands for the sitemaps that its robots.txt names, else for `/sitemap.xml`, else for its first page. Of
+    other hosts nothing is fetched. `urls:FILE` is a list on this machine, which may name any public host. `delay`:
+    seconds between two requests to a host; a longer Crawl-delay is kept. `allowed`: whether an IP address may be
+    connected to.
     """
 
     address: str
@@ -58,15 +63,24 @@ class WebSite:
         if self.address.startswith(_LIST):
             self.address = f"{_LIST}{Path(self.address.removeprefix(_LIST)).resolve()}"
         self._visitor = _Visitor(frozenset(), self.delay, self.allowed)
+        self._crawl: Crawl | None = None
 
     def list(self) -> list[SourceFile]:
-        """Return the pages. Raises DataError for a sitemap or list that cannot be read, OptionError without protego."""
+        """Return the pages, or the page whose links lead to them.
+
+        Raises DataError for a sitemap, list or page that cannot be read, OptionError without protego.
+        """
+        self._crawl = None
         if self.address.startswith(_LIST):
             pages = _listed(_text_of(Path(self.address.removeprefix(_LIST))), self.address)
-            self._visitor = _Visitor(frozenset(map(_host, pages)), self.delay, self.allowed)
+            self._visitor = _Visitor(frozenset(map(host_of, pages)), self.delay, self.allowed)
         else:
-            self._visitor = _Visitor(frozenset((_host(self.address),)), self.delay, self.allowed)
-            pages = [page for sitemap in self._sitemaps() for page in self._pages(sitemap)]
+            self._visitor = _Visitor(frozenset((host_of(self.address),)), self.delay, self.allowed)
+            answers = [*self._answers()]
+            if answers[0].is_page and not answers[0].url.endswith(_SITEMAP_SUFFIXES):
+                self._crawl = Crawl(page_address("", answers[0].url), self._visitor.may_fetch)
+                return [SourceFile(self._crawl.start, leads=True)]
+            pages = [page for answer in answers for page in self._pages(answer)]
         return [SourceFile(page) for page in dict.fromkeys(pages)]
 
     def fetch(self, name: str, tag: str) -> Fetched | Skipped | None:
@@ -80,31 +94,45 @@ class WebSite:
                     return Skipped(name, f"it answered {response.status_code} {response.reason_phrase}")
                 web.check_found(response, name)
                 file = File(f"page{web.suffix_of(response)}", content=web.content(response, name))
-                return Fetched(file, response.headers.get("etag") or response.headers.get("last-modified", ""))
+                version = response.headers.get("etag") or response.headers.get("last-modified", "")
+                if self._crawl is not None:
+                    return self._crawl.fetched(name, response, file, version)
+                return Fetched(file, version)
         except _RefusedError as error:
             return Skipped(name, str(error))
 
-    def _sitemaps(self) -> tuple[str, ...]:
-        """Return the addresses of the sitemaps."""
+    def _answers(self) -> Iterator[_Answer]:
+        """Yield the sitemaps of the address, the list, or the start page."""
         parts = urlsplit(self.address)
         if parts.path not in ("", "/"):
-            return (self.address,)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        return tuple(self._visitor.robots(origin).sitemaps) or (f"{origin}/sitemap.xml",)
+            yield self._answer(self.address)
+            return
+        origin = _origin(self.address)
+        if sitemaps := tuple(self._visitor.robots(origin).sitemaps):
+            yield from map(self._answer, sitemaps)
+            return
+        usual = self._answer(f"{origin}/sitemap.xml", needed=False)
+        yield self._answer(f"{origin}/") if usual.is_page or not usual.content else usual
 
-    def _pages(self, sitemap: str, depth: int = 1) -> Iterator[str]:
-        """Yield the pages of a sitemap, of those that it names, or of a list."""
+    def _answer(self, url: str, *, needed: bool = True) -> _Answer:
+        """Fetch a sitemap, a list or a page; one that is not `needed` and does not exist has no content."""
         try:
-            with self._visitor.answer(sitemap) as response:
-                web.check_found(response, sitemap)
-                content = web.content(response, sitemap)
-                kind = response.headers.get("content-type", "")
+            with self._visitor.answer(url) as response:
+                if not needed and response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
+                    return _Answer(url, b"")
+                web.check_found(response, url)
+                kind, content = response.headers.get("content-type", ""), web.content(response, url)
+                return _Answer(str(response.url), content, kind.startswith("text/plain"), is_page(response))
         except _RefusedError as error:
-            raise DataError(f"the sitemap {sitemap} cannot be fetched: {error}. Nothing was changed.") from None
+            raise DataError(f"{url} cannot be fetched: {error}. Nothing was changed.") from None
+
+    def _pages(self, answer: _Answer, depth: int = 1) -> Iterator[str]:
+        """Yield the pages of a sitemap, of those that it names, or of a list."""
+        sitemap, content = answer.url, answer.content
         content = unpacked(content, _MAX_SITEMAP + 1) if content.startswith(_GZIP) else content
         if len(content) > _MAX_SITEMAP:
             raise DataError(f"{sitemap} is larger than {_MAX_SITEMAP >> 20} MB, the limit of sitemaps. Name its parts.")
-        if kind.startswith("text/plain"):
+        if answer.is_text:
             yield from _listed(content.decode("utf-8", "replace"), sitemap)
             return
         try:
@@ -121,12 +149,21 @@ class WebSite:
             elif depth == _MAX_DEPTH:
                 raise DataError(f"{sitemap} is in {depth} sitemaps, which name one another. Name the last one.")
             else:
-                yield from self._pages(address, depth + 1)
+                yield from self._pages(self._answer(address), depth + 1)
+
+
+class _Answer(NamedTuple):
+    """The answer of a site to the request of a sitemap, a list (`is_text`) or a page."""
+
+    url: str
+    content: bytes
+    is_text: bool = False
+    is_page: bool = False
 
 
 _REMEDY = (
-    " Give the address of the site's sitemap, or of a list of addresses as plain text; a single page is added by "
-    "graphwright index."
+    " Give the address of the site's sitemap, of a list of addresses as plain text, or of a page whose links are to be "
+    "followed; a single page is added by graphwright index."
 )
 
 
@@ -148,9 +185,8 @@ def _listed(text: str, where: str) -> list[str]:
     return pages
 
 
-def _host(url: str) -> str:
-    """Return the host of an address, with its port; that with www. before it is the same."""
-    return urlsplit(url).netloc.lower().rpartition("@")[2].removeprefix("www.")
+def _origin(url: str) -> str:
+    return "{0.scheme}://{0.netloc}".format(urlsplit(url))
 
 
 @dataclass
@@ -185,14 +221,18 @@ class _Visitor:
             self._robots[origin] = Protego.parse(text)
         return self._robots[origin]
 
+    def may_fetch(self, url: str) -> bool:
+        """Return whether robots.txt allows to fetch an address."""
+        return bool(self.robots(_origin(url)).can_fetch(url, web.AGENT))
+
     def _admit(self, url: str) -> None:
         """Wait until a URL may be requested. Raises _RefusedError if it may not."""
-        if _host(url) not in self.hosts:
+        if host_of(url) not in self.hosts:
             raise _RefusedError(f"it leads to another host, {urlsplit(url).netloc}")
-        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+        if not self.may_fetch(url):
+            raise _RefusedError(f"{_origin(url)}/robots.txt forbids it")
+        origin = _origin(url)
         robots = self.robots(origin)
-        if not robots.can_fetch(url, web.AGENT):
-            raise _RefusedError(f"{origin}/robots.txt forbids it")
         delay = max(self.delay, robots.crawl_delay(web.AGENT) or 0.0)
         if delay > _MAX_DELAY:
             raise DataError(

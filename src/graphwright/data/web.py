@@ -169,15 +169,15 @@ class _Transport(httpx.BaseTransport):
 
 
 def suffix_of(response: httpx.Response) -> str:
-    """Return the suffix of a file by the path of its address, else by its type."""
+    """Return the suffix of a file: that of a page for HTML, else by the path of its address, else by its type."""
     from graphwright.data.formats.registry import formats
     from graphwright.data.records.rows import ROW_SUFFIXES
 
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     known = {suffix for format in formats() for suffix in format.suffixes} | {*ROW_SUFFIXES, ".txt", ".gz"}
     suffix = PurePosixPath(unquote(urlsplit(str(response.url)).path)).suffix.lower()
-    if suffix in known:
+    if suffix in known and _SUFFIXES.get(kind) != ".html":  # as of /index.php
         return suffix
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return _SUFFIXES.get(kind) or mimetypes.guess_extension(kind) or ".txt"
 
 
