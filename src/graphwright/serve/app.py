@@ -40,7 +40,7 @@ from graphwright.serve.schemas.answers import PROBLEMS
 from graphwright.serve.server import Library, Server
 from graphwright.serve.settings import ServeSettings
 from graphwright.serve.telemetry import Gauges, Observation
-from graphwright.serve.watching import FolderWatch
+from graphwright.serve.watching import SourceWatch
 
 
 class DrainingServer(uvicorn.Server):
@@ -165,7 +165,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server.jobs.start()
     warming = asyncio.create_task(warm())
     try:
-        watching = FolderWatch(server.catalog, server.jobs, server.settings)
+        watching = SourceWatch(server.catalog, server.jobs, server.settings)
         with server.catalog.refreshing(server.settings.poll_seconds), watching.running():
             async with app.state.mcp.running():
                 yield

@@ -199,11 +199,27 @@ def default_data_folder() -> Path:
 
 
 @dataclass(frozen=True)
+class SyncSource(Checked):
+    """A folder, or the address of another source, that an index can be synced with.
+
+    `every`: seconds after which the server syncs it again; None leaves that to requests, and to the watch of folders.
+    """
+
+    place: Path | str
+    every: Annotated[float | None, Between(60, 604_800)] = None  # up to a week, for which jobs are kept
+
+    @property
+    def address(self) -> str:
+        """The address for a sync; of a folder its path."""
+        return self.place if isinstance(self.place, str) else str(self.place.resolve())
+
+
+@dataclass(frozen=True)
 class ServeSettings(Checked):
     """Settings of one server; the table in docs/deploy.md describes each.
 
-    Times are in seconds, sizes in bytes. None is no limit, or nothing of the kind. `folders`: folders and addresses of
-    other sources that can be synced, by index and name. `watch`: whether the folders are synced when they change.
+    Times are in seconds, sizes in bytes. None is no limit, or nothing of the kind. `folders`: folders and other sources
+    that can be synced, by index and name. `watch`: whether the folders are synced when they change.
     """
 
     host: str = "127.0.0.1"
@@ -239,7 +255,7 @@ class ServeSettings(Checked):
     extract: bool = False
     max_job_tokens: Annotated[int | None, AtLeast(0)] = None
     max_job_cost: Annotated[float | None, AtLeast(0)] = None
-    folders: Mapping[str, Mapping[str, Path | str]] = field(default_factory=dict)
+    folders: Mapping[str, Mapping[str, SyncSource]] = field(default_factory=dict)
     watch: bool = False
 
     def __post_init__(self) -> None:
@@ -289,10 +305,7 @@ def _values(table: Mapping[str, Any]) -> dict[str, Any]:
             values[name] = _path(name, value)
         elif name == "folders":
             values[name] = {
-                index: {
-                    given: place if isinstance(place, str) and scheme_of(place) else _path(given, place)
-                    for given, place in _section(f"folders.{index}", folders).items()
-                }
+                index: {given: _source(given, place) for given, place in _section(f"folders.{index}", folders).items()}
                 for index, folders in _section(name, value).items()
             }
         else:
@@ -304,6 +317,19 @@ def _section(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise OptionError(f"{name} is {value!r}; it must be a section, begun by a line [{name}].")
     return value
+
+
+def _source(name: str, value: Any) -> SyncSource:
+    """Return a source of `NAME = "ADDRESS"` or of `NAME = { address = "ADDRESS", every = SECONDS }`."""
+    table = value if isinstance(value, dict) else {"address": value}
+    if unknown := sorted(table.keys() - {"address", "every"}):
+        raise OptionError(f"{name} has {unknown[0]!r}; a source has an address and perhaps every, in seconds.")
+    place = table.get("address")
+    try:
+        place = place if isinstance(place, str) and scheme_of(place) else _path("address", place)
+        return SyncSource(place, table.get("every"))
+    except OptionError as error:
+        raise OptionError(f"{name}: {error}") from None
 
 
 def _path(name: str, value: Any) -> Path:

@@ -1,49 +1,112 @@
-"""Watching of the folders that a server's settings list: a job syncs an index whenever files of its folder change."""
+"""Syncs by a server itself: with watched folders after each change, with other sources at their intervals.
+
+The table of jobs tells when a source was synced and how that ended, so that a restart begins nothing anew.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from graphwright.data import watched
+from graphwright.data import scheme_of, watched
+from graphwright.engines import repeated
 from graphwright.errors import DataError, GraphwrightError
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.jobs.queue import Jobs
-from graphwright.serve.settings import ServeSettings
+from graphwright.serve.jobs.table import Job
+from graphwright.serve.settings import ServeSettings, SyncSource
 
 _log = logging.getLogger("graphwright.serve")
-_POLL_SECONDS = 0.5  # between two checks whether a job has ended
+_POLL_SECONDS = 0.5  # between two checks whether a job has ended, or a source is due
 _RETRY_SECONDS = 10.0  # after which a folder that is gone is looked for again
+_FIRST_PAUSE = timedelta(minutes=1)  # after one failure; doubled by each further one
+_LONGEST_PAUSE = timedelta(days=1)  # unless the interval is longer
+_COUNTED = 12  # failures that are counted; the last pause is the longest by then
 
 
-class FolderWatch:
-    """The watched folders of a server, each with a thread."""
+def due_at(source: SyncSource, jobs: Sequence[Job]) -> datetime | None:
+    """Return when a source is synced next, after its last syncs, the newest first; None if not, or while one runs.
+
+    Pauses after failures grow from a minute to a day.
+    """
+    if source.every is None or (jobs and jobs[0].finished is None):
+        return None
+    if not jobs:
+        return datetime.min.replace(tzinfo=UTC)
+    failures = next((at for at, job in enumerate(jobs) if job.state != "failed"), len(jobs))
+    pause = every = timedelta(seconds=source.every)
+    if failures:
+        pause = min(_FIRST_PAUSE * 2 ** (failures - 1), max(every, _LONGEST_PAUSE))
+    return datetime.fromisoformat(str(jobs[0].finished)) + pause
+
+
+def source_states(index: str, jobs: Jobs, settings: ServeSettings) -> list[dict[str, Any]]:
+    """Return the sources of an index with their last syncs, in the form of SourcesReply."""
+    states = []
+    for name, source in settings.folders.get(index, {}).items():
+        last = jobs.syncs(index, source.address, _COUNTED)
+        due = due_at(source, last)
+        states.append(
+            {
+                "name": name,
+                "kind": "folder" if isinstance(source.place, Path) else scheme_of(source.place),
+                "watched": settings.watch and isinstance(source.place, Path),
+                "every": source.every,
+                "due": None if due is None else max(due, datetime.now(UTC)).isoformat(timespec="seconds"),
+                "last": last[0].to_dict(index) if last else None,
+            }
+        )
+    return states
+
+
+class SourceWatch:
+    """The watched folders of a server, each with a thread, and the sources with an interval."""
 
     def __init__(self, catalog: Catalog, jobs: Jobs, settings: ServeSettings) -> None:
         self._catalog, self._jobs = catalog, jobs
-        self._folders = [
-            (index, folder)
-            for index, folders in (settings.folders if settings.watch else {}).items()
-            for folder in folders.values()
-            if index in catalog and isinstance(folder, Path)
-        ]
+        places = [(index, source) for index, named in settings.folders.items() for source in named.values()]
+        places = [(index, source) for index, source in places if index in catalog]
+        self._folders = [(index, source.place) for index, source in places if isinstance(source.place, Path)]
+        self._folders = self._folders if settings.watch else []
+        self._repeated = [(index, source) for index, source in places if source.every is not None]
+        self._refused = dict[str, str]()  # the last message by address
         self._stop = threading.Event()
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Watch the folders during the block."""
+        """Watch the folders, and sync the other sources, during the block."""
         threads = [threading.Thread(target=self._watch, args=place, daemon=True) for place in self._folders]
         for thread in threads:
             thread.start()
         try:
-            yield
+            with repeated(self._sync_due, _POLL_SECONDS):
+                yield
         finally:
             self._stop.set()
             for thread in threads:
                 thread.join()
+
+    def _sync_due(self) -> None:
+        """Queue a sync of each source that is due."""
+        for index, source in self._repeated:
+            try:
+                due = (
+                    due_at(source, self._jobs.syncs(index, source.address, _COUNTED))
+                    if index in self._catalog
+                    else None
+                )
+                if due is not None and due <= datetime.now(UTC):
+                    self._jobs.submit(index, "sync", {"folder": source.address})
+                self._refused.pop(source.address, None)
+            except (GraphwrightError, KeyError) as error:  # such as a queue that is full, an index deleted just now
+                if self._refused.get(source.address) != (said := str(error)):
+                    _log.warning("%s is not synced with one of its sources: %s", index, error)
+                self._refused[source.address] = said
 
     def _watch(self, index: str, folder: Path) -> None:
         """Sync an index with a folder at first and after each change, until the server stops."""

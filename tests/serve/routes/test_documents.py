@@ -16,7 +16,7 @@ from tests.serve.conftest import Running, serving, wait_until
 from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
-from graphwright.serve.settings import read_server_file
+from graphwright.serve.settings import SyncSource, read_server_file
 
 DOCUMENTS = "/v1/indexes/cities/documents"
 
@@ -27,7 +27,9 @@ def empty(tmp_path: Path) -> Iterator[Running]:
     Index.create(tmp_path / "cities", encoder=HashEncoder()).close()
     (tmp_path / "reports").mkdir()
     limits = {"max_files": 20, "max_unpacked": 2**20}
-    with serving(tmp_path / "cities", folders={"cities": {"reports": tmp_path / "reports"}}, **limits) as running:
+    with serving(
+        tmp_path / "cities", folders={"cities": {"reports": SyncSource(tmp_path / "reports")}}, **limits
+    ) as running:
         yield running
 
 

@@ -56,7 +56,7 @@ def sync_database(operation: Operation, database: GraphDatabase, changed_by: str
     layout, draft = operation.layout, operation.layout.new_rows
     about = _checked(operation, database)
     facts = about["database"]
-    database = replace(database, database=facts["name"])
+    database = replace(database, database=facts["name"], user=database.user or facts["user"])
     before = fingerprints(layout.rows) if layout.rows.exists() else {}
     is_known = checksum_of(before) == facts["checksum"]  # else the file is of another time, for example after a pull
     try:

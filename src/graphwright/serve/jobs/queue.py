@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
+from graphwright.data import is_database
 from graphwright.errors import OptionError, StoreError
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.feedback import Feedback
@@ -104,7 +105,7 @@ class Jobs:
 
         Raises OptionError for an index that cannot be changed, OverloadedError if too many jobs wait.
         """
-        self.check_writable(name)
+        self.check_writable(name, documents=not is_database(task.get("folder")))
         path = self._path(name)
         if self._table.find([path], "queued", limit=1)[1] >= _MAX_QUEUED:
             raise OverloadedError(f"{_MAX_QUEUED:,} jobs wait for {name}. Try again when some are done.", 60)
@@ -112,15 +113,15 @@ class Jobs:
         self._wake(name)
         return job
 
-    def check_writable(self, name: str) -> None:
-        """Raise OptionError for a replica, and for an imported graph that is too large to add documents."""
+    def check_writable(self, name: str, *, documents: bool = True) -> None:
+        """Raise OptionError for a replica, and for an imported graph that is too large to add `documents`."""
         if name in self._catalog.replicas:
             raise OptionError(
                 f"{name} is a replica of an index on object storage and cannot be changed here. Change a pulled copy "
                 f"(graphwright pull), then push it: this server follows within {self._settings.poll_seconds:g} seconds."
             )
         index = self._catalog[name]
-        if not index.takes_documents:
+        if documents and not index.takes_documents:
             raise OptionError(
                 f"{name} is an imported graph of {len(index.graph):,} nodes, too large for documents beside it. "
                 f"Index them into a folder of their own."
@@ -139,6 +140,10 @@ class Jobs:
         """Return jobs of these indexes, the newest first, and the number of all."""
         jobs, total = self._table.find(map(self._path, names), state, offset=offset, limit=limit)
         return [self._current(job) for job in jobs], total
+
+    def syncs(self, name: str, folder: str, limit: int = 1) -> list[Job]:
+        """Return the last syncs of an index with a source, the newest first."""
+        return [self._current(job) for job in self._table.syncs(self._path(name), folder, limit)]
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return the number of jobs by index and state, zeros included."""

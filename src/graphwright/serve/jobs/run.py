@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakSet
 
 from graphwright import Index
-from graphwright.data import ReadOptions, Skipped
+from graphwright.data import GraphDatabase, ReadOptions, Skipped
 from graphwright.errors import DataError, GraphwrightError, ModelError, StoreError, counted
 from graphwright.extract import Extractor, GenerativeExtractor
 from graphwright.models import LLM, BudgetedLLM, CachedLLM, Cancellation, Completion, Usage
@@ -134,8 +134,7 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
 
     with ExitStack() as stack:
         while True:
-            while index.is_being_written:
-                runs[0].wait("Another process writes this index; waiting for it.")
+            wait_until_unwritten(runs[0], index)
             try:
                 stack.enter_context(index.batch(report))
                 break
@@ -143,6 +142,20 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
                 if not index.is_being_written:  # no other process was faster
                     raise
         yield
+
+
+def wait_until_unwritten(run: JobRun, index: Index) -> None:
+    """Wait until no other process writes an index. Raises JobStoppedError."""
+    while index.is_being_written:
+        run.wait("Another process writes this index; waiting for it.")
+
+
+def sync_database(run: JobRun, index: Index) -> dict[str, Any]:
+    """Make an imported graph match its database; return the changed nodes and relationships in the form of `facts`."""
+    wait_until_unwritten(run, index)
+    rows = index.sync_graph(GraphDatabase(str(run.job.task["folder"])), run.report)
+    counts = {"added": rows.added, "replaced": rows.changed, "removed": rows.removed, "unchanged": rows.unchanged}
+    return facts(Changes(), []) | counts
 
 
 def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any]:
@@ -263,20 +276,30 @@ class Attempts:
     ) -> None:
         """Perform waiting jobs one after another, then publish their changes; append to `runs` and `ends`."""
         extractor = self._extractor(name, runs[0])
-        with self._catalog.open_writer(name, extractor) as index, batch(index, runs):
-            until = time.monotonic() + _BATCH_SECONDS
-            while len(ends) < len(runs):
-                run = runs[-1]
-                upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
-                end = self._end(name, run, partial(perform, run, index, upload))
-                self.originals.keep(index.path, () if upload is None else upload.sources)
-                if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
-                    end = replace(end, message=end.message + _STORED)
-                ends.append(end)
-                if len(runs) < _MAX_BATCH and time.monotonic() < until and not self._reads_with_model(name):
-                    following = claim()
-                    runs += [] if following is None else [following]
+        with self._catalog.open_writer(name, extractor) as index:
+            if not runs[0].job.reads_database:
+                with batch(index, runs):
+                    self._perform_documents(name, index, runs, ends, claim)
+            if len(ends) < len(runs):  # the last one reads a database, and publishes the graph itself
+                ends.append(self._end(name, runs[-1], partial(sync_database, runs[-1], index)))
         self._catalog.refresh(name)  # now, so that a client that waits for the job can search its documents
+
+    def _perform_documents(
+        self, name: str, index: Index, runs: list[JobRun], ends: list[End], claim: Callable[[], JobRun | None]
+    ) -> None:
+        """Perform waiting jobs one after another, until one reads a database."""
+        until = time.monotonic() + _BATCH_SECONDS
+        while len(ends) < len(runs) and not runs[-1].job.reads_database:
+            run = runs[-1]
+            upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
+            end = self._end(name, run, partial(perform, run, index, upload))
+            self.originals.keep(index.path, () if upload is None else upload.sources)
+            if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
+                end = replace(end, message=end.message + _STORED)
+            ends.append(end)
+            if len(runs) < _MAX_BATCH and time.monotonic() < until and not self._reads_with_model(name):
+                following = claim()
+                runs += [] if following is None else [following]
 
     def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | None]) -> End:
         """Call a function and return its result; an exception becomes a failed one."""

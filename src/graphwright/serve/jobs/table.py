@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from graphwright.data import is_database
 from graphwright.serve.database import Database
 
 Kind = Literal["add", "remove", "sync", "reextract", "edit", "undo"]
@@ -61,6 +62,11 @@ class Job:
     runner: str | None = None
     cancel: bool = False
     progress: Progress | None = None
+
+    @property
+    def reads_database(self) -> bool:
+        """Whether it syncs an imported graph with its database."""
+        return is_database(self.task.get("folder"))
 
     @property
     def has_ended(self) -> bool:
@@ -116,6 +122,11 @@ class JobTable(Database):
             query, values = f"{query} AND state = ?", [*values, state]
         rows = self.execute(f"SELECT {_FIELDS} {query} ORDER BY number DESC LIMIT ? OFFSET ?", *values, limit, offset)
         return [_job(row) for row in rows], int(self.execute(f"SELECT count(*) {query}", *values)[0][0])
+
+    def syncs(self, path: str, folder: str, limit: int) -> list[Job]:
+        """Return the syncs of an index folder with a source, the newest first."""
+        query = "path = ? AND kind = 'sync' AND json_extract(task, '$.folder') = ? ORDER BY number DESC LIMIT ?"
+        return [_job(row) for row in self.execute(f"SELECT {_FIELDS} FROM jobs WHERE {query}", path, folder, limit)]
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return the number of jobs by index folder and state."""

@@ -25,6 +25,7 @@ from graphwright.serve.schemas import documents as replies
 from graphwright.serve.schemas.answers import TextReply
 from graphwright.serve.schemas.documents import DocumentsBody, SyncBody
 from graphwright.serve.server import Call, CallOf, Server
+from graphwright.serve.watching import source_states
 
 router = APIRouter(prefix="/v1/indexes/{ix}/documents", tags=["documents"])
 _READ, _WRITE = [require("read")], [require("write")]
@@ -132,9 +133,7 @@ async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_c
             f"There is no folder {body.folder!r} for this index; there are: {names}. The server's settings list them "
             f"in [folders.{call.ix}].{meant(body.folder, folders)}"
         )
-    place = folders[body.folder]
-    source = place if isinstance(place, str) else str(place.resolve())
-    task = {"folder": source, **_budget(call, max_tokens, max_cost)}
+    task = {"folder": folders[body.folder].address, **_budget(call, max_tokens, max_cost)}
     return {"job": (await call.run(lambda _: call.server.jobs.submit(call.ix, "sync", task))).to_dict(call.ix)}
 
 
@@ -241,6 +240,13 @@ async def entities(
         return {"entities": found, "links": views.links(graph, [entity["node"] for entity in found])}
 
     return await call.run(work)
+
+
+@graph_router.get("/sources", response_model=replies.SourcesReply)
+async def sources(call: CallOf) -> Any:
+    """List the folders and other sources that the server's settings list for the index, with their last syncs."""
+    server = call.server
+    return {"sources": await call.run(lambda _: source_states(call.ix, server.jobs, server.settings))}
 
 
 @graph_router.get("/filters", response_model=replies.FiltersReply)

@@ -103,6 +103,23 @@ class SyncBody(Body):
     folder: Annotated[str, Field(max_length=200, description="Its name in server.toml.", examples=["reports"])]
 
 
+class SourceReply(Reply):
+    """A folder or another source that the index can be synced with."""
+
+    name: str
+    kind: Annotated[str, Field(description="folder, or the scheme of its address.", examples=["https"])]
+    watched: Annotated[bool, Field(description="Whether a change of its files is synced at once.")]
+    every: Annotated[float | None, Field(description="Seconds after which it is synced again.")]
+    due: Annotated[str | None, Field(description="When it is synced next, later after failures.")]
+    last: Annotated[JobReply | None, Field(description="The last sync, of the last week.")]
+
+
+class SourcesReply(Reply):
+    """The sources of an index."""
+
+    sources: list[SourceReply]
+
+
 class ListedDocument(Reply):
     """A document in a list."""
 
