@@ -222,3 +222,10 @@ export function ago(time: number): string {
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
   return new Intl.DateTimeFormat("en", { dateStyle: "medium" }).format(time);
 }
+
+/** A length of time, or the time until a moment: "90 min", "2 h". */
+export function lengthOf(seconds: number): string {
+  if (seconds < 60) return "a minute";
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+}

@@ -310,6 +310,18 @@ export interface Job {
   changes: JobChanges | null;
 }
 
+/** A folder or another source that an index can be synced with. */
+export interface SyncSource {
+  name: string;
+  /** "folder", or the scheme of its address. */
+  kind: string;
+  watched: boolean;
+  /** Seconds after which it is synced again. */
+  every: number | null;
+  due: string | null;
+  last: Job | null;
+}
+
 /** What restricts a question: its documents must meet all of it. */
 export interface Filter {
   documents?: string[];

@@ -14,10 +14,9 @@ from graphwright.data import GraphDatabase
 from graphwright.models.fake import HashEncoder
 from graphwright.serve.settings import SyncSource
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not served.is_installed(), reason="needs neo4j and arcadedb_embedded"),
-]
+pytestmark = pytest.mark.slow
+if not served.is_installed():
+    pytest.skip("the driver of Neo4j and ArcadeDB are not installed", allow_module_level=True)
 
 
 def test_server_syncs_a_graph_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

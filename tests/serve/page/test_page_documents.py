@@ -15,6 +15,7 @@ from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import ATTACK, Opener, Screen
 
 from graphwright.models.settings import LLMSettings
+from graphwright.serve.settings import SyncSource
 
 pytestmark = pytest.mark.slow
 
@@ -143,3 +144,23 @@ def test_unreadable_upload_is_reported(opener: Opener, own: Running) -> None:
     assert tab.locator(".job.failed .job-message, .job .failed").first.inner_text().strip()
     assert tab.locator("main img, main script").count() == 0
     assert tab.title() == "Documents · graphwright"
+
+
+def test_sources_show_their_last_sync(opener: Opener, library: Path, tmp_path: Path) -> None:
+    shutil.copytree(library, tmp_path / "copy")
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports" / "bruck.txt").write_text("Bruck lies on the Mur.")
+    sources = {
+        "reports": SyncSource(tmp_path / "reports"),
+        "mails": SyncSource(f"mbox:{tmp_path}/team.mbox", 3_600),
+    }
+    with serving(tmp_path / "copy", data=tmp_path / "data", folders={"cities": sources}) as running:
+        screen = opener(running)
+        tab = screen.open("documents", index="cities")
+        mails, reports = (tab.get_by_role("article").filter(has_text=name) for name in ("mails mbox", "reports folder"))
+        mails.get_by_text("is no mbox file").wait_for()
+        assert "every 60 min, next in a minute" in mails.inner_text()
+        assert "on request" in reports.inner_text() and "not synced" in reports.inner_text()
+        reports.get_by_role("button", name="Sync reports now").click()
+        reports.get_by_text("just now").wait_for()
+        tab.locator(".job.done .job-changes", has_text="1 added").wait_for()

@@ -5,6 +5,7 @@ import { getJson, indexPath, type Problem, remove, withQuery } from "../api";
 import { Icon } from "../components/icon";
 import { Jobs } from "../components/jobs";
 import { useLoaded } from "../components/loading";
+import { Sources } from "../components/sources";
 import { Empty, Failure, Loading } from "../components/states";
 import { Upload } from "../components/upload";
 import { isOpen, useJobs } from "../jobs";
@@ -58,6 +59,7 @@ export function DocumentsScreen({ route, index, session, choices }: Props) {
       </div>
       {writable ? <Upload index={index} onJob={put} /> : <ReadOnly index={index} />}
       <Searchable index={index} reading={jobs.filter((job) => isOpen(job) && job.kind === "add").length} />
+      <Sources index={index.name} jobs={jobs} writable={mayWrite(session)} onJob={put} />
       <Jobs jobs={jobs} writable={writable} onJob={put} />
       <section aria-labelledby="list-title">
         <div class="section-head">
