@@ -223,9 +223,10 @@ export function ago(time: number): string {
   return new Intl.DateTimeFormat("en", { dateStyle: "medium" }).format(time);
 }
 
-/** A length of time, or the time until a moment: "90 min", "2 h". */
+/** A length of time: "a minute", "45 min", "1.5 h". */
 export function lengthOf(seconds: number): string {
-  if (seconds < 60) return "a minute";
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+  const rounded = (value: number): string => String(Number(value.toFixed(1)));
+  if (seconds < 90) return "a minute";
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${rounded(seconds / 3_600)} h` : `${rounded(seconds / 86_400)} days`;
 }

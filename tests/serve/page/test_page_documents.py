@@ -159,7 +159,7 @@ def test_sources_show_their_last_sync(opener: Opener, library: Path, tmp_path: P
         tab = screen.open("documents", index="cities")
         mails, reports = (tab.get_by_role("article").filter(has_text=name) for name in ("mails mbox", "reports folder"))
         mails.get_by_text("is no mbox file").wait_for()
-        assert "every 60 min, next in a minute" in mails.inner_text()
+        assert "every 1 h, next in a minute" in mails.inner_text()
         assert "on request" in reports.inner_text() and "not synced" in reports.inner_text()
         reports.get_by_role("button", name="Sync reports now").click()
         reports.get_by_text("just now").wait_for()

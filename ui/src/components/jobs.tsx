@@ -37,7 +37,7 @@ export function Jobs({ jobs, writable, onJob }: { jobs: Job[]; writable: boolean
 const KINDS = {
   add: "Adding documents",
   remove: "Removing documents",
-  sync: "Reading a folder",
+  sync: "Reading a source",
   reextract: "Reading the documents again",
   edit: "Editing the graph",
   undo: "Undoing an edit",
@@ -45,7 +45,7 @@ const KINDS = {
 const STARTS = {
   add: "Reading the files",
   remove: "Removing",
-  sync: "Reading the folder",
+  sync: "Reading the source",
   reextract: "Reading the texts",
   edit: "Editing",
   undo: "Undoing",
