@@ -117,7 +117,8 @@ def retrieve(
 @app.command()
 @expanded
 def query(
-    index: IndexFolder,
+    index: IndexOption = None,
+    *,
     filter: FilterOptions,
     text: Annotated[
         str | None,
@@ -126,22 +127,34 @@ def query(
             metavar="QUERY",
         ),
     ] = None,
+    endpoint: Annotated[str | None, typer.Argument(help="Address of the endpoint, with --sparql.")] = None,
     cypher: Annotated[
         bool, "Run the query, in Cypher and read only, in the graph database that the index was imported from."
+    ] = False,
+    sparql: Annotated[
+        bool, "Ask the query, in SPARQL and read only, of an endpoint: QUERY https://HOST/sparql."
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute exact results over records and the graph."""
-    from graphwright.cli.listing import show_cypher, show_query, show_schema
+    from graphwright.cli.listing import show_cypher, show_query, show_schema, show_sparql
 
+    if sparql:
+        if text is None or endpoint is None or cypher or index is not None or filter != FilterOptions():
+            raise OptionError("--sparql takes a query in SPARQL and the address of an endpoint, and nothing else.")
+        show_sparql(endpoint, text, as_json=as_json)
+        return
+    if endpoint is not None:
+        raise OptionError(f"{endpoint} is one argument too many. Put the query in quotes; an endpoint needs --sparql.")
+    folder = one_folder(None, index)
     if cypher:
         if text is None or filter != FilterOptions():
             raise OptionError("--cypher takes a query in Cypher, and no filter.")
-        show_cypher(index, text, as_json=as_json)
+        show_cypher(folder, text, as_json=as_json)
     elif text is None:
-        show_schema(index, as_json=as_json)
+        show_schema(folder, as_json=as_json)
     else:
-        show_query(index, text, filter.filter(), as_json=as_json)
+        show_query(folder, text, filter.filter(), as_json=as_json)
 
 
 app.command()(remove)

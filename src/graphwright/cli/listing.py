@@ -21,6 +21,7 @@ from graphwright.methods.registry import GROUPS, METHODS, NamedMethod, make_meth
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from graphwright.data import DatabaseRows
     from graphwright.operators import QueryResult
     from graphwright.search import Filter, Snapshot
 
@@ -207,7 +208,17 @@ def show_query(folder: Path, text: str, filter: Filter | None, *, as_json: bool)
 def show_cypher(folder: Path, cypher: str, *, as_json: bool) -> None:
     """Run a query in Cypher in the graph database that an index was imported from, and print the rows."""
     with open_index(folder) as index:
-        result = index.query_database(cypher)
+        _show_database_rows(index.query_database(cypher), as_json=as_json)
+
+
+def show_sparql(endpoint: str, sparql: str, *, as_json: bool) -> None:
+    """Ask a query in SPARQL of an endpoint, and print the rows."""
+    from graphwright.data import SparqlEndpoint
+
+    _show_database_rows(SparqlEndpoint(endpoint).query(sparql), as_json=as_json)
+
+
+def _show_database_rows(result: DatabaseRows, *, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
         return

@@ -28,9 +28,9 @@ from graphwright.errors import DataError, OptionError, check_installed
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 """Schemes of addresses, as the driver names them: plain, encrypted, or encrypted by a certificate of one's own."""
 MAX_ROWS = 1_000
-"""Maximum number of rows of a query in Cypher."""
+"""Maximum number of rows of a query."""
 QUERY_SECONDS = 60.0
-"""Time after which the database ends a query in Cypher."""
+"""Time after which a query is ended."""
 _PAGE = 1_000  # rows that the driver asks for at a time
 _MATCH = {"node": "MATCH (x)", "relationship": "MATCH ()-[x]->()"}
 
@@ -42,7 +42,7 @@ def is_database(address: object) -> bool:
 
 @dataclass(frozen=True)
 class DatabaseRows:
-    """Rows of a query in Cypher. `more`: whether the result has more rows than were read."""
+    """Rows of a query in Cypher or SPARQL. `more`: whether the result has more rows than were read."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
