@@ -102,6 +102,22 @@ def test_sync_source_without_list_changes_nothing(index: Index, failure: Excepti
     assert ids(index) == ["a.txt"]
 
 
+def test_sync_source_whose_list_breaks_in_the_middle_changes_nothing(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf().put(a=GRAZ, b=LINZ)
+    index.sync(shelf)
+
+    def broken(self: Shelf) -> Iterator[SourceFile]:
+        yield SourceFile("shelf:one/a.txt", "2")
+        raise ConnectionError("cut off")
+
+    monkeypatch.setattr(Shelf, "list", broken)
+    with pytest.raises(DataError, match=r"cannot be listed \(ConnectionError: cut off\); nothing was changed"):
+        index.sync(shelf)
+    assert ids(index) == ["a.txt", "b.txt"] and shelf.fetched == ["a.txt", "b.txt"]
+
+
 def test_killed_sync_does_not_fetch_again(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_reading, "_SAVE_SECONDS", -1.0)
     monkeypatch.setattr("graphwright.build.document_storage._DOCUMENTS", 1)

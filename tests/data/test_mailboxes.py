@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import mailbox
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,8 @@ def test_sync_maildir_ignores_flags_and_moves(index: Index, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("address", "message"), [("maildir:.", "is no Maildir"), ("mbox:none", "is no mbox file"), ("mbox:a", "nothing to")]
+    ("address", "message"),
+    [("maildir:.", "is no Maildir"), ("mbox:none", "is no mbox file"), ("mbox:a", "does not begin with a line From")],
 )
 def test_wrong_mailbox_raises(
     address: str, message: str, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -107,3 +109,70 @@ def test_forbidden_message_changes_nothing(index: Index, tmp_path: Path, monkeyp
     with pytest.raises(DataError, match="not for you"):
         index.sync(source)
     assert index.documents == 1
+
+
+def mbox_of(path: Path, *messages: EmailMessage) -> bytes:
+    box = mailbox.mbox(path)
+    for mail in messages:
+        box.add(mail)
+    box.close()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda content: b"", "it has no files"),
+        (lambda content: content[100:], "does not begin with a line From"),
+        (lambda content: bytes(len(content)), "does not begin with a line From"),
+    ],
+)
+def test_damaged_mbox_changes_nothing(
+    damage: Callable[[bytes], bytes], message: str, index: Index, tmp_path: Path
+) -> None:
+    content = mbox_of(tmp_path / "mails", *MESSAGES)
+    index.sync(f"mbox:{tmp_path}/mails")
+    (tmp_path / "mails").write_bytes(damage(content))
+    with pytest.raises(DataError, match=message):
+        index.sync(f"mbox:{tmp_path}/mails")
+    assert index.documents == 3
+
+
+def test_mbox_that_is_written_meanwhile_changes_nothing(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, read = tmp_path / "mails", mailbox.mbox.get_bytes
+    content = mbox_of(path, message(4, "A long one. " * 5_000), *MESSAGES[1:])  # longer than a buffer
+    source = MessageSource(f"mbox:{path}")
+    index.sync(source)
+    path.write_bytes(content[: len(content) // 2])  # as of a copy that is not complete
+
+    def grow(self: mailbox.mbox, *given: Any) -> bytes:
+        path.write_bytes(content)
+        return read(self, *given)
+
+    with monkeypatch.context() as patch, pytest.raises(DataError, match="another program is writing it"):
+        patch.setattr(mailbox.mbox, "get_bytes", grow)
+        index.sync(source)
+    assert index.documents == 3
+    listed = source.list()
+    path.write_bytes(mbox_of(tmp_path / "shorter", *MESSAGES[1:]))
+    with pytest.raises(DataError, match="was changed while it was read"):
+        source.fetch(listed[-1].name, "")
+
+
+def test_maildir_that_breaks_changes_nothing(index: Index, tmp_path: Path) -> None:
+    box = mailbox.Maildir(tmp_path / "mails")
+    sent = box.add_folder("Sent")
+    box.add(MESSAGES[0])
+    sent.add(MESSAGES[1])
+    source = MessageSource(f"maildir:{tmp_path}/mails")
+    index.sync(source)
+    (tmp_path / "mails" / ".Sent" / "new").rename(tmp_path / "away")
+    with pytest.raises(DataError, match="cannot be read"):
+        index.sync(source)
+    (tmp_path / "away").rename(tmp_path / "mails" / ".Sent" / "new")
+    (tmp_path / "mails" / "cur").rmdir()  # as of a disk that is not mounted
+    with pytest.raises(DataError, match=r"cannot be read|is no Maildir"):
+        index.sync(source)
+    assert index.documents == 2

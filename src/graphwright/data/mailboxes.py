@@ -7,6 +7,7 @@ another folder of the Maildir. Messages quote one another, so all are read again
 from __future__ import annotations
 
 import mailbox
+import os
 import re
 import weakref
 from collections.abc import Iterator
@@ -42,17 +43,22 @@ class MessageSource:
         self._mails = NO_MAILS
 
     def list(self) -> list[SourceFile]:
-        """Return the messages. Raises DataError if one cannot be read."""
+        """Return the messages. Raises DataError if one cannot be read, or an mbox file changes meanwhile."""
         self._messages, self._mails = {}, NO_MAILS
         state = blake2b(digest_size=16)
         try:
+            before = self._stamp()
             for box in self._boxes():
                 for key in sorted(box.keys()):
                     content = box.get_bytes(key)
                     state.update(blake2b(content).digest())
                     self._messages.setdefault(self._name(content), (box, key))
+            if self._stamp() != before:
+                raise mailbox.Error("another program is writing it")
         except (OSError, mailbox.Error) as error:
-            raise DataError(f"{self._path} cannot be read ({error}); nothing was changed. Repair it.") from error
+            raise DataError(
+                f"{self._path} cannot be read ({error}); nothing was changed. Repair it, or try again."
+            ) from error
         return [SourceFile(name, state.hexdigest()) for name in self._messages]
 
     def fetch(self, name: str, tag: str) -> Fetched:
@@ -61,6 +67,16 @@ class MessageSource:
             self._mails = known_mails(map(self._file, self._messages))
         file = self._file(name)
         return Fetched(File(file.name, content=file.content, mails=self._mails))
+
+    def _stamp(self) -> tuple[int, ...]:
+        """Return what differs after a change of an mbox file, in which messages may be missing for a moment."""
+        if self._is_folder:
+            return ()
+        with self._path.open("rb") as file:
+            if file.read(5) not in (b"", b"From "):
+                raise mailbox.FormatError("it does not begin with a line From, as an mbox file does")
+            status = os.fstat(file.fileno())
+            return status.st_ino, status.st_size, status.st_mtime_ns
 
     def _boxes(self) -> Iterator[mailbox.Mailbox[Any]]:
         if self._is_folder:
@@ -81,4 +97,6 @@ class MessageSource:
     def _file(self, name: str) -> File:
         box, key = self._messages[name]
         content = box.get_bytes(key)
+        if self._name(content) != name:  # of an mbox file, in which it has moved
+            raise DataError(f"{self._path} was changed while it was read; try again.")
         return File(f"{name}.eml", content=content if self._is_folder else _ESCAPED.sub(b"", content))
