@@ -325,8 +325,9 @@ def _source(name: str, value: Any) -> SyncSource:
     if unknown := sorted(table.keys() - {"address", "every"}):
         raise OptionError(f"{name} has {unknown[0]!r}; a source has an address and perhaps every, in seconds.")
     place = table.get("address")
+    if not (isinstance(place, str) and scheme_of(place)):
+        place = _path(f"{name}.address" if table is value else name, place)
     try:
-        place = place if isinstance(place, str) and scheme_of(place) else _path("address", place)
         return SyncSource(place, table.get("every"))
     except OptionError as error:
         raise OptionError(f"{name}: {error}") from None
