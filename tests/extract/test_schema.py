@@ -94,13 +94,14 @@ def test_schema_checksum_changes_with_any_field() -> None:
         ("[entities]\nperson = 1", "entities.person is 1"),
         ('[entities.person]\nsynonym = ["human"]', r"'synonym' in \[entities.person\] is unknown.*'synonyms'"),
         ('[entities.person]\nsynonyms = "human"', "synonyms is 'human'; it must be a list of texts"),
-        ("[entities.person]\ndescription = 3", "description is 3; it must be text"),
+        ("[entities.person]\n\n[entities.cat]\ndescription = 3", "line 3: .*description is 3; it must be text"),
         ("[entities.person]\n[entities.Person]", "'Person' names two types, 'person' and 'Person'"),
         ('[entities.person]\n[entities.man]\nsynonyms = ["The person"]', "names two types"),
         ('[entities."?!"]', "has no letter"),
         ('[relations.knows]\npairs = [["person", "cat"]]', "type 'person', which is no entity type; .* none"),
         ('[entities.person]\n[relations.knows]\npairs = ["person", "person"]', "give lists of a head and a tail"),
-        ('strict = "yes"\n[entities.person]', "strict is 'yes'; it must be true or false"),
+        ('[entities.cat]\n[relations."sees"]\n# two\npairs = [\n["cat", "cat"],\n["cat", "dog"]]', "line 4: .*'dog'"),
+        ('\nstrict = "yes"\n[entities.person]', "line 2: .*strict is 'yes'; it must be true or false"),
     ],
 )
 def test_schema_of_wrong_file_names_file_and_place(text: str, message: str, tmp_path: Path) -> None:

@@ -59,20 +59,13 @@ def refit(
             note(f"{index} is ranked as the package does.")
             return
         rows = _questions(opened, data)
-        quotes = [[(passage["document"], passage["quote"]) for passage in row["passages"]] for row in rows]
         note_compilation()
-        fit = fit_gate(
-            opened.snapshot, [JudgedQuestion(row["question"], of) for row, of in zip(rows, quotes, strict=True)]
-        )
+        fit = fit_gate(opened.snapshot, map(JudgedQuestion.of_row, rows))
         opened.set_gate(fit.gate)
     if as_json:
         print_json(asdict(fit))
         return
-    say(
-        f"gate {fit.gate:+g}: nDCG@10 of the right passages of {counted(fit.questions, 'question')} is "
-        f"{fit.before:.3f} without it, and {fit.after:.3f} with one that is fitted to the other questions "
-        f"(p = {fit.p:.3f})"
-    )
+    say(fit.words)
     note("Every question is ranked with it from now on; --undo goes back.")
 
 

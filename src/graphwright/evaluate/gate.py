@@ -7,8 +7,9 @@ more than some dozen questions with right passages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,16 @@ class JudgedQuestion:
     question: str
     quotes: Sequence[tuple[str, str]]
 
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> JudgedQuestion:
+        """Return the question of a line that `graphwright feedback export` prints.
+
+        >>> row = {"question": "Who?", "passages": [{"document": "a.md", "quote": "Ida did."}]}
+        >>> JudgedQuestion.of_row(row)
+        JudgedQuestion(question='Who?', quotes=[('a.md', 'Ida did.')])
+        """
+        return cls(row["question"], [(passage["document"], passage["quote"]) for passage in row["passages"]])
+
 
 @dataclass(frozen=True)
 class GateFit:
@@ -47,6 +58,19 @@ class GateFit:
     before: float
     after: float
     p: float
+
+    @property
+    def words(self) -> str:
+        """The fit in words.
+
+        >>> GateFit(2.0, 24, 0.5, 0.75, 0.01).words[:72]
+        'gate +2: nDCG@10 of the right passages of 24 questions is 0.500 without '
+        """
+        return (
+            f"gate {self.gate:+g}: nDCG@{_K} of the right passages of {counted(self.questions, 'question')} is "
+            f"{self.before:.3f} without it, and {self.after:.3f} with one that is fitted to the other questions "
+            f"(p = {self.p:.3f})"
+        )
 
 
 def fit_gate(snapshot: Snapshot, questions: Iterable[JudgedQuestion]) -> GateFit:

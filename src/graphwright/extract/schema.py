@@ -16,7 +16,9 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +62,14 @@ class RelationType(Checked):
 Type = TypeVar("Type", bound=EntityType | RelationType)
 
 
+class _MisplacedError(OptionError):
+    """A fault of a schema; `names`: of the sections and of the value that has it, in TOML."""
+
+    def __init__(self, message: str, *names: str) -> None:
+        super().__init__(message)
+        self.names = names
+
+
 @dataclass(frozen=True)
 class Schema(Checked):
     """Types of entities and of relations; without types of one of them, these are not restricted.
@@ -87,9 +97,10 @@ class Schema(Checked):
             for name in (name for pair in relation.pairs for name in pair):
                 if normal_form(name) not in known:
                     names = [each.name for each in self.entities]
-                    raise OptionError(
+                    raise _MisplacedError(
                         f"a pair of the relation {relation.name!r} has the type {name!r}, which is no entity type; the "
-                        f"types are {', '.join(names) or 'none'}.{meant(name, names)}"
+                        f"types are {', '.join(names) or 'none'}.{meant(name, names)}",
+                        *("relations", relation.name, "pairs"),
                     )
 
     def __bool__(self) -> bool:
@@ -119,15 +130,22 @@ class Schema(Checked):
 
     @classmethod
     def of_toml(cls, text: str) -> Self:
-        """Return the schema that a text describes. Raises OptionError for one that is not TOML, or a wrong name."""
+        """Return the schema that a text describes, that without types for an empty one.
+
+        Raises OptionError, with the line, for one that is not TOML, or a wrong name or value.
+        """
         try:
             tables = tomllib.loads(text)
         except (ValueError, RecursionError) as error:
             raise OptionError(f"it is not TOML: {error}.") from error
-        _check_names(tables, ("entities", "relations", "strict"), "{!r}")
-        entities = tuple(_types(EntityType, tables.get("entities", {}), "entities"))
-        relations = tuple(_types(RelationType, tables.get("relations", {}), "relations"))
-        return cls(entities, relations, tables.get("strict", False))
+        try:
+            _check_names(tables, ("entities", "relations", "strict"))
+            entities = tuple(_types(EntityType, tables.get("entities", {}), "entities"))
+            relations = tuple(_types(RelationType, tables.get("relations", {}), "relations"))
+            return cls(entities, relations, tables.get("strict", False))
+        except OptionError as error:
+            names = error.names if isinstance(error, _MisplacedError) else ("strict",)
+            raise OptionError(f"line {_line_of(names, text)}: {error}") from None
 
     def to_toml(self) -> str:
         """Return the schema as TOML, for `Schema.read`; fields that are empty are left out."""
@@ -222,16 +240,38 @@ class Schema(Checked):
         return relation._replace(relation=_RELATED), False
 
 
+def _line_of(names: Sequence[str], text: str) -> int:
+    """Return the number of the line of TOML that sets a value, by the names of its sections and its own."""
+    lines = text.split("\n")
+
+    def is_set(end: int) -> bool:
+        """Return whether the first lines, and those of a value that goes on after them, set it."""
+        value: Any = {}
+        for stop in range(end, len(lines) + 1):
+            with suppress(ValueError):
+                value = tomllib.loads("\n".join(lines[:stop]))
+                break
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value is not None
+
+    return bisect_left(range(len(lines)), True, key=is_set)
+
+
 def _by_form(types: tuple[Type, ...]) -> dict[str, Type]:
     """Return types by the normal forms of their names and synonyms. Raises OptionError for a name of two types."""
     known: dict[str, Type] = {}
     for each in types:
+        place = "entities" if isinstance(each, EntityType) else "relations", each.name
         for name in (each.name, *each.synonyms):
             form = normal_form(name)
             if not form:
-                raise OptionError(f"a name or synonym of the type {each.name!r} has no letter; give it a name.")
+                raise _MisplacedError(
+                    f"a name or synonym of the type {each.name!r} has no letter; give it one.", *place
+                )
             if known.setdefault(form, each) is not each:
-                raise OptionError(f"{name!r} names two types, {known[form].name!r} and {each.name!r}; rename one.")
+                other = known[form].name
+                raise _MisplacedError(f"{name!r} names two types, {other!r} and {each.name!r}; rename one.", *place)
     return known
 
 
@@ -239,34 +279,40 @@ def _types(kind: type[Type], table: Any, section: str) -> Iterator[Type]:
     """Yield the types of a section of TOML."""
     names = tuple(field.name for field in fields(kind) if field.name != "name")
     for name, values in _checked_table(table, section).items():
-        _check_names(_checked_table(values, f"{section}.{name}"), names, f"{{!r}} in [{section}.{name}]")
+        _check_names(_checked_table(values, section, name), names, section, name)
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
         if "pairs" in values:
             values["pairs"] = _pairs(values["pairs"], name)
-        yield kind(name, **values)
+        try:
+            yield kind(name, **values)
+        except OptionError as error:
+            raise _MisplacedError(str(error), section, name) from None
 
 
-def _checked_table(value: Any, section: str) -> dict[str, Any]:
+def _checked_table(value: Any, *section: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise OptionError(f"{section} is {value!r}; it must be a section, begun by a line such as [entities.person].")
+        name, wanted = ".".join(section), "it must be a section, begun by a line such as [entities.person]."
+        raise _MisplacedError(f"{name} is {value!r}; {wanted}", *section)
     return value
 
 
 def _pairs(value: Any, relation: str) -> tuple[tuple[str, str], ...]:
     pairs = value if isinstance(value, tuple) else (value,)
     if any(not isinstance(p, list) or len(p) != 2 or not all(isinstance(n, str) for n in p) for p in pairs):
-        raise OptionError(
+        raise _MisplacedError(
             f"pairs of the relation {relation!r} are {value!r}; give lists of a head and a tail type, such as "
-            f'[["person", "company"]].'
+            f'[["person", "company"]].',
+            *("relations", relation, "pairs"),
         )
     return tuple((head, tail) for head, tail in pairs)
 
 
-def _check_names(names: Mapping[str, Any], known: tuple[str, ...], pattern: str) -> None:
+def _check_names(names: Mapping[str, Any], known: tuple[str, ...], *section: str) -> None:
     for name in names:
         if name not in known:
-            listed = ", ".join(known)
-            raise OptionError(f"{pattern.format(name)} is unknown; the names are {listed}.{meant(name, known)}")
+            where = f" in [{'.'.join(section)}]" if section else ""
+            fault = f"{name!r}{where} is unknown; the names are {', '.join(known)}.{meant(name, known)}"
+            raise _MisplacedError(fault, *section, name)
 
 
 def _filled(kind: EntityType | RelationType) -> Iterator[tuple[str, Any]]:

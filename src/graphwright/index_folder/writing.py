@@ -220,7 +220,7 @@ class IndexWriting(IndexReading):
         """
         if not abs(gate) <= MAX_GATE:
             raise OptionError(f"gate is {gate!r}; it must be from -{MAX_GATE:g} to {MAX_GATE:g}, 0 for the package's.")
-        with writer_lock(self.path), self._store.writing():
+        with writer_lock(self.path) if self._batch is None else nullcontext(), self._store.writing():
             self._store.set(GATE, repr(float(gate)))
 
     def _writer(

@@ -20,7 +20,7 @@ from graphwright import Graph, Index, start
 from graphwright.data import is_url
 from graphwright.engines import repeated
 from graphwright.errors import GraphwrightError, OptionError, StoreError
-from graphwright.extract import EXTRACTORS, Extractor, extractor_of
+from graphwright.extract import EXTRACTORS, Extractor, Schema, extractor_of
 from graphwright.files import write_text
 from graphwright.graph import Kind
 from graphwright.methods.registry import make_method
@@ -165,15 +165,18 @@ class Catalog(Mapping[str, Index]):
         indexes = {name: Index.open(path, encoder=chosen[name], follow=False) for name, path in paths.items()}
         return cls(indexes, chosen, replicas, home, records)
 
-    def create(self, record: Record, encoder: NamedEncoder | str) -> None:
-        """Make an empty index in the home folder. Raises OptionError for an unusable name, or without such a folder."""
+    def create(self, record: Record, encoder: NamedEncoder | str, schema: Schema | None = None) -> None:
+        """Make an empty index in the home folder. `schema`: what extraction looks for.
+
+        Raises OptionError for an unusable name, or without such a folder.
+        """
         if self.home is None:
             raise OptionError("This server makes no indexes: start it without any, or with an empty folder for them.")
         with self._lock:
             _check_name(record.name, self)
             folder = self.home / secrets.token_hex(8)
             self._encoders[record.name] = chosen = encoder_of(encoder)
-            Index.create(folder, encoder=chosen).close()
+            Index.create(folder, encoder=chosen, schema=schema).close()
             self._write(folder, record)
             self._indexes = {**self._indexes, record.name: Index.open(folder, encoder=chosen, follow=False)}
 

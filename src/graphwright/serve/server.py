@@ -82,6 +82,7 @@ class Library:
             "reader": model if extraction == "llm" else None,
             "extraction": extraction,
             "own": name in self.catalog.records,
+            "gate": index.gate,
             "snapshot": int(snapshot.about.get("revision", 0)),
         }
 
@@ -122,6 +123,10 @@ class Call:
     async def run(self, work: Callable[[Cancellation], _T], *, lane: Lane = "reads") -> _T:
         """Run work in a thread, until the client disconnects; see `Workers.run`."""
         return await self.server.workers.run(work, self.request, lane=lane)
+
+    async def submit(self, kind: str, task: Mapping[str, Any]) -> dict[str, Any]:
+        """Queue a job on the index; return the reply that names it."""
+        return {"job": (await self.run(lambda _: self.server.jobs.submit(self.ix, kind, task))).to_dict(self.ix)}
 
 
 async def call_of(ix: str, server: ServerOf, request: Request) -> Call:

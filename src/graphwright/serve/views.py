@@ -134,7 +134,9 @@ _WIDER = 4  # times as many of the best connected are sorted by type
 _LAST = {"": 1, "number": 2, "date": 2}
 MAX_EDGES = 6
 """Maximum length of a path."""
+_MAX_TYPES = 200
 _entity_edges: SnapshotCache[Csr] = SnapshotCache()
+_types: SnapshotCache[list[dict[str, Any]]] = SnapshotCache()
 
 
 def entities(snapshot: Snapshot, query: str, limit: int, type: str = "") -> list[dict[str, Any]]:
@@ -157,6 +159,17 @@ def entities(snapshot: Snapshot, query: str, limit: int, type: str = "") -> list
     else:
         nodes = [node for node in _matching(snapshot, query.strip(), limit) if is_entity[node]]
     return [_summary(graph, node) for node in nodes]
+
+
+def types(graph: Graph) -> list[dict[str, Any]]:
+    """Return the types that `entities` takes with the numbers of their entities, the most frequent first."""
+
+    def compute() -> list[dict[str, Any]]:
+        facts = Facts.of(graph)
+        known, counts = set(facts.types), facts.types_of(np.flatnonzero(graph.columns.kinds != Kind.CHUNK))
+        return [{"name": name, "count": count} for name, count in counts.items() if name in known][:_MAX_TYPES]
+
+    return _types.get(graph.columns, "types", compute)
 
 
 def _best_connected(graph: Graph, candidates: Ints, limit: int) -> list[int]:

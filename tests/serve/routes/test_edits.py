@@ -12,6 +12,7 @@ from tests.serve.routes.test_documents import ended
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
+from graphwright.store import Edit, RenameEntity
 
 EDITS = "/v1/indexes/cities/edits"
 
@@ -53,3 +54,27 @@ def test_edit_of_what_is_not_there_fails_and_changes_nothing(edited: Running) ->
 @pytest.mark.parametrize("change", [{}, {"kind": "x"}, {"kind": "delete"}, {"kind": "delete", "name": 3}])
 def test_malformed_change_is_refused(edited: Running, change: dict[str, Any]) -> None:
     assert post(edited, change).status_code in (400, 422)
+
+
+def test_edits_of_another_index_are_imported_once(edited: Running, tmp_path: Path) -> None:
+    with Index.create(tmp_path / "other", encoder=HashEncoder(), extractor="rules") as other:
+        other.add([{"id": "a", "text": "Gratz is a town. Linz is a town."}])
+        other.edit(RenameEntity("Gratz", "Graz"), RenameEntity("Linz", "Lentia"), who="Ida", why="old names")
+        exported = [edit.to_dict() for edit in other.edits()]
+    address = f"{EDITS}/import"
+    assert ended(edited, edited.client.post(address, json={"edits": exported}))["message"] == "2 edits made."
+    first, second = edited.client.get(EDITS).json()["edits"]
+    assert (first["who"], first["why"], first["time"]) == ("Ida", "old names", exported[0]["time"])
+    assert "there is no entity 'Linz'" in second["idle"]  # it waits for a document that names it
+    again = ended(edited, edited.client.post(address, json={"edits": [first, second]}))
+    assert (again["state"], again["message"]) == ("done", "The index has all of these edits.")
+    assert edited.client.get(EDITS).json()["edits"] == [first, second]
+
+
+@pytest.mark.parametrize("second", [{}, {"change": {"kind": "x"}, "time": "", "who": "", "why": ""}, {"time": 3}])
+def test_malformed_import_is_refused_whole(edited: Running, second: dict[str, Any]) -> None:
+    first = Edit.made([RenameEntity("Graz", "Gratz")])[0].to_dict()
+    reply = edited.client.post(f"{EDITS}/import", json={"edits": [first, second]})
+    assert reply.status_code == 422 and reply.json()["detail"].startswith("edit 2: ")
+    assert reply.json()["detail"].endswith("Nothing was imported.")
+    assert edited.client.get(EDITS).json() == {"edits": []}

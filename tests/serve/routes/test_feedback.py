@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from tests.serve.conftest import DOCUMENTS, Running, serving
 from tests.serve.guarded import Guarded
+from tests.serve.routes.test_documents import ended
 from tests.serve.routes.test_originals import done
 
 from graphwright import Index
 from graphwright.data import read_questions
+from graphwright.evaluate import gate as gates
 from graphwright.models.fake import HashEncoder
 from graphwright.serve import feedback
 from graphwright.serve.feedback import FEEDBACK_FILE
@@ -156,3 +158,21 @@ def test_feedback_is_in_no_log(own: Running, caplog: pytest.LogCaptureFixture) -
     give(own, **HELPFUL, quotes=[MUR])
     give(own, 422, **HELPFUL, quotes=[{"document": "graz", "quote": "Graz lies elsewhere"}])
     assert RIVER not in caplog.text and "elsewhere" not in caplog.text
+
+
+def test_refit_that_gains_nothing_is_refused(own: Running) -> None:
+    give(own, **HELPFUL, quotes=[MUR])
+    job = ended(own, own.client.post(f"{PATH}/refit"))
+    assert job["state"] == "failed" and "1 question with right passages" in job["message"]
+    assert own.client.get("/v1/indexes/cities").json()["gate"] == 0
+
+
+def test_refit_ranks_with_the_fitted_gate_until_it_is_undone(own: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates, "MIN_QUESTIONS", 1)
+    monkeypatch.setattr(gates, "fitted", lambda quality: gates.GateFit(2.0, len(quality), 0.5, 0.75, 0.01))
+    give(own, **HELPFUL, quotes=[MUR])
+    job = ended(own, own.client.post(f"{PATH}/refit", json={}))
+    assert (job["kind"], job["state"], job["changes"]) == ("refit", "done", None) and "gate +2" in job["message"]
+    assert own.client.get("/v1/indexes/cities").json()["gate"] == 2
+    assert ended(own, own.client.post(f"{PATH}/refit", json={"undo": True}))["state"] == "done"
+    assert own.client.get("/v1/indexes/cities").json()["gate"] == 0

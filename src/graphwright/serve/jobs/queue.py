@@ -19,6 +19,7 @@ from typing import Any, get_args
 
 from graphwright.data import is_database
 from graphwright.errors import OptionError, StoreError
+from graphwright.extract import Excerpt, Schema
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.feedback import Feedback
 from graphwright.serve.jobs.run import Attempts, End, JobRun
@@ -177,6 +178,10 @@ class Jobs:
         self._wake(self.index_of(job))
         self._notify(id)
         return self.get(id)
+
+    def outdated_chunks(self, name: str, schema: Schema | None) -> list[Excerpt]:
+        """Return the chunks that a job "reextract" would read. `schema`: its new one."""
+        return self._attempts.outdated_chunks(name, schema)
 
     @contextmanager
     def listening(self, id: str, on_change: Callable[[], None]) -> Iterator[None]:

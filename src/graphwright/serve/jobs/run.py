@@ -16,11 +16,13 @@ from weakref import WeakSet
 from graphwright import Index
 from graphwright.data import GraphDatabase, ReadOptions, Skipped
 from graphwright.errors import DataError, GraphwrightError, ModelError, StoreError, counted
-from graphwright.extract import Extractor, GenerativeExtractor
+from graphwright.evaluate import JudgedQuestion, fit_gate
+from graphwright.extract import Excerpt, Extractor, GenerativeExtractor, Schema
 from graphwright.models import LLM, BudgetedLLM, CachedLLM, Cancellation, Completion, Usage
-from graphwright.models.protocols import Cancel, OnText, Schema
+from graphwright.models.protocols import Cancel, OnText
+from graphwright.models.protocols import Schema as ReplySchema
 from graphwright.serve.catalog import Catalog
-from graphwright.serve.feedback import Feedback
+from graphwright.serve.feedback import Feedback, question_set
 from graphwright.serve.jobs.table import Job, Progress
 from graphwright.serve.jobs.uploads import Upload, UploadFolder
 from graphwright.serve.originals import Originals
@@ -33,6 +35,7 @@ _UNITS = {
     "fetch files": "files",
     "extract": "chunks",
     "refine": "values",
+    "rank": "questions",
 }
 _MAX_FAILED = 100  # failed parts that are listed
 _POLL_SECONDS = 0.5  # between two checks whether another process still writes
@@ -105,7 +108,7 @@ class StoppableLLM:
         return self.llm.id
 
     def complete(
-        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+        self, system: str, user: str, *, schema: ReplySchema = None, on_text: OnText = None, cancel: Cancel = None
     ) -> Completion:
         """Answer one prompt as the model does. Raises JobStoppedError, which extractors do not catch."""
         cancel = cancel or Cancellation()
@@ -158,10 +161,28 @@ def sync_database(run: JobRun, index: Index) -> dict[str, Any]:
     return facts(Changes(), []) | counts
 
 
-def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any]:
-    """Perform a job on an index; return the changes as JSON. Without an `upload`, failed chunks are extracted again."""
+def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any] | str:
+    """Perform a job on an index; return the changes of documents as JSON, or what else was done in words.
+
+    Without an `upload`, failed chunks are extracted again.
+    """
     skipped: list[Skipped] = []
-    return facts(_change(run, index, upload, skipped), skipped)
+    changes = _edited(run, index) or _change(run, index, upload, skipped)
+    return changes if isinstance(changes, str) else facts(changes, skipped)
+
+
+def _edited(run: JobRun, index: Index) -> str:
+    """Make or undo edits by hand, and return this in words; "" for another job."""
+    task = run.job.task
+    if run.job.kind == "edit":
+        index.edit(*map(Edit.of_dict, task["edits"]), strict=task["strict"], progress=run.report)
+        return f"{counted(len(task['edits']), 'edit')} made." if task["edits"] else "The index has all of these edits."
+    if run.job.kind == "undo":
+        stored = {edit.id for edit in index.edits()}
+        if run.job.attempts == 1 or stored.intersection(task["ids"]):  # else it was undone before an interruption
+            index.undo(*task["ids"], progress=run.report)
+        return "The edit is undone."
+    return ""
 
 
 def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skipped]) -> Changes:
@@ -172,16 +193,11 @@ def _change(run: JobRun, index: Index, upload: Upload | None, skipped: list[Skip
         documents = () if upload is None else upload.documents(skipped.append, run.check)
         return index.add(documents, report, usage=usage)
     if run.job.kind == "reextract":
-        return index.reextract(progress=report, usage=usage)
-    if run.job.kind == "edit":
-        index.edit(*map(Edit.of_dict, task["edits"]), progress=report)
-        return Changes(usage=usage)
+        schema = task["schema"]
+        return index.reextract(
+            progress=report, usage=usage, schema=schema if schema is None else Schema.of_toml(schema)
+        )
     ids = list(task["ids"])
-    if run.job.kind == "undo":
-        stored = {edit.id for edit in index.edits()}
-        if run.job.attempts == 1 or stored.intersection(ids):  # else it was undone before an interruption
-            index.undo(*ids, progress=report)
-        return Changes(usage=usage)
     try:
         return index.remove(ids, report, usage=usage)
     except DataError:
@@ -213,6 +229,7 @@ def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:
         "skipped": len(skipped) + len(changes.skipped),
         "pending": len(changes.pending),
         "extracted": changes.extracted,
+        "off_schema": changes.off_schema,
         "usage": {
             "llm_calls": usage.llm_calls,
             "prompt_tokens": usage.prompt_tokens,
@@ -275,7 +292,7 @@ class Attempts:
         self, name: str, runs: list[JobRun], ends: list[End], claim: Callable[[], JobRun | None]
     ) -> None:
         """Perform waiting jobs one after another, then publish their changes; append to `runs` and `ends`."""
-        extractor = self._extractor(name, runs[0])
+        extractor = None if runs[0].job.kind == "remove" else self._extractor(name, runs[0])
         with self._catalog.open_writer(name, extractor) as index:
             if not runs[0].job.reads_database:
                 with batch(index, runs):
@@ -292,7 +309,9 @@ class Attempts:
         while len(ends) < len(runs) and not runs[-1].job.reads_database:
             run = runs[-1]
             upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
-            end = self._end(name, run, partial(perform, run, index, upload))
+            refit = run.job.kind == "refit"
+            act = partial(self._refit, run, index) if refit else partial(perform, run, index, upload)
+            end = self._end(name, run, act)
             self.originals.keep(index.path, () if upload is None else upload.sources)
             if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
                 end = replace(end, message=end.message + _STORED)
@@ -301,7 +320,23 @@ class Attempts:
                 following = claim()
                 runs += [] if following is None else [following]
 
-    def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | None]) -> End:
+    def _refit(self, run: JobRun, index: Index) -> str:
+        """Fit the ranking of an index to its feedback, or undo this; return it in words."""
+        if run.job.task["undo"]:
+            index.set_gate(0)
+            return "Passages are ranked as the package does."
+        rows = list(question_set(self.feedback.entries(index)))
+
+        def questions() -> Iterator[JudgedQuestion]:
+            for done, row in enumerate(rows):
+                run.report("rank", done, len(rows))
+                yield JudgedQuestion.of_row(row)
+
+        fit = fit_gate(index.snapshot, questions())
+        index.set_gate(fit.gate)
+        return f"{fit.words}."
+
+    def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | str | None]) -> End:
         """Call a function and return its result; an exception becomes a failed one."""
         try:
             changes = act()
@@ -313,7 +348,9 @@ class Attempts:
         except Exception:
             _log.exception("job %s of %s failed", run.job.id, name)
             return End("failed", "The job failed. The server's log has the details.")
-        return End("done", "" if changes is None else _summary(run.job, changes), changes)
+        if changes is None or isinstance(changes, str):
+            return End("done", changes or "")
+        return End("done", _summary(run.job, changes), changes)
 
     def _publish(self, name: str) -> str:
         """Publish documents that a failed or cancelled job has stored; return a note if there were any."""
@@ -329,18 +366,27 @@ class Attempts:
         reads = self._catalog.record(name, self._settings.extract).extraction == "llm"
         return reads and self._models.llm(name) is not None
 
-    def _extractor(self, name: str, run: JobRun) -> Extractor | None:
-        """Return the extractor with the index's language model, None for the one without a language model."""
+    def outdated_chunks(self, name: str, schema: Schema | None) -> list[Excerpt]:
+        """Return the chunks that a job "reextract" would read. `schema`: its new one."""
+        with self._catalog.open_writer(name, self._extractor(name)) as index:
+            return index.chunks_to_reextract(schema=schema)
+
+    def _extractor(self, name: str, run: JobRun | None = None) -> Extractor | None:
+        """Return the extractor with the index's language model, None for the one without a language model.
+
+        `run`: the attempt that it works for, which ends and limits its calls; None where it makes none.
+        """
         llm, chosen = self._models.llm(name), self._models.settings(name)
-        if llm is None or chosen is None or not self._reads_with_model(name) or run.job.kind == "remove":
+        if llm is None or chosen is None or not self._reads_with_model(name):
             return None
-        task, limits = run.job.task, ("max_job_tokens", "max_job_cost")
-        tokens, cost = (_least(task.get(limit), getattr(self._settings, limit)) for limit in limits)
-        if tokens is not None or cost is not None:
-            llm = BudgetedLLM(llm, tokens, cost)
-        cached = CachedLLM(llm, IndexLayout(self._catalog[name].path).replies)
+        if run is not None:
+            task, limits = run.job.task, ("max_job_tokens", "max_job_cost")
+            tokens, cost = (_least(task.get(limit), getattr(self._settings, limit)) for limit in limits)
+            if tokens is not None or cost is not None:
+                llm = BudgetedLLM(llm, tokens, cost)
+            llm = StoppableLLM(CachedLLM(llm, IndexLayout(self._catalog[name].path).replies), run)
         return GenerativeExtractor(
-            StoppableLLM(cached, run),
+            llm,
             extraction=chosen.extraction,
             gleanings=chosen.gleanings,
             threads=max(1, chosen.concurrency - 1),  # leaves one for questions
@@ -354,11 +400,10 @@ def _least(*limits: Any) -> Any:
 
 def _summary(job: Job, changes: Mapping[str, Any]) -> str:
     """Return the changes of a job as text."""
-    if job.kind in ("edit", "undo"):
-        return f"{counted(len(job.task['edits']), 'edit')} made." if job.kind == "edit" else "The edit is undone."
     names = ("added", "replaced", "moved", "removed", "unchanged", "skipped")
     parts = [f"{changes[name]:,} {name}" for name in names if changes.get(name)]
     parts += [f"{counted(changes['extracted'], 'chunk')} read again"] * (job.kind == "reextract")
+    parts += [f"{changes['off_schema']:,} found that do not fit the schema"] * bool(changes["off_schema"])
     counts = ", ".join(parts) or "Nothing to change"
     pending = changes["pending"]
     return f"{counts}." + f" {pending:,} chunks were not read by the language model; try the job again." * bool(pending)

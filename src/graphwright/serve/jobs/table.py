@@ -13,7 +13,7 @@ from typing import Any, Literal
 from graphwright.data import is_database
 from graphwright.serve.database import Database
 
-Kind = Literal["add", "remove", "sync", "reextract", "edit", "undo"]
+Kind = Literal["add", "remove", "sync", "reextract", "edit", "undo", "refit"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED = ("done", "failed", "cancelled")
 """Final states; only a retry changes them."""
@@ -42,10 +42,11 @@ class Progress:
 class Job:
     """A change to an index that is queued, runs or has ended.
 
-    `path`: the index folder. `task`: input by kind: {"ids"} for remove and undo, {"folder"} for sync, {"edits"} for
-    edit, none for others (documents to add are files); and the limits "max_tokens" and "max_cost" of a language model.
-    `changes`: numbers of documents added, replaced, removed and unchanged, and the failed parts. `attempts`: number of
-    starts. `runner`: the process that runs the job. Times are ISO 8601 in UTC.
+    `path`: the index folder. `task`: input by kind: {"ids"} for remove and undo, {"folder"} for sync, {"schema"} for
+    reextract (TOML, None for that of the index), {"edits", "strict"} for edit, {"undo"} for refit, none for add
+    (documents to add are files); and the limits "max_job_tokens" and "max_job_cost" of a language model. `changes`:
+    numbers of documents added, replaced, removed and unchanged, and the failed parts; None for jobs about no documents.
+    `attempts`: number of starts. `runner`: the process that runs the job. Times are ISO 8601 in UTC.
     """
 
     id: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
@@ -12,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from graphwright.data import Skipped
 from graphwright.errors import OptionError, meant
-from graphwright.extract import Estimate, estimate
+from graphwright.extract import Estimate, Excerpt, Schema, estimate
 from graphwright.models import Cancellation
 from graphwright.serve import views
 from graphwright.serve.authentication import require
@@ -96,7 +97,7 @@ async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = No
     """
     jobs = call.server.jobs
     jobs.check_writable(call.ix)
-    budget = _budget(call, max_tokens, max_cost)
+    budget = budget_of(call, max_tokens, max_cost)
     upload = await _received(call, new_id())
     id = upload.folder.name
 
@@ -133,8 +134,7 @@ async def sync(body: SyncBody, call: CallOf, max_tokens: MaxTokens = None, max_c
             f"There is no folder {body.folder!r} for this index; there are: {names}. The server's settings list them "
             f"in [folders.{call.ix}].{meant(body.folder, folders)}"
         )
-    task = {"folder": folders[body.folder].address, **_budget(call, max_tokens, max_cost)}
-    return {"job": (await call.run(lambda _: call.server.jobs.submit(call.ix, "sync", task))).to_dict(call.ix)}
+    return await call.submit("sync", {"folder": folders[body.folder].address, **budget_of(call, max_tokens, max_cost)})
 
 
 @router.post("/estimate", response_model=replies.EstimateReply, openapi_extra=_BODY, dependencies=_WRITE)
@@ -149,9 +149,15 @@ async def estimated(call: CallOf) -> Any:
 
 
 def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any]:
-    llm = call.server.models.settings(call.ix) if call.server.facts(call.ix)["reader"] else None
     skipped: list[Skipped] = []
     excerpts = call.index.chunks_to_extract(upload.documents(skipped.append, cancel.check))
+    parts = [{"document": part.path, "chunk": None, "reason": part.reason} for part in skipped]
+    return {**estimated_work(call, excerpts, call.index.extraction_schema), "skipped": parts}
+
+
+def estimated_work(call: Call, excerpts: Sequence[Excerpt], schema: Schema) -> dict[str, Any]:
+    """Return the work and the cost of reading chunks by what reads the documents of an index, in JSON values."""
+    llm = call.server.models.settings(call.ix) if call.server.facts(call.ix)["reader"] else None
     expected = Estimate(len(excerpts), 0, 0, 0, 0.0, 0.0)
     if llm is not None:
         expected = estimate(
@@ -160,17 +166,13 @@ def _estimate(call: Call, upload: Upload, cancel: Cancellation) -> dict[str, Any
             gleanings=llm.gleanings,
             prices=llm.prices,
             rate=llm.rate,
-            schema=call.index.extraction_schema,
+            schema=schema,
             prompts=call.index.prompts,
         )
-    return {
-        **expected.to_dict(),
-        "llm": None if llm is None else llm.model,
-        "skipped": [{"document": part.path, "chunk": None, "reason": part.reason} for part in skipped],
-    }
+    return {**expected.to_dict(), "llm": None if llm is None else llm.model, "skipped": []}
 
 
-def _budget(call: Call, max_tokens: int | None, max_cost: float | None) -> dict[str, Any]:
+def budget_of(call: Call, max_tokens: int | None, max_cost: float | None) -> dict[str, Any]:
     """Return the budget of a job. Raises OptionError for a cost limit without prices."""
     llm = call.server.models.settings(call.ix)
     if max_cost is not None and (llm is None or llm.prices is None):
@@ -247,6 +249,12 @@ async def sources(call: CallOf) -> Any:
     """List the folders and other sources that the server's settings list for the index, with their last syncs."""
     server = call.server
     return {"sources": await call.run(lambda _: source_states(call.ix, server.jobs, server.settings))}
+
+
+@graph_router.get("/types", response_model=replies.TypesReply)
+async def types(call: CallOf) -> Any:
+    """List the types of entities with the numbers of these."""
+    return {"types": await call.run(lambda _: views.types(call.index.graph))}
 
 
 @graph_router.get("/filters", response_model=replies.FiltersReply)

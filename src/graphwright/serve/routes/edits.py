@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from graphwright.errors import DataError, OptionError
 from graphwright.models import Cancellation
 from graphwright.serve.authentication import GrantOf, require
 from graphwright.serve.jobs.table import Job
@@ -35,6 +36,19 @@ class EditsBody(Body):
     ]
     who: Annotated[str, Field(max_length=200, description="Author (default: the name of the key).")] = ""
     why: Annotated[str, Field(max_length=1_000, examples=["a typo"])] = ""
+
+
+class ImportBody(Body):
+    """Edits of another index, as `GET …/edits` and the lines of `graphwright edit export` have them."""
+
+    edits: Annotated[
+        list[dict[str, Any]],
+        Field(
+            min_length=1,
+            max_length=10_000,
+            examples=[[{"change": _CHANGE, "time": "2026-03-01T12:00:00.000Z", "who": "Ida", "why": "a typo"}]],
+        ),
+    ]
 
 
 class EditReply(Reply):
@@ -80,8 +94,30 @@ async def edits(call: CallOf) -> Any:
 async def edit(body: EditsBody, call: CallOf, grant: GrantOf) -> Any:
     """Change the graph by hand. The job fails, and changes nothing, if a change names what is not there."""
     made = Edit.made(map(change_of, body.changes), body.who or grant.name, body.why)
-    task = {"edits": [edit.to_dict() for edit in made]}
-    return {"job": (await call.run(lambda _: call.server.jobs.submit(call.ix, "edit", task))).to_dict(call.ix)}
+    return await call.submit("edit", {"edits": [edit.to_dict() for edit in made], "strict": True})
+
+
+@router.post("/edits/import", status_code=202, response_model=QueuedReply, dependencies=_WRITE)
+async def import_edits(body: ImportBody, call: CallOf) -> Any:
+    """Apply the edits of another index, with their authors and times.
+
+    Those that the index has already are left as they are; those that name what is not there wait for it.
+    """
+    made = [_edit(number, value) for number, value in enumerate(body.edits, start=1)]
+
+    def queue(_: Cancellation) -> Job:
+        known = {edit.id for edit in call.index.edits()}
+        new = [edit.to_dict() for edit in made if edit.id not in known]
+        return call.server.jobs.submit(call.ix, "edit", {"edits": new, "strict": False})
+
+    return {"job": (await call.run(queue)).to_dict(call.ix)}
+
+
+def _edit(number: int, value: object) -> Edit:
+    try:
+        return Edit.of_dict(value)
+    except OptionError as error:
+        raise DataError(f"edit {number}: {error} Nothing was imported.") from error
 
 
 @router.delete("/edits/{id}", status_code=202, response_model=QueuedReply, dependencies=_WRITE)

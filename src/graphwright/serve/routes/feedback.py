@@ -1,4 +1,4 @@
-"""Routes of feedback: what a reader says of an answer, and for a writer its list and the questions made of it."""
+"""Routes of feedback: what a reader says of an answer; its list, questions made of it, and a ranking fitted to them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from graphwright.serve.events import to_json
 from graphwright.serve.feedback import Entry, Quote, question_set
 from graphwright.serve.problems import NotFoundError
 from graphwright.serve.schemas.answers import Body, Question, Reply
+from graphwright.serve.schemas.documents import QueuedReply
 from graphwright.serve.server import CallOf
 
 router = APIRouter(prefix="/v1/indexes/{ix}/feedback", tags=["feedback"])
-_READ, _WRITE = [require("read")], [require("write")]
+_READ, _WRITE, _ADMIN = [require("read")], [require("write")], [require("admin")]
 _JSON_LINES = "application/x-ndjson"
 
 
@@ -44,6 +45,12 @@ class FeedbackBody(Body):
         Field(max_length=50, description="What the answer cites, and what holds the right answer.", examples=[[]]),
     ] = ()
     comment: Annotated[str, Field(max_length=2_000)] = ""
+
+
+class RefitBody(Body):
+    """A fit of the ranking, or its end."""
+
+    undo: Annotated[bool, Field(description="Go back to the ranking of the package.")] = False
 
 
 class EntryReply(FeedbackBody):
@@ -93,6 +100,15 @@ async def feedback_questions(call: CallOf) -> Response:
         return "".join(f"{to_json(row)}\n" for row in question_set(call.server.jobs.feedback.entries(call.index)))
 
     return Response(await call.run(lines), media_type=_JSON_LINES)
+
+
+@router.post("/refit", status_code=202, response_model=QueuedReply, dependencies=_ADMIN)
+async def refit(call: CallOf, body: RefitBody | None = None) -> Any:
+    """Fit the ranking to the right passages of the feedback, as `graphwright feedback refit`.
+
+    The job fails, and changes nothing, unless the right passages of held-out questions are surely ranked higher.
+    """
+    return await call.submit("refit", {"undo": body is not None and body.undo})
 
 
 @router.delete("/{id}", status_code=204, dependencies=_WRITE)

@@ -17,9 +17,9 @@ from graphwright.errors import OptionError
 from graphwright.serve.authentication import ForbiddenError, GrantOf, require
 from graphwright.serve.catalog import Record
 from graphwright.serve.jobs.uploads import clean_name
+from graphwright.serve.routes.extraction import Toml, schema_of
 from graphwright.serve.routes.originals import download
 from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply
-from graphwright.serve.schemas.documents import QueuedReply
 from graphwright.serve.server import Call, CallOf, Server, ServerOf
 from graphwright.store import IndexLayout, writer_lock
 
@@ -41,6 +41,7 @@ class NewIndexBody(IndexBody):
 
     name: Name
     language: Literal["en", "other"] = "en"
+    extraction_schema: Toml = ""
 
 
 @router.get("", dependencies=[require("read")], response_model=IndexesReply)
@@ -64,7 +65,8 @@ async def create(body: NewIndexBody, server: ServerOf, grant: GrantOf) -> Any:
     if grant.indexes is not None:
         raise ForbiddenError("A new index is seen by keys for all indexes; the key sent is for some.")
     record = _checked(server, Record(body.name, body.extraction, body.model))
-    await run_sync(server.catalog.create, record, "minilm" if body.language == "en" else "multilingual")
+    encoder = "minilm" if body.language == "en" else "multilingual"
+    await run_sync(server.catalog.create, record, encoder, schema_of(body.extraction_schema))
     server.models.choose(record.name, record.model)
     return await run_sync(server.facts, record.name)
 
@@ -83,12 +85,6 @@ async def delete(call: CallOf) -> Response:
     """Delete an index that was made on this server, with its documents."""
     await run_sync(_change, call, None)
     return Response(status_code=204)
-
-
-@router.post("/{ix}/reextract", status_code=202, response_model=QueuedReply, dependencies=_ADMIN)
-async def reextract(call: CallOf) -> Any:
-    """Read the documents again that another extractor has read than the one for new ones."""
-    return {"job": (await call.run(lambda _: call.server.jobs.submit(call.ix, "reextract", {}))).to_dict(call.ix)}
 
 
 @router.get("/{ix}/export", response_class=StreamingResponse, dependencies=_ADMIN)

@@ -31,6 +31,7 @@ class ChangesReply(Reply):
     skipped: Annotated[int, Field(description="Number of files and rows that were not read.")]
     pending: Annotated[int, Field(description="Number of chunks that the language model has not read.")]
     extracted: Annotated[int, Field(description="Number of chunks that the language model has read.")]
+    off_schema: Annotated[int, Field(description="Number of entities and relations found that fit no type.")] = 0
     usage: dict[str, Any]
 
 
@@ -181,7 +182,7 @@ class DocumentReply(Reply):
 
 
 class EstimateReply(Reply):
-    """Estimated work and cost of adding documents."""
+    """Estimated work and cost of reading documents."""
 
     llm: Annotated[str | None, Field(description="The language model that would read them; null: none, at no cost.")]
     chunks: int
@@ -190,7 +191,7 @@ class EstimateReply(Reply):
     completion_tokens: int
     hours: float | None
     cost: float | None
-    schema_tokens: Annotated[int, Field(description="Tokens of each prompt that list the types of the index's schema.")]
+    schema_tokens: Annotated[int, Field(description="Tokens of each prompt that list the types of the schema.")]
     skipped: list[FailedPart]
 
 
@@ -212,6 +213,19 @@ class LinkedEntitiesReply(EntitiesReply):
     """Entities with the lines between them."""
 
     links: Annotated[list[tuple[int, int]], Field(description="The pairs of them that are neighbours.")]
+
+
+class TypeCount(Reply):
+    """A type of entities."""
+
+    name: str
+    count: int
+
+
+class TypesReply(Reply):
+    """The types of entities, the most frequent first."""
+
+    types: list[TypeCount]
 
 
 class FiltersReply(Reply):
