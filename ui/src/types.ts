@@ -108,6 +108,8 @@ export interface IndexFacts {
   extraction: Extraction;
   /** Whether it was made on this server, and can be renamed and deleted. */
   own: boolean;
+  /** What feedback has changed in the ranking; 0: nothing. */
+  gate: number;
   snapshot: number;
 }
 
@@ -254,7 +256,18 @@ export interface EntityFacts extends Omit<EntityRow, "passages"> {
 
 export type PathPart = EntityRef | { relation: string; forward: boolean; text: string };
 
-/** The work of the language model that adding documents would take. */
+/** A type of entities, with the number of these. */
+export interface TypeCount {
+  name: string;
+  count: number;
+}
+
+/** The types that extraction looks for, all of it as TOML. */
+export interface ExtractionSchema {
+  toml: string;
+}
+
+/** The work of the language model that reading documents would take. */
 export interface Estimate {
   llm: string | null;
   chunks: number;
@@ -263,6 +276,8 @@ export interface Estimate {
   completion_tokens: number;
   hours: number | null;
   cost: number | null;
+  /** Tokens of each prompt that list the types. */
+  schema_tokens: number;
   skipped: { document: string; reason: string }[];
 }
 
@@ -276,12 +291,15 @@ export interface JobChanges {
   skipped: number;
   pending: number;
   extracted: number;
+  /** Entities and relations that fit no type. */
+  off_schema: number;
 }
 
 /** An edit by hand; `idle`: why it changes nothing now. */
 export interface Edit {
   id: string;
   words: string;
+  change: object;
   time: string;
   who: string;
   why: string;
@@ -299,7 +317,7 @@ export interface Duplicate {
 export interface Job {
   id: string;
   index: string;
-  kind: "add" | "remove" | "sync" | "reextract" | "edit" | "undo";
+  kind: "add" | "remove" | "sync" | "reextract" | "edit" | "undo" | "refit";
   state: "queued" | "running" | "done" | "failed" | "cancelled";
   cancelling: boolean;
   created: string;

@@ -1,4 +1,4 @@
-/** Buttons that do more than one thing: one that asks first, and one that copies a text. */
+/** Buttons that do more than one thing: ask first, copy a text, read a file. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -38,6 +38,34 @@ export function Confirmed({ label, question, onConfirm, small = false }: Confirm
         Keep
       </button>
     </span>
+  );
+}
+
+interface FileProps {
+  label: string;
+  accept: string;
+  busy?: boolean;
+  onText: (text: string) => void;
+}
+
+/** A button that reads a text file. */
+export function FileButton({ label, accept, busy = false, onText }: FileProps) {
+  const read = async (input: HTMLInputElement): Promise<void> => {
+    const file = input.files?.[0];
+    if (file) onText(await file.text());
+    input.value = "";
+  };
+  return (
+    <label class="button">
+      {label}
+      <input
+        class="unseen"
+        type="file"
+        accept={accept}
+        disabled={busy}
+        onChange={(event) => void read(event.currentTarget)}
+      />
+    </label>
   );
 }
 

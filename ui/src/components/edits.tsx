@@ -1,11 +1,13 @@
 /** Edits by hand: a form on an entity; the list of edits with undo; suggested duplicates to accept or refuse. */
 
 import { useState } from "preact/hooks";
-import { getJson, indexPath, type Problem, postJson, remove } from "../api";
+import { getJson, indexPath, Problem, postJson, remove } from "../api";
+import { save } from "../judged";
 import { href } from "../router";
 import { asProblem } from "../server";
 import { count } from "../text";
 import type { Duplicate, Edit, Job } from "../types";
+import { FileButton } from "./buttons";
 import { type Loaded, useLoaded } from "./loading";
 import { Failure } from "./states";
 
@@ -32,7 +34,20 @@ function useEditing(index: string, onJob: (job: Job) => void) {
   const edit = (change: object, why = ""): Promise<void> =>
     send(() => postJson(indexPath(index, "edits"), { changes: [change], why }));
   const undo = (id: string): Promise<void> => send(() => remove(indexPath(index, "edits", id)));
-  return { problem, busy, edit, undo };
+  const take = (text: string): Promise<void> =>
+    send(async () => postJson(indexPath(index, "edits", "import"), { edits: exported(text) }));
+  return { problem, busy, edit, undo, take };
+}
+
+/** Return the edits of a file that was exported, one a line. */
+function exported(text: string): unknown[] {
+  return text.split("\n").flatMap((line, at) => {
+    try {
+      return line.trim() ? [JSON.parse(line) as unknown] : [];
+    } catch {
+      throw new Problem(0, "Nothing was imported", `Line ${at + 1} of the file is not JSON. Choose a file of edits.`);
+    }
+  });
 }
 
 /** A change that a form makes: its title, the labels of its fields, and the change that their texts make. */
@@ -157,7 +172,7 @@ export function Edits({ index, onJob, writable, version }: Props & { writable: b
       {editing.problem && <Failure problem={editing.problem} />}
       <Suggested pairs={pairs} index={index} {...editing} />
       {writable && <EditForm summary={ADD.title} actions={[ADD]} index={index} onJob={onJob} />}
-      <Made edits={edits} writable={writable} {...editing} />
+      <Made edits={edits} index={index} writable={writable} {...editing} />
     </>
   );
 }
@@ -212,14 +227,42 @@ function Suggested({
   );
 }
 
-function Made({ edits, writable, busy, undo }: Editing & { edits: Loaded<{ edits: Edit[] }>; writable: boolean }) {
+interface MadeProps extends Editing {
+  edits: Loaded<{ edits: Edit[] }>;
+  index: string;
+  writable: boolean;
+}
+
+function Made({ edits, index, writable, busy, undo, take }: MadeProps) {
   if (edits.problem) return <Failure problem={edits.problem} onRetry={edits.reload} />;
-  if (!edits.data?.edits.length) return null;
+  const made = edits.data?.edits ?? [];
+  const lines = made.map(({ change, time, who, why }) => `${JSON.stringify({ change, time, who, why })}\n`);
+  return (
+    <>
+      {made.length > 0 && <Listed {...{ made, writable, busy, undo }} />}
+      <p class="edit-files">
+        {made.length > 0 && (
+          <button type="button" class="button" onClick={() => save(`${index}-edits.jsonl`, lines.join(""))}>
+            Download the edits
+          </button>
+        )}
+        {writable && <FileButton label="Import edits" accept=".jsonl" busy={busy} onText={(text) => void take(text)} />}
+      </p>
+    </>
+  );
+}
+
+interface ListedProps extends Pick<Editing, "busy" | "undo"> {
+  made: Edit[];
+  writable: boolean;
+}
+
+function Listed({ made, writable, busy, undo }: ListedProps) {
   return (
     <details class="edits">
-      <summary>{count(edits.data.edits.length, "edit")} by hand</summary>
+      <summary>{count(made.length, "edit")} by hand</summary>
       <ul>
-        {edits.data.edits.map(({ id, words, who, why, time, idle }) => (
+        {made.map(({ id, words, who, why, time, idle }) => (
           <li key={id}>
             <span>
               <span dir="auto">{words}</span>

@@ -5,7 +5,7 @@ import { addressOf, getJson, indexPath, postJson, type Problem, remove } from ".
 import type { Asking } from "../asking";
 import { asProblem, server } from "../server";
 import { ago, count, shortened } from "../text";
-import type { Answer } from "../types";
+import type { Answer, IndexFacts, Job } from "../types";
 import { Confirmed } from "./buttons";
 import { useLoaded } from "./loading";
 import { Failure } from "./states";
@@ -169,8 +169,15 @@ interface Entry {
   by: string;
 }
 
-/** The newest feedback on an index, for an admin: each can be deleted, and questions made of all be downloaded. */
-export function GivenFeedback({ index }: { index: string }) {
+interface GivenProps {
+  index: IndexFacts;
+  /** Whether a job runs. */
+  busy: boolean;
+  onJob: (job: Job) => void;
+}
+
+/** The newest feedback on an index, for an admin: each can be deleted, questions made of all, and the ranking refit. */
+export function GivenFeedback({ index: { name: index, gate }, busy, onJob }: GivenProps) {
   const path = indexPath(index, "feedback");
   const { data, problem, reload } = useLoaded(
     (signal) => getJson<{ feedback: Entry[]; total: number }>(path, signal),
@@ -180,6 +187,11 @@ export function GivenFeedback({ index }: { index: string }) {
   const shownProblem = failure ?? problem;
   const drop = (id: string): Promise<void> =>
     remove(`${path}/${id}`).then(reload, (error: unknown) => setFailure(asProblem(error)));
+  const refit = (undo: boolean): Promise<void> =>
+    postJson<{ job: Job }>(`${path}/refit`, { undo }).then(
+      ({ job }) => onJob(job),
+      (error: unknown) => setFailure(asProblem(error)),
+    );
   return (
     <section aria-labelledby="feedback-title">
       <h2 id="feedback-title">Feedback</h2>
@@ -214,8 +226,19 @@ export function GivenFeedback({ index }: { index: string }) {
             <a class="button" href={addressOf(`${path}/questions`)} download={`${index}.jsonl`}>
               Download its questions
             </a>
+            <button type="button" class="button" disabled={busy} onClick={() => void refit(false)}>
+              Refit the ranking to it
+            </button>
           </p>
         </>
+      )}
+      {gate !== 0 && (
+        <p class="actions">
+          The ranking is refit to feedback.
+          <button type="button" class="button" disabled={busy} onClick={() => void refit(true)}>
+            Go back to the usual ranking
+          </button>
+        </p>
       )}
     </section>
   );

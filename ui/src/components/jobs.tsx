@@ -41,6 +41,7 @@ const KINDS = {
   reextract: "Reading the documents again",
   edit: "Editing the graph",
   undo: "Undoing an edit",
+  refit: "Refitting the ranking",
 } as const;
 const STARTS = {
   add: "Reading the files",
@@ -49,6 +50,7 @@ const STARTS = {
   reextract: "Reading the texts",
   edit: "Editing",
   undo: "Undoing",
+  refit: "Ranking",
 } as const;
 const STATES = {
   queued: "waiting",
@@ -136,6 +138,11 @@ function JobFindings({ job }: { job: Job }) {
             <strong>{digits(changes[name])}</strong> {name}
           </span>
         ))}
+        {changes.off_schema > 0 && (
+          <span>
+            <strong>{digits(changes.off_schema)}</strong> found that do not fit the types
+          </span>
+        )}
         {changes.pending > 0 && (
           <span>
             <strong>{digits(changes.pending)}</strong> passages not read by the language model

@@ -3,10 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { indexPath, type Problem, postJson, upload } from "../api";
 import { asProblem } from "../server";
-import { count, digits, duration, money } from "../text";
+import { count } from "../text";
 import { createStore } from "../store";
 import type { Estimate, IndexFacts, Job } from "../types";
 import { Icon } from "./icon";
+import { Price } from "./price";
 import { Failure } from "./states";
 
 /** What is to be added: sends it to a path below the documents of an index, and tells the share that was sent. */
@@ -71,7 +72,15 @@ export function Upload({ index, onJob }: { index: IndexFacts; onJob: (job: Job) 
     <>
       <Drop busy={sending !== null} onFiles={(files) => void begin(ofFiles(files))} />
       {sending && <Progress sending={sending} />}
-      {offer && <Price offer={offer} onAccept={() => void add(offer.addition)} onDecline={() => setOffer(null)} />}
+      {offer && (
+        <Price
+          estimate={offer.estimate}
+          what={offer.addition.what}
+          label="Add documents"
+          onAccept={() => void add(offer.addition)}
+          onDecline={() => setOffer(null)}
+        />
+      )}
       {problem && <Failure problem={problem} />}
       <AddText onAdd={(addition) => void begin(addition)} />
     </>
@@ -157,70 +166,6 @@ function Progress({ sending: { what, share } }: { sending: Sending }) {
       </div>
       <progress {...(share < 1 ? { value: share, max: 1 } : {})} aria-label="Upload" />
     </div>
-  );
-}
-
-interface PriceProps {
-  offer: Offer;
-  onAccept: () => void;
-  onDecline: () => void;
-}
-
-/** The work and the cost of reading documents by the language model, before it begins. */
-function Price({ offer: { addition, estimate }, onAccept, onDecline }: PriceProps) {
-  const { llm, chunks, calls, prompt_tokens, completion_tokens, hours, cost, skipped } = estimate;
-  return (
-    <section class="job estimate" aria-label="Estimate">
-      <div class="job-head">
-        <span>
-          <bdi>{llm}</bdi> will read <bdi>{addition.what}</bdi>
-        </span>
-      </div>
-      <dl class="figures" aria-live="polite">
-        <div>
-          <dt>{chunks === 1 ? "Passage" : "Passages"}</dt>
-          <dd>{digits(chunks)}</dd>
-        </div>
-        <div>
-          <dt>{calls === 1 ? "Call" : "Calls"}</dt>
-          <dd>{digits(calls)}</dd>
-        </div>
-        <div>
-          <dt>Tokens, about</dt>
-          <dd>{digits(prompt_tokens + completion_tokens)}</dd>
-        </div>
-        {hours !== null && (
-          <div>
-            <dt>Time, about</dt>
-            <dd>{duration(hours * 3600)}</dd>
-          </div>
-        )}
-        <div>
-          <dt>{cost === null ? "Cost: the model has no price" : "Cost, about"}</dt>
-          <dd>{money(cost)}</dd>
-        </div>
-      </dl>
-      {skipped.length > 0 && (
-        <details class="failed">
-          <summary>{count(skipped.length, "file")} cannot be read</summary>
-          <ul>
-            {skipped.map(({ document, reason }) => (
-              <li key={document}>
-                <bdi>{document}</bdi>: <span dir="auto">{reason}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
-      <p class="job-actions">
-        <button type="button" class="button primary" ref={(button) => button?.focus()} onClick={onAccept}>
-          Add documents
-        </button>
-        <button type="button" class="button quiet" onClick={onDecline}>
-          Cancel
-        </button>
-      </p>
-    </section>
   );
 }
 

@@ -14,7 +14,7 @@ import type { ExplorerProps } from "../explorer/explorer";
 import { isOpen, useJobs } from "../jobs";
 import { go, href, type Route } from "../router";
 import { mayWrite } from "../server";
-import { count, shortened } from "../text";
+import { count, digits, shortened } from "../text";
 import type {
   Entities,
   EntityFacts,
@@ -25,6 +25,7 @@ import type {
   PathPart,
   Session,
   Statement,
+  TypeCount,
 } from "../types";
 
 interface Props {
@@ -36,14 +37,20 @@ interface Props {
 export function GraphScreen({ route, index, session }: Props) {
   const query = route.query.get("q") ?? "";
   const node = route.query.get("node");
+  const type = route.query.get("type");
   const found = useLoaded<Entities>(
-    (signal) => getJson(withQuery(indexPath(index.name, "entities"), { q: query, limit: 24 }), signal),
-    [index.name, query],
+    (signal) => getJson(withQuery(indexPath(index.name, "entities"), { q: query, type, limit: 24 }), signal),
+    [index.name, query, type],
   );
   const [version, setVersion] = useState(0); // of the graph, after edits
+  const types = useLoaded<{ types: TypeCount[] }>(
+    (signal) => getJson(indexPath(index.name, "types"), signal),
+    [index.name],
+  );
   const { jobs, put } = useJobs(index.name, () => {
     setVersion((before) => before + 1);
     found.reload();
+    types.reload();
   });
   const writable = mayWrite(session) && index.takes_documents && !index.imported;
   const latest = jobs.filter(isEdit).slice(0, 1);
@@ -54,10 +61,17 @@ export function GraphScreen({ route, index, session }: Props) {
     <div class="column wide graph">
       <h1 tabIndex={-1}>Graph</h1>
       <Jobs jobs={edited} writable={writable} onJob={put} />
-      <SearchBox key={query} query={query} onSearch={(q) => go(href("graph", { index: index.name, q }))} />
+      <SearchBox key={query} query={query} onSearch={(q) => go(href("graph", { index: index.name, q, type }))} />
+      {shown === null && (
+        <TypeChoice
+          types={types.data?.types ?? []}
+          type={type}
+          onType={(chosen) => go(href("graph", { index: index.name, q: query, type: chosen }))}
+        />
+      )}
       {shown !== null ? (
         <>
-          <a class="back" href={href("graph", { index: index.name, q: exact ? null : query })}>
+          <a class="back" href={href("graph", { index: index.name, q: exact ? null : query, type })}>
             <Icon name="back" />
             {query && !exact ? "Results" : "Entities"}
           </a>
@@ -71,14 +85,14 @@ export function GraphScreen({ route, index, session }: Props) {
             <p class="soft">
               {query
                 ? `Names like “${query}”`
-                : "The best connected names, with the number of their neighbours; lines join neighbours"}
+                : `The best connected names${type ? ` of the type ${type}` : ""}, with the number of their neighbours; lines join neighbours`}
             </p>
           )}
           {found.problem && <Failure problem={found.problem} onRetry={found.reload} />}
           {found.loading && !found.data && <Loading />}
           {found.data && !query && <Overview index={index.name} {...found.data} />}
           {found.data && (query || !found.data.entities.length) && (
-            <EntityList index={index.name} query={query} entities={found.data.entities} />
+            <EntityList index={index.name} query={query} type={type} entities={found.data.entities} />
           )}
           {found.data && !query && <Edits index={index.name} onJob={put} {...{ writable, version }} />}
         </section>
@@ -112,11 +126,47 @@ function SearchBox({ query, onSearch }: { query: string; onSearch: (query: strin
   );
 }
 
-function EntityList({ index, query, entities }: { index: string; query: string; entities: EntityRow[] }) {
+interface ChoiceProps {
+  types: TypeCount[];
+  type: string | null;
+  onType: (type: string) => void;
+}
+
+/** The choice of a type of entities. */
+function TypeChoice({ types, type, onType }: ChoiceProps) {
+  if (!types.length && !type) return null;
+  const known = types.some(({ name }) => name === type);
+  return (
+    <label class="type-choice">
+      Type
+      <select value={type ?? ""} onChange={(event) => onType(event.currentTarget.value)}>
+        <option value="">All</option>
+        {type && !known && <option value={type}>{type} (0)</option>}
+        {types.map(({ name, count }) => (
+          <option key={name} value={name}>
+            {name} ({digits(count)})
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface ListProps {
+  index: string;
+  query: string;
+  type: string | null;
+  entities: EntityRow[];
+}
+
+function EntityList({ index, query, type, entities }: ListProps) {
   if (!entities.length) {
+    const of = type ? ` of the type ${type}` : "";
     return (
-      <Empty icon="graph" title={query ? "No such entity" : "The graph is empty"}>
-        {query ? `No name is like “${query}”. Try a shorter one.` : <AddDocuments index={index} />}
+      <Empty icon="graph" title={query || type ? "No such entity" : "The graph is empty"}>
+        {query && `No name${of} is like “${query}”. Try a shorter one.`}
+        {!query && type && `Nothing is${of}.`}
+        {!query && !type && <AddDocuments index={index} />}
       </Empty>
     );
   }

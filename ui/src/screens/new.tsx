@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { type Problem, postJson } from "../api";
 import { Choice, NameField, Reading } from "../components/choices";
+import { SchemaField } from "../components/schema";
 import { Failure } from "../components/states";
 import { chosenFiles, Drop } from "../components/upload";
 import { go, href } from "../router";
@@ -17,6 +18,7 @@ export function NewIndexScreen({ choices, first }: { choices: Choices; first: bo
     extraction: null,
     model: choices.models[0] ?? null,
   });
+  const [toml, setToml] = useState("");
   const [files, setFiles] = useState<File[]>([]);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
@@ -25,7 +27,12 @@ export function NewIndexScreen({ choices, first }: { choices: Choices; first: bo
     setBusy(true);
     setProblem(null);
     try {
-      const made = await postJson<IndexFacts>("v1/indexes", { name: name.trim(), language, ...reading });
+      const made = await postJson<IndexFacts>("v1/indexes", {
+        name: name.trim(),
+        language,
+        extraction_schema: toml,
+        ...reading,
+      });
       await refreshIndexes();
       chosenFiles.set(files);
       chooseIndex(made.name);
@@ -53,6 +60,10 @@ export function NewIndexScreen({ choices, first }: { choices: Choices; first: bo
         <NameField name={name} placeholder="Minutes of the board" onName={setName} />
         <Choice legend="Language of the documents" options={languages} value={language} onChoose={setLanguage} />
         <Reading {...{ choices, ...reading }} onChange={(extraction, model) => setReading({ extraction, model })} />
+        <details>
+          <summary>Types of things to look for</summary>
+          <SchemaField toml={toml} onToml={setToml} />
+        </details>
         <Drop busy={busy} onFiles={(more) => setFiles([...files, ...more])} />
         {files.length > 0 && (
           <p role="status">

@@ -6,12 +6,13 @@ import { NameField, Reading } from "../components/choices";
 import { GivenFeedback } from "../components/feedback";
 import { Icon } from "../components/icon";
 import { Jobs } from "../components/jobs";
+import { ReadAgain } from "../components/schema";
 import { Empty, Failure } from "../components/states";
 import { isOpen, useJobs } from "../jobs";
 import { go, href } from "../router";
 import { asProblem, chooseIndex, mayManage, refreshIndexes } from "../server";
 import { count } from "../text";
-import type { Choices, IndexFacts, Job, Session } from "../types";
+import type { Choices, IndexFacts, Session } from "../types";
 
 interface Props {
   index: IndexFacts;
@@ -20,7 +21,8 @@ interface Props {
 }
 
 export function SettingsScreen({ index, session, choices }: Props) {
-  const { jobs, put } = useJobs(index.name, () => undefined);
+  const [version, setVersion] = useState(0);
+  const { jobs, put } = useJobs(index.name, () => setVersion((before) => before + 1));
   if (!mayManage(session)) {
     return (
       <Empty icon="key" title="Settings are for an admin" whole>
@@ -44,9 +46,9 @@ export function SettingsScreen({ index, session, choices }: Props) {
           This index was given to the server when it was started. Its name and its model are changed there.
         </p>
       )}
-      <Again index={index} busy={jobs.some(isOpen)} onJob={put} />
-      <Jobs jobs={jobs.filter(({ kind }) => kind === "reextract")} writable onJob={put} />
-      <GivenFeedback index={index.name} />
+      <ReadAgain index={index} busy={jobs.some(isOpen)} version={version} onJob={put} />
+      <Jobs jobs={jobs.filter(({ kind }) => kind === "reextract" || kind === "refit")} writable onJob={put} />
+      <GivenFeedback index={index} busy={jobs.some(isOpen)} onJob={put} />
       <section aria-labelledby="export-title">
         <h2 id="export-title">A copy</h2>
         <p class="soft">The folder can be served or asked elsewhere; the texts are what was read from the documents.</p>
@@ -105,32 +107,6 @@ function Values({ index, choices }: { index: IndexFacts; choices: Choices }) {
         {saved && "Saved. Documents that were read before stay as they are until they are read again."}
       </p>
     </form>
-  );
-}
-
-function Again({ index, busy, onJob }: { index: IndexFacts; busy: boolean; onJob: (job: Job) => void }) {
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const begin = async (): Promise<void> => {
-    setProblem(null);
-    try {
-      onJob((await postJson<{ job: Job }>(indexPath(index.name, "reextract"), {})).job);
-    } catch (error) {
-      setProblem(asProblem(error));
-    }
-  };
-  return (
-    <section aria-labelledby="again-title">
-      <h2 id="again-title">Read again</h2>
-      <p class="soft">
-        {index.reader
-          ? `${index.reader} reads the passages that something else has read; this may cost money.`
-          : "Passages that something else has read are read again. The files are not needed."}
-      </p>
-      <button type="button" class="button" disabled={busy} onClick={() => void begin()}>
-        Read the documents again
-      </button>
-      {problem && <Failure problem={problem} />}
-    </section>
   );
 }
 

@@ -1,0 +1,122 @@
+"""Types in the page: given with a new index, suggested, replaced by reading again, and a filter of the graph."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.serve.conftest import Running
+from tests.serve.page.conftest import Opener, Screen
+from tests.serve.routes.test_extraction import ACME, FIRMS, PEOPLE, add, made, schema
+from tests.shared.served import serving_home
+
+pytestmark = pytest.mark.slow
+FIELD = "Types to look for"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Running]:
+    with serving_home(tmp_path / "home") as running:
+        yield running
+
+
+def shown(screen: Screen, name: str) -> None:
+    """Check the page wide, narrow and dark, and keep pictures of it where a folder is named for them."""
+    for width, colours in ((1280, "light"), (360, "light"), (360, "dark")):
+        screen.tab.set_viewport_size({"width": width, "height": 800})
+        screen.tab.emulate_media(color_scheme=colours)
+        if folder := os.environ.get("GRAPHWRIGHT_PICTURES"):
+            screen.tab.screenshot(path=f"{folder}/{name}-{width}-{colours}.png", full_page=True)
+        assert screen.overflow() <= 0 and screen.violations() == [], (width, colours)
+    screen.tab.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_admin_replaces_a_schema_and_a_faulty_one_names_its_line(opener: Opener, home: Running) -> None:
+    made(home, "firms", extraction_schema=PEOPLE)
+    add(home, "firms", ACME)
+    screen = opener(home)
+    tab = screen.open("settings", index="firms")
+    field = tab.get_by_label(FIELD)
+    tab.locator("textarea:enabled").wait_for()
+    assert "[entities.person]" in field.input_value()
+    field.fill(f"{PEOPLE}\n[entities.firm]\nsynonym = ['company']")
+    tab.get_by_role("button", name="Read again with these types").click()
+    tab.get_by_text("line 5: 'synonym' in [entities.firm] is unknown").wait_for()
+    shown(screen, "faulty")
+    file = {"name": "schema.toml", "mimeType": "application/toml", "buffer": FIRMS.encode()}
+    tab.get_by_label("Take a schema.toml").set_input_files(file)
+    assert field.input_value() == FIRMS
+    tab.get_by_role("button", name="Read again with these types").click()
+    tab.get_by_text("found that do not fit the types").wait_for()
+    tab.get_by_role("button", name="Read the documents again", exact=True).wait_for()  # it is that of the index
+    assert schema(home)["entities"] == ["person", "company"]
+    shown(screen, "settings")
+    field.fill("")
+    tab.get_by_role("button", name="Suggest what is frequent").click()
+    tab.get_by_text("Read again with these types").wait_for()
+    assert "[entities.person]" in field.input_value()
+    field.fill("")
+    tab.get_by_role("button", name="Read again without types").click()
+    tab.get_by_role("button", name="Read the documents again", exact=True).wait_for()
+    assert schema(home)["toml"] == ""
+
+
+def test_graph_is_filtered_by_a_type(opener: Opener, home: Running) -> None:
+    screen = opener(home)
+    tab = screen.open("new")
+    tab.get_by_label("Name", exact=True).fill("firms")
+    tab.get_by_text("Types of things to look for").click()
+    tab.get_by_label(FIELD).fill(FIRMS)
+    shown(screen, "new")
+    tab.get_by_role("button", name="Make the index").click()
+    tab.get_by_text("Or paste a text").wait_for()
+    add(home, "firms", ACME)
+    tab = screen.open("graph", index="firms")
+    tab.get_by_role("combobox", name="Type").select_option("person (2)")
+    tab.get_by_text("of the type person").wait_for()
+    tab.get_by_role("link", name="Bob Miller").wait_for()
+    names = tab.get_by_role("group", name="The best connected entities").get_by_role("link")
+    assert {name.split(" ")[0] for name in names.all_text_contents()} == {"Ida", "Bob"}
+    shown(screen, "graph")
+    tab.get_by_label("Name of an entity").fill("Acme")
+    tab.get_by_role("button", name="Search").click()
+    tab.get_by_text("No name of the type person is like “Acme”").wait_for()
+    tab.get_by_role("combobox", name="Type").select_option("All")
+    tab.get_by_role("link", name="Acme Ltd").wait_for()
+
+
+def test_edits_are_downloaded_and_imported(opener: Opener, home: Running) -> None:
+    for name in ("first", "second"):
+        made(home, name)
+        add(home, name, ACME)
+    screen = opener(home)
+    tab = screen.open("graph", index="first")
+    tab.get_by_text("Add an entity").click()
+    tab.get_by_label("Name", exact=True).fill("Leoben")
+    tab.get_by_role("button", name="Save").click()
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="Download the edits").click()
+    path = Path(download.value.path())
+    assert json.loads(path.read_text())["change"]["name"] == "Leoben"
+    tab = screen.open("graph", index="second")
+    tab.get_by_label("Import edits").set_input_files({"name": "no.jsonl", "mimeType": "text/plain", "buffer": b"{}\n{"})
+    tab.get_by_text("Line 2 of the file is not JSON").wait_for()
+    tab.get_by_label("Import edits").set_input_files({"name": "no.jsonl", "mimeType": "text/plain", "buffer": b"{}\n"})
+    tab.get_by_text("edit 1: {} is not an edit").wait_for()
+    tab.get_by_label("Import edits").set_input_files(path)
+    tab.get_by_text("1 edit by hand").wait_for()
+    shown(screen, "edits")
+
+
+def test_refit_without_enough_feedback_is_explained(opener: Opener, home: Running) -> None:
+    made(home, "firms")
+    add(home, "firms", ACME)
+    quotes = [{"document": "d0", "quote": "Ida Stone leads it."}]
+    body = {"question": "Who leads Acme?", "verdict": "wrong", "answers": ["Ida Stone"], "quotes": quotes}
+    assert home.client.post("/v1/indexes/firms/feedback", json=body).status_code == 201
+    tab = opener(home).open("settings", index="firms")
+    tab.get_by_role("button", name="Refit the ranking to it").click()
+    tab.get_by_text("1 question with right passages").wait_for()
