@@ -6,22 +6,26 @@ import contextlib
 import io
 import re
 from pathlib import Path
+from typing import Any
 
-from tests.serve.conftest import Running
+from tests.serve.conftest import Running, serving, wait_until
+from tests.serve.routes.test_documents import ended
 
+from graphwright import Index
+from graphwright.models.fake import HashEncoder
 from graphwright.serve.settings import ServeSettings, read_server_file
 
 TEXT = (Path(__file__).parents[2] / "docs" / "server.md").read_text(encoding="utf-8")
+RIVERS = "/v1/indexes/cities"
 
 
-def block(language: str) -> str:
-    match = re.search(rf"^```{language}\n(.*?)^```$", TEXT, re.S | re.M)
-    assert match is not None
-    return match[1]
+def block(language: str, part: str = "") -> str:
+    """Return the first block of a language with a part."""
+    return next(code for code in re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.S | re.M) if part in code)
 
 
 def test_openai_client_prints_answer_with_source(server: Running) -> None:
-    code = block("python").replace("http://127.0.0.1:8000", server.url).replace("my-index", "cities")
+    code = block("python", "openai").replace("http://127.0.0.1:8000", server.url).replace("my-index", "cities")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "docs/server.md", "exec", dont_inherit=True), {})
@@ -35,6 +39,21 @@ def test_documented_feedback_is_kept(server: Running) -> None:
     given = server.client.post(path, content=body[1], headers={"Content-Type": "application/json"})
     assert given.status_code == 201 and given.json()["quotes"][0]["right"]
     assert server.client.delete(f"{path}/{given.json()['id']}").status_code == 204
+
+
+def test_documented_types_are_read_again(tmp_path: Path) -> None:
+    Index.create(tmp_path / "rivers", encoder=HashEncoder(), extractor="rules").close()
+    printed, names = io.StringIO(), dict[str, Any]()
+    with serving(tmp_path / "rivers") as server:
+        ended(
+            server, server.client.post(f"{RIVERS}/documents", json={"documents": [{"text": "Graz lies on the Mur."}]})
+        )
+        code = block("python", "reextract").replace("http://127.0.0.1:8000", server.url).replace("my-index", "cities")
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "docs/server.md", "exec", dont_inherit=True), names)
+        wait_until(lambda: server.client.get(f"/v1/jobs/{names['job']['id']}").json()["finished"])
+        assert server.client.get(f"{RIVERS}/entities", params={"type": "river"}).json()["entities"][0]["name"] == "Mur"
+    assert printed.getvalue().startswith("1 passages, 0 calls")
 
 
 def test_documented_settings_are_read(tmp_path: Path) -> None:

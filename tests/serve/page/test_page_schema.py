@@ -50,7 +50,7 @@ def test_admin_replaces_a_schema_and_a_faulty_one_names_its_line(opener: Opener,
     tab.get_by_label("Take a schema.toml").set_input_files(file)
     assert field.input_value() == FIRMS
     tab.get_by_role("button", name="Read again with these types").click()
-    tab.get_by_text("found that do not fit the types").wait_for()
+    tab.get_by_text("found outside the types").wait_for()
     tab.get_by_role("button", name="Read the documents again", exact=True).wait_for()  # it is that of the index
     assert schema(home)["entities"] == ["person", "company"]
     shown(screen, "settings")

@@ -51,7 +51,7 @@ def test_schema_of_new_index_is_shown_and_types_what_is_added(home: Running) -> 
     assert schema(home)["entities"] == ["person", "company"] and schema(home)["strict"] is False
     job = add(home, "firms", ACME)
     off = job["changes"]["off_schema"]
-    assert off >= 1 and job["message"] == f"1 added, {off} found that do not fit the schema."
+    assert off >= 1 and job["message"] == f"1 added, {off} found outside the schema."
     assert types(home) == {"person": 2, "company": 1}
     found = home.client.get(f"{INDEXES}/firms/entities", params={"type": "company"}).json()["entities"]
     assert [(entity["name"], entity["type"]) for entity in found] == [("Acme Ltd", "company")]

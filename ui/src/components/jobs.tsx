@@ -140,7 +140,7 @@ function JobFindings({ job }: { job: Job }) {
         ))}
         {changes.off_schema > 0 && (
           <span>
-            <strong>{digits(changes.off_schema)}</strong> found that do not fit the types
+            <strong>{digits(changes.off_schema)}</strong> found outside the types
           </span>
         )}
         {changes.pending > 0 && (

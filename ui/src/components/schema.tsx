@@ -1,5 +1,6 @@
 /** The types of entities and relations that extraction looks for: their text, and reading the documents again by it. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { getJson, indexPath, type Problem, postJson } from "../api";
 import { asProblem } from "../server";
@@ -18,10 +19,12 @@ interface FieldProps {
   toml: string;
   busy?: boolean;
   onToml: (toml: string) => void;
+  /** Further buttons that fill it. */
+  children?: ComponentChildren;
 }
 
 /** The text of a schema, which a file can fill. */
-export function SchemaField({ toml, busy = false, onToml }: FieldProps) {
+export function SchemaField({ toml, busy = false, onToml, children }: FieldProps) {
   return (
     <>
       <label>
@@ -36,7 +39,10 @@ export function SchemaField({ toml, busy = false, onToml }: FieldProps) {
           onInput={(event) => onToml(event.currentTarget.value)}
         />
       </label>
-      <FileButton label="Take a schema.toml" accept=".toml" busy={busy} onText={onToml} />
+      <p class="actions">
+        <FileButton label="Take a schema.toml" accept=".toml" busy={busy} onText={onToml} />
+        {children}
+      </p>
     </>
   );
 }
@@ -94,8 +100,7 @@ export function ReadAgain({ index, busy, version, onJob }: AgainProps) {
   return (
     <section aria-labelledby="again-title">
       <h2 id="again-title">Types, and reading again</h2>
-      <SchemaField toml={toml} busy={still || !data} onToml={edit} />
-      <p class="actions">
+      <SchemaField toml={toml} busy={still || !data} onToml={edit}>
         <button type="button" class="button" disabled={still} onClick={() => void suggest(null)}>
           Suggest what is frequent
         </button>
@@ -104,7 +109,7 @@ export function ReadAgain({ index, busy, version, onJob }: AgainProps) {
             Have {index.llm} suggest some
           </button>
         )}
-      </p>
+      </SchemaField>
       <p class="soft">
         {index.reader
           ? `${index.reader} reads the passages that something else, or with other types, has read; this may cost money.`

@@ -403,7 +403,7 @@ def _summary(job: Job, changes: Mapping[str, Any]) -> str:
     names = ("added", "replaced", "moved", "removed", "unchanged", "skipped")
     parts = [f"{changes[name]:,} {name}" for name in names if changes.get(name)]
     parts += [f"{counted(changes['extracted'], 'chunk')} read again"] * (job.kind == "reextract")
-    parts += [f"{changes['off_schema']:,} found that do not fit the schema"] * bool(changes["off_schema"])
+    parts += [f"{changes['off_schema']:,} found outside the schema"] * bool(changes["off_schema"])
     counts = ", ".join(parts) or "Nothing to change"
     pending = changes["pending"]
     return f"{counts}." + f" {pending:,} chunks were not read by the language model; try the job again." * bool(pending)
