@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright import Graph, Index
 from graphwright.graph import Kind
@@ -157,7 +158,7 @@ def entities(snapshot: Snapshot, query: str, limit: int, type: str = "") -> list
     if not query.strip():
         nodes = _best_connected(graph, np.flatnonzero(is_entity), limit)
     else:
-        nodes = [node for node in _matching(snapshot, query.strip(), limit) if is_entity[node]]
+        nodes = _matching(snapshot, query.strip(), limit, is_entity)
     return [_summary(graph, node) for node in nodes]
 
 
@@ -185,17 +186,18 @@ def links(graph: Graph, nodes: list[int]) -> list[tuple[int, int]]:
     return [(a, b) for a in nodes for b in adjacency.row(a).tolist() if a < b and b in wanted]
 
 
-def _matching(snapshot: Snapshot, query: str, limit: int) -> list[int]:
+def _matching(snapshot: Snapshot, query: str, limit: int, is_wanted: NDArray[np.bool_]) -> list[int]:
     graph, index = snapshot.graph, name_index_of(snapshot.graph.columns)
     form = index.form(query)
     matches = dict.fromkeys(index.find(form).tolist())
     if form:
         first, last = index.forms.ends(form, index.order, prefix=True)
-        matches |= dict.fromkeys(index.nodes[first : min(last, first + limit)].tolist())
+        found = index.nodes[first:last]
+        matches |= dict.fromkeys(found[is_wanted[found]][:limit].tolist())
     if len(matches) < limit:  # names with a word of the text or, where there are none, the one spelled most like it
         near = nodes_near(Run(), None, graph, [query], limit)[0]
-        matches |= dict.fromkeys(node for node in near if graph.columns.kinds[node] != Kind.CHUNK)
-    return list(matches)[:limit]
+        matches |= dict.fromkeys(near)
+    return [node for node in matches if is_wanted[node]][:limit]
 
 
 def _summary(graph: Graph, node: int) -> dict[str, Any]:

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.llm_server import LLMServer
 from tests.serve.conftest import Running
 from tests.serve.page.conftest import Opener, Screen
 from tests.serve.routes.test_extraction import ACME, FIRMS, PEOPLE, add, made, schema
 from tests.shared.served import serving_home
+
+from graphwright.models.settings import LLMSettings
 
 pytestmark = pytest.mark.slow
 FIELD = "Types to look for"
@@ -62,6 +65,26 @@ def test_admin_replaces_a_schema_and_a_faulty_one_names_its_line(opener: Opener,
     tab.get_by_role("button", name="Read again without types").click()
     tab.get_by_role("button", name="Read the documents again", exact=True).wait_for()
     assert schema(home)["toml"] == ""
+
+
+def test_model_suggests_types_and_its_cost_is_shown_first(opener: Opener, tmp_path: Path) -> None:
+    person = {"name": "person", "description": "A human being.", "examples": ["Ida Stone"]}
+    with (
+        LLMServer([json.dumps({"entities": [person], "relations": []})]) as model,
+        serving_home(tmp_path / "home", llm=LLMSettings("small", model.url)) as home,
+    ):
+        made(home, "firms", model="small", extraction="llm")
+        add(home, "firms", ACME)
+        screen = opener(home)
+        tab = screen.open("settings", index="firms")
+        tab.get_by_role("button", name="Have small suggest some").click()
+        tab.get_by_role("button", name="Read again with these types").click()
+        tab.get_by_text("Of each call for the types").wait_for()
+        assert schema(home)["toml"] == ""
+        shown(screen, "price")
+        tab.get_by_role("button", name="Read again", exact=True).click()
+        tab.get_by_text("read again").wait_for()
+        assert schema(home)["entities"] == ["person"]
 
 
 def test_graph_is_filtered_by_a_type(opener: Opener, home: Running) -> None:

@@ -5,7 +5,7 @@ import { type Problem, postJson } from "../api";
 import { isOpen } from "../jobs";
 import { asProblem } from "../server";
 import { ago, capitalised, count, digits } from "../text";
-import type { Job } from "../types";
+import type { Job, JobChanges } from "../types";
 import { Failure } from "./states";
 
 const RECENT = 4;
@@ -83,7 +83,7 @@ function JobCard({ job, writable, onJob }: { job: Job; writable: boolean; onJob:
         <span class="soft when">{ago(Date.parse(job.finished ?? job.created))}</span>
       </div>
       <JobProgress job={job} />
-      {job.message && !job.changes && !isOpen(job) && (
+      {job.message && !isOpen(job) && !(job.changes && hasFindings(job.changes)) && (
         <p class="job-message" dir="auto">
           {job.message}
         </p>
@@ -123,13 +123,20 @@ function JobProgress({ job }: { job: Job }) {
   );
 }
 
+const COUNTS = ["added", "replaced", "removed", "unchanged"] as const;
+
+function hasFindings(changes: JobChanges): boolean {
+  const counts = [...COUNTS, "extracted", "off_schema", "pending"] as const;
+  return changes.failed.length > 0 || counts.some((name) => changes[name] > 0);
+}
+
 /** What a job read, and what it could not read. */
 function JobFindings({ job }: { job: Job }) {
   const changes = job.changes;
   if (!changes) return null;
   const files = changes.failed.filter(({ chunk }) => chunk === null).length;
   const chunks = changes.failed.length - files;
-  const parts = (["added", "replaced", "removed", "unchanged"] as const).filter((name) => changes[name] > 0);
+  const parts = COUNTS.filter((name) => changes[name] > 0);
   return (
     <>
       <p class="job-changes">
@@ -138,6 +145,11 @@ function JobFindings({ job }: { job: Job }) {
             <strong>{digits(changes[name])}</strong> {name}
           </span>
         ))}
+        {job.kind === "reextract" && changes.extracted > 0 && (
+          <span>
+            <strong>{digits(changes.extracted)}</strong> {changes.extracted === 1 ? "passage" : "passages"} read again
+          </span>
+        )}
         {changes.off_schema > 0 && (
           <span>
             <strong>{digits(changes.off_schema)}</strong> found outside the types
