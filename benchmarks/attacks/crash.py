@@ -4,8 +4,8 @@ The writes of an operation are recorded (see `crash_states`). In each state that
 and checked: nothing that was removed or replaced is shown, and nothing is damaged. Then the same operation is called
 again: it must complete, and its result must equal the one of an uninterrupted call, with no other file left over. After
 the operation has returned, nothing is lost with the power. The operations: creation, add, add in parts, replace,
-remove, batch, sync, extraction by another extractor, repair, import, deletion of an unused index, evaluation, and files
-of training.
+remove, batch, sync, edits of each kind, undo, extraction by another extractor and with another schema, rebuild with
+other settings, repair, import, deletion of an unused index, evaluation, and files of training.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run as evaluate
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention
 from graphwright.extract.rules import LexicalExtractor
+from graphwright.extract.schema import EntityType, Schema
 from graphwright.graph.graph import Graph
 from graphwright.learn.candidates import Example
 from graphwright.learn.labels import make_labels
@@ -41,6 +42,19 @@ from graphwright.learn.refine import NeighbourRefiner
 from graphwright.learn.retriever import Checkpoint
 from graphwright.models.fake import HashEncoder
 from graphwright.search.vector_index import VectorIndex
+from graphwright.store.edits import (
+    AddEntity,
+    AddStatement,
+    Change,
+    DeleteEntity,
+    DeleteStatement,
+    Edit,
+    KeepApart,
+    MergeEntities,
+    RenameEntity,
+    RetypeEntity,
+    SplitEntity,
+)
 from graphwright.store.folder_creation import delete_folder
 from graphwright.store.layout import IndexLayout
 from graphwright.store.locks import writer_lock
@@ -53,6 +67,20 @@ CORPUS = (files("graphwright") / "cli" / "demo_corpus" / "corpus.jsonl").read_te
 ROWS = [json.loads(line) for line in CORPUS[:4]]
 CHANGED = {**ROWS[1], "text": "Nobody knows who wrote this."}
 OUTDATED = "the snapshot is older than the stored documents"
+CHANGES: Sequence[Change] = (
+    MergeEntities(["182319 March 1893"], "4 November"),
+    RenameEntity("Samos", "Isle of Samos"),
+    RetypeEntity("Canada", "country"),
+    DeleteEntity("BC"),
+    SplitEntity("New Brunswick", [ROWS[0]["id"]], "Province"),
+    KeepApart("Karel Komzák I", "Karel Komzák II"),
+    DeleteStatement("Karel Komzák II", "grandfather of", "Karel Komzák III"),
+    AddEntity("Vienna", "city", "Where he worked."),
+    AddStatement("Karel Komzák I", "lived in", "Vienna"),
+)
+EDITS = [Edit(change, f"2026-01-0{day}T00:00:00Z", "Ida") for day, change in enumerate(CHANGES, start=1)]
+"""An edit of each kind, with its time, so that a second call is the same."""
+SCHEMA = Schema((EntityType("country", examples=("Canada",)), EntityType("person", "A human being.")))
 TRIPLES = "Graz\tlies on\tMur\nMur\tflows into\tDrava\n"
 
 
@@ -151,6 +179,47 @@ def sync(root: Path, inputs: Path) -> None:
         index.sync(inputs)
 
 
+def edit(root: Path, inputs: Path) -> None:
+    """Make an edit of each kind."""
+    with opened(root) as index:
+        index.edit(*EDITS)
+
+
+def edit_in_a_batch(root: Path, inputs: Path) -> None:
+    """Make edits before and after a change of the documents that they name, in a batch."""
+    with opened(root) as index, index.batch():
+        index.edit(*EDITS[:4])
+        index.add([CHANGED, ROWS[3]])
+        index.edit(*EDITS[4:], strict=False)
+
+
+def edited(root: Path, inputs: Path) -> None:
+    """Make an index of some documents, with a schema, and edit it."""
+    with Index.create(root / "index", encoder=ENCODER, settings=ALL, schema=SCHEMA) as index:
+        index.add(ROWS[:3])
+        index.edit(*EDITS)
+
+
+def undo(root: Path, inputs: Path) -> None:
+    """Undo some edits, unless it is done."""
+    with opened(root) as index:
+        undone = {edit.id for edit in EDITS[::2]}
+        if left := [edit.id for edit in index.edits() if edit.id in undone]:
+            index.undo(*left)
+        index.add([])
+
+
+def replace_schema(root: Path, inputs: Path) -> None:
+    """Extract again, with a schema."""
+    with opened(root) as index:
+        index.reextract(schema=SCHEMA)
+
+
+def rebuild(root: Path, inputs: Path) -> None:
+    """Build again, with chunks of another size and without vectors of triples."""
+    Index.rebuild(root / "index", ENCODER, chunk_tokens=60, overlap=10, embed=("passages", "names"))
+
+
 def reextract(root: Path, inputs: Path) -> None:
     """Extract again, by another extractor."""
     with opened(root, Reader()) as index:
@@ -225,6 +294,10 @@ def train(root: Path, inputs: Path) -> None:
     Checkpoint("triple", {"weight": np.ones(4, np.float32)}, {"encoder": ENCODER.id}).save(root / "triple.npz")
 
 
+FACTS = ("documents", "chunks", "nodes", "edges", "extractors", "pending", "settings", "schema", "current")
+"""Names of the facts about an index that are compared."""
+
+
 def contents(root: Path, encoder: HashEncoder = ENCODER) -> Any:
     """Return the contents of an index that passes verification, by checksums that are computed now, and its files."""
     layout = IndexLayout(root / "index")
@@ -236,7 +309,8 @@ def contents(root: Path, encoder: HashEncoder = ENCODER) -> Any:
             for space in vars(snapshot).values()
             if isinstance(space, VectorIndex | None)
         ]
-        facts = [info[name] for name in ("documents", "chunks", "nodes", "edges", "extractors", "pending", "current")]
+        facts = [info[name] for name in FACTS]
+        facts.append([(edit.id, edit.idle) for edit in index.edits()])
     known = {"writer.lock", layout.current()}
     inside = sorted({path.name for path in layout.path.iterdir()} - known)
     beside = sorted(path.name for path in root.iterdir())
@@ -292,6 +366,11 @@ OPERATIONS: dict[str, Operation] = {
     "remove": Operation(remove, contents, base, index_problems),
     "batch": Operation(batch, contents, base, index_problems),
     "sync": Operation(sync, contents, begin_sync, index_problems),
+    "edit": Operation(edit, contents, base, index_problems),
+    "edit in a batch": Operation(edit_in_a_batch, contents, base, index_problems),
+    "undo": Operation(undo, contents, edited, index_problems),
+    "replace the schema": Operation(replace_schema, contents, base, index_problems),
+    "rebuild": Operation(rebuild, contents, edited, index_problems),
     "reextract": Operation(reextract, contents, base, index_problems),
     "repair": Operation(repair, contents, begin_repair),
     "import": Operation(import_, contents, begin_import, index_problems),

@@ -166,11 +166,6 @@ class IndexChange:
         store, known = self._store, {edit.id for edit in self._store.edits()}
         if unknown := [id for id in removed if id not in known]:
             raise DataError(f"{self._operation.layout.path} has no edit {unknown[0]!r}; nothing was changed.")
-        if store.setting("graph") is not None:
-            raise StoreError(
-                f"{self._operation.layout.path} has an imported graph, which cannot be edited. Change its file and "
-                f"import it again, or index documents into a folder of their own."
-            )
         new = [edit for edit in added if edit.id not in known]
         self._shown = store.revision
         with ExitStack() as self._locks:

@@ -1,9 +1,10 @@
 """Application of edits by hand to the extractions of chunks, before they are merged into a graph.
 
 Edits are applied in order, each to what the ones before it left, after names were resolved (see `resolution`). A form
-in a chunk becomes another, or is left out with its mentions and statements. What an edit adds becomes a passage of its
-own, behind those of the documents, so that it can be searched and cited. So the graph is a function of the documents
-and the edits: an edit is undone by merging without it. An edit that names what is not there changes nothing.
+in a chunk becomes another, or is left out with its mentions and statements; so do the nodes of an imported graph (see
+`imports.node_edits`). What an edit adds becomes a passage of its own, behind those of the documents, so that it can be
+searched and cited. So the graph is a function of the import, the documents and the edits: an edit is undone by merging
+without it. An edit that names what is not there changes nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphwright.build.imports.node_edits import GONE, NodeEdits
 from graphwright.build.merge import Corrections, MergedChunks, Split
 from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
+from graphwright.graph.graph import Columns
 from graphwright.store.chunk_columns import ChunkColumns, PerChunk
 from graphwright.store.chunk_record import ChunkRecord
 from graphwright.store.chunk_subsets import without
@@ -40,15 +43,18 @@ from graphwright.text.names import normal_form
 
 PREFIX = "edit:"
 """Before the id of an edit in the id of the document that holds what it adds."""
-_GONE = -1
 
 
 class Edited(NamedTuple):
-    """Chunks after edits; why edits changed nothing, or less than they say, by id; the number of passages added."""
+    """Chunks after edits; why edits changed nothing, or less than they say, by id; the number of passages added.
+
+    `imported`: the columns of the imported graph, if any.
+    """
 
     merged: MergedChunks
     idle: dict[str, str]
     added: int
+    imported: Columns | None = None
 
 
 class _IdleError(Exception):
@@ -76,9 +82,9 @@ def forms_apart(edits: Iterable[Edit]) -> set[tuple[str, str]]:
     return pairs
 
 
-def edited(merged: MergedChunks, edits: Sequence[Edit]) -> Edited:
-    """Return chunks after edits; `merged` has only the names resolved."""
-    state, idle = _State(merged, edits), dict[str, str]()
+def edited(merged: MergedChunks, edits: Sequence[Edit], imported: Columns | None = None) -> Edited:
+    """Return chunks, and an imported graph if any, after edits; `merged` has only the names resolved."""
+    state, idle = _State(merged, edits, imported), dict[str, str]()
     for edit in edits:
         try:
             state.apply(edit.change, edit)
@@ -95,6 +101,7 @@ def edited(merged: MergedChunks, edits: Sequence[Edit]) -> Edited:
         ),
         idle,
         len(added),
+        state.edited_graph(corrections),
     )
 
 
@@ -102,19 +109,22 @@ class _State:
     """The forms that edits name or give, numbered, and where each is now.
 
     `rows`: of the forms of chunks, then of the shorter forms of topics, those with such a form; `now`: the form of each
-    after the edits so far, _GONE for one that is left out. `marks`: the same of forms that are in no chunk, by use.
+    after the edits so far, GONE for one that is left out. `marks`: the same of forms that are in no chunk, by use;
+    `node`: of the nodes of an imported graph that edits name, those of `graph`.
     """
 
-    def __init__(self, merged: MergedChunks, edits: Sequence[Edit]) -> None:
-        self._merged, self._chunks = merged, merged.chunks
+    def __init__(self, merged: MergedChunks, edits: Sequence[Edit], imported: Columns | None) -> None:
+        self._merged, self._chunks, self._same = merged, merged.chunks, dict(merged.same)
         named = {form: None for edit in edits for form in map(normal_form, edit.change.entities)}
-        self.forms = list(dict.fromkeys(merged.same.get(form, form) for form in named))
+        self.graph = None if imported is None else self._nodes(imported, named)
+        self.forms = list(dict.fromkeys(self._same.get(form, form) for form in named))
         self._number = {form: at for at, form in enumerate(self.forms)}
+        self.node = np.array([self._number[form] for form in (self.graph.form if self.graph else ())], np.int64)
         touched = TextColumn.of(self.forms)
         parts = [merged.entities.resolved(self._chunks.strings(name).values) for name in ("forms", "aliases")]
         self._resolved = TextColumn.joined(parts)
         of_row = touched.positions(self._resolved)
-        of_row[np.isin(of_row, np.flatnonzero(merged.entities.forms.positions(touched) < 0))] = _GONE
+        of_row[np.isin(of_row, np.flatnonzero(merged.entities.forms.positions(touched) < 0))] = GONE
         self.rows = np.flatnonzero(of_row >= 0)
         self.now = of_row[self.rows]
         chunk = np.concatenate([self._chunks.strings(name).owner for name in ("forms", "aliases")])
@@ -124,39 +134,64 @@ class _State:
         self._splits, self._added = dict[str, Ints](), dict[str, Edit]()
         self._relations = _Relations(self._chunks, self.rows)
 
+    def _nodes(self, imported: Columns, named: Iterable[str]) -> NodeEdits:
+        """Return the nodes that edits name; note which forms mean the same as the names of some."""
+        forms = list(dict.fromkeys(self._same.get(form, form) for form in named))
+        extracted = self._merged.entities.forms.positions(TextColumn.of(forms)) >= 0
+        graph = NodeEdits(imported, forms, {form for form, known in zip(forms, extracted, strict=True) if known})
+        self._same |= {form: graph.same[to] for form, to in self._same.items() if to in graph.same} | graph.same
+        return graph
+
     @property
     def live(self) -> set[str]:
         """The forms that are the form of an entity now."""
-        return {self.forms[at] for at in {*self.now.tolist(), *self._marked("added", "matched")} - {_GONE}}
+        numbers = {*self.now.tolist(), *self.node.tolist(), *self._marked("added", "matched")}
+        return {self.forms[at] for at in numbers - {GONE}}
 
     def _marked(self, *uses: str) -> set[int]:
         return {at for use, at in self.marks.items() if use[0] in uses}
 
     def _exists(self, number: int) -> bool:
-        return bool((self.now == number).any()) or number in self._marked("added", "matched")
+        is_named = (self.now == number).any() or (self.node == number).any()
+        return bool(is_named) or number in self._marked("added", "matched")
 
     def _number_of(self, name: str) -> int:
         form = normal_form(name)
         if not 2 <= len(form) <= 200:
             raise _IdleError(f"{name!r} is not a name: it needs two letters or digits, and at most 200 characters.")
-        return self._number[self._merged.same.get(form, form)]
+        return self._number[self._same.get(form, form)]
 
     def _entity(self, name: str) -> int:
-        """Return the number of an entity's form. Raises _IdleError if there is none."""
+        """Return the number of an entity's form. Raises _IdleError if there is none, or several nodes have it."""
         number = self._number_of(name)
         if not self._exists(number):
             raise _IdleError(f"there is no entity {name!r}.")
+        if (nodes := self._node_count(number)) > 1:
+            raise _IdleError(
+                f"the imported graph has {nodes} entities {name!r}; make one of them (merge {name!r} into {name!r}), "
+                f"or name one by its id in the file."
+            )
         return number
+
+    def _node_count(self, number: int) -> int:
+        """Return how many nodes of an imported graph have a form."""
+        return 0 if self.graph is None else self.graph.count(self.node == number)
+
+    def _join(self, numbers: Iterable[int], into: int) -> None:
+        """Make one of the nodes of an imported graph that have these forms."""
+        if self.graph is not None:
+            self.graph.join(np.isin(self.node, list(numbers)), self.node == into)
 
     def _replace(self, numbers: Iterable[int], to: int) -> None:
         """Let forms be another from now on, or be left out."""
         old = set(numbers) - {to}
-        self.now[np.isin(self.now, list(old))] = to
+        for now in (self.now, self.node):
+            now[np.isin(now, list(old))] = to
         self.marks |= {use: to for use, at in self.marks.items() if at in old}
         for texts in (self._names, self._types):
             for number in old & texts.keys():
                 text = texts.pop(number)
-                if to != _GONE:
+                if to != GONE:
                     texts.setdefault(to, text)
 
     @singledispatchmethod
@@ -169,12 +204,14 @@ class _State:
         numbers = {name: self._number_of(name) for name in (*change.names, change.into)}
         missing = [name for name, number in numbers.items() if not self._exists(number)]
         present, into = {number for name, number in numbers.items() if name not in missing}, numbers[change.into]
-        if len(present) > 1:
+        is_several = len(present) > 1 or self._node_count(into) > 1
+        if is_several:
             self._names[into] = change.into if change.into in missing else self._name(into)
+            self._join(present, into)
             self._replace(present, into)
         if missing:
             raise _IdleError(f"there is no entity {missing[0]!r}.")
-        if len(present) < 2:
+        if not is_several:
             raise _IdleError(f"{', '.join(map(repr, change.names))} and {change.into!r} are one entity already.")
 
     @apply.register
@@ -183,6 +220,8 @@ class _State:
         if number == to and self._name(number) == change.to:
             raise _IdleError(f"the entity is named {change.to!r} already.")
         is_taken = number != to and self._exists(to)
+        if self._node_count(to) == 1:
+            self._join([number, to], to)
         self._replace([number], to)
         self._names[to] = change.to
         if is_taken:  # such as by a later document: of one name there is one entity
@@ -194,7 +233,7 @@ class _State:
 
     @apply.register
     def _(self, change: DeleteEntity, edit: Edit) -> None:
-        self._replace([self._entity(change.name)], _GONE)
+        self._replace([self._entity(change.name)], GONE)
 
     @apply.register
     def _(self, change: SplitEntity, edit: Edit) -> None:
@@ -259,7 +298,10 @@ class _State:
         head, tail = self._entity(change.head), self._entity(change.tail)
         stated = self._relations.stated(self.now, head, change.relation, tail)
         added = [id for id in self._added if self._states(id, head, change.relation, tail)]
-        if not len(stated) and not added:
+        is_stated = self.graph is not None and self.graph.leave_out(
+            self.node == head, change.relation, self.node == tail
+        )
+        if not len(stated) and not added and not is_stated:
             raise _IdleError(f"there is no statement {change.head!r}, {change.relation!r}, {change.tail!r}.")
         self._relations.gone[stated] = True
         for id in added:
@@ -278,32 +320,43 @@ class _State:
 
     def _name(self, number: int) -> str:
         """Return the name of an entity now."""
+        if number in self._names:
+            return self._names[number]
+        if self.graph is not None and len(nodes := self.graph.nodes[self.node == number]):
+            return self.graph.columns.names[int(nodes[0])]
         at = self._merged.entities.forms.positions(TextColumn.of([self.forms[number]]))[0]
-        return self._names.get(number) or (self._merged.names[at] if at >= 0 else self.forms[number])
+        return self._merged.names[at] if at >= 0 else self.forms[number]
 
     def replaced(self) -> dict[str, str]:
         """Return the form that is in the place of each form that names nothing any more."""
         of_use = {form: self.marks["form", form] for form in self.forms}
-        other = {form: self.forms[at] for form, at in of_use.items() if at != _GONE and self.forms[at] != form}
-        resolved = {form: other[to] for form, to in self._merged.same.items() if to in other}
+        other = {form: self.forms[at] for form, at in of_use.items() if at != GONE and self.forms[at] != form}
+        resolved = {form: other[to] for form, to in self._same.items() if to in other}
         return {**resolved, **other}
 
     def corrections(self) -> Corrections:
         """Return what edits say of entities, by their last forms."""
-        forms = ["", *self.forms]  # _GONE + 1 is 0
+        forms = ["", *self.forms]  # GONE + 1 is 0
         splits = [
             Split(documents, *(forms[self.marks[side, id] + 1] for side in ("before", "after")))
             for id, documents in self._splits.items()
         ]
         names, types = ({self.forms[at]: text for at, text in texts.items()} for texts in (self._names, self._types))
-        return Corrections(names, types, splits, [self.forms[at] for at in self._marked("matched") - {_GONE}])
+        return Corrections(names, types, splits, [self.forms[at] for at in self._marked("matched") - {GONE}])
+
+    def edited_graph(self, corrections: Corrections) -> Columns | None:
+        """Return the columns of the imported graph, if any."""
+        if self.graph is None:
+            return None
+        forms = [*self.forms, ""]  # the last for GONE
+        return self.graph.edited([forms[at] for at in self.node.tolist()], corrections.names, corrections.types)
 
     def columns(self) -> ChunkColumns:
         """Return the chunks of the documents with their last forms, without those that are left out."""
         forms, aliases = (self._chunks.strings(name) for name in ("forms", "aliases"))
         at = len(self.forms) + np.arange(len(self._resolved))
         at[self.rows] = self.now
-        kept = at != _GONE
+        kept = at != GONE
         column = TextColumn.joined((TextColumn.of(self.forms), self._resolved)).gather(np.maximum(at, 0))
         count = len(forms.values)
         fields = self._chunks.fields | {
@@ -325,7 +378,7 @@ class _State:
             record = ChunkRecord.of("", text, extraction)
             forms = record.forms.decode("utf-8", "surrogatepass").split("\0")[:-1]
             numbers = [self.marks["added", id, form] for form in forms]
-            if _GONE not in numbers and len(set(numbers)) == len(numbers):
+            if GONE not in numbers and len(set(numbers)) == len(numbers):
                 last += (self.forms[number] for number in numbers)
                 title = f"Added by hand{f' by {edit.who}' if edit.who else ''} on {edit.time[:10]}"
                 start = (PREFIX + id, title, b"", b"", b"", 0, 0, len(text))
@@ -343,7 +396,7 @@ class _Relations:
         chunk = np.repeat(np.arange(len(chunks)), np.diff(indptr))
         ends = chunks.strings("forms").indptr[chunk][:, None] + table[:, [0, 2]]
         at = np.searchsorted(rows, ends)
-        found = (at < len(rows)) & (np.append(rows, _GONE)[at] == ends)
+        found = (at < len(rows)) & (np.append(rows, GONE)[at] == ends)
         self.gone = np.zeros(len(table), bool)
         self._rows = np.flatnonzero(found.all(axis=1))  # both ends are of forms that edits name
         self._ends = at[self._rows]

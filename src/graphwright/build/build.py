@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from graphwright.build.resolution import resolve
 from graphwright.extract.llm import Derived
 from graphwright.extract.schema import NO_SCHEMA, Schema
 from graphwright.graph.columns import TextColumn
-from graphwright.graph.graph import Graph
+from graphwright.graph.graph import Columns, Graph
 from graphwright.models.protocols import Encoder, Usage
 from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.name_index import MAX_NORMALISED, name_forms
@@ -61,19 +62,24 @@ def build_from_chunks(
 
     `known`: a snapshot of the same encoder, whose vectors are reused where a text is the same. `derived`: values that a
     language model derived from the merged graph; the keys that are used and missing are recorded in it. `schema`: that
-    of the index. `usage`: the encoder's work is added to it. `imported`: the snapshot of an imported graph that the
-    chunks are combined with (see `Combination`); without chunks the result is that snapshot. `scratch`: a folder on
-    whose disk many new vectors are held, instead of in memory. `edits`: those by hand; `about` has why some change
-    nothing, by id, and the number of passages that they add, the last ones. The result can only be written, and shares
-    files with `known`.
+    of the index. `usage`: the encoder's work is added to it. `imported`: the snapshot of an imported graph, which
+    is edited and combined with the chunks, if any (see `Combination`). `scratch`: a folder on whose disk many new
+    vectors are held, instead of in memory. `edits`: those by hand; `about` has why some change nothing, by id, and the
+    number of passages that they add, the last ones. The result can only be written, and shares files with `known`.
     """
-    if imported is not None and not len(chunks):
-        return dataclasses.replace(imported, about={"revision": revision, "texts": imported.about["texts"]})
     clock, derived = _Clock(), derived or Derived()
     encode = BlockEncoder(encoder, usage or Usage(), progress, scratch)
     before = {} if known is None else known_vectors(known)
-    merged, idle, added = _merged(chunks, settings, encode, before, derived, schema, edits)
+    base = None if imported is None else imported.graph.columns
+    merged, idle, added, nodes = _merged(chunks, settings, encode, before, derived, schema, edits, base)
+    about: dict[str, Any] = {"revision": revision}
+    about |= {"idle edits": idle, "added passages": added} if edits else {}
+    if imported is not None and nodes is not None and nodes is not base:
+        embed = tuple(imported.about["texts"])
+        imported = build_from_graph(Graph(nodes), encoder, embed=embed, known=known or imported, progress=progress)
     chunks = merged.chunks
+    if imported is not None and not len(chunks):
+        return dataclasses.replace(imported, about={**about, "texts": imported.about["texts"]})
     with ThreadPoolExecutor(1) as beside:  # kernels and numpy's sorts release the interpreter lock
         merged.entities  # noqa: B018  # before threads need them
         mentions = beside.submit(lambda: merged.mentions)
@@ -100,8 +106,7 @@ def build_from_chunks(
     rows = _rows(graph, len(chunks))
     pages = {name: getattr(getattr(known, name, None), "pages", None) for name in vectors}  # which are not copied
     spaces = {name: VectorIndex(vectors[name], rows[name], encoder, pages=pages[name]) for name in vectors}
-    about = {"revision": revision, "texts": {name: len(column) for name, column in texts.items()}}
-    about |= {"idle edits": idle, "added passages": added} if edits else {}
+    about["texts"] = {name: len(column) for name, column in texts.items()}
     snapshot = Snapshot.of(graph, spaces, word_index, encoder, about, seconds=clock.seconds, nearest=near.nearest)
     if imported is None:
         return snapshot
@@ -121,6 +126,7 @@ def _merged(
     derived: Derived,
     schema: Schema,
     edits: Sequence[Edit],
+    imported: Columns | None,
 ) -> Edited:
     """Return the merged chunks, resolved and edited; vectors that this needs are added to the `known` ones."""
     merged = MergedChunks(chunks, {}, derived, settings.description_tokens, schema)
@@ -132,7 +138,7 @@ def _merged(
         apart = forms_apart(edits)
         same = resolve(merged, vectors, settings.resolve, settings.synonym_threshold, derived, apart)
         merged = dataclasses.replace(merged, same=same)
-    return edited(merged, edits) if edits else Edited(merged, {}, 0)
+    return edited(merged, edits, imported) if edits else Edited(merged, {}, 0)
 
 
 def build_from_graph(

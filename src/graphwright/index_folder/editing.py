@@ -28,7 +28,7 @@ class IndexEditing(IndexWriting):
         that are added, synced or extracted again later. `who`, `why`: kept with the time. An `Edit`, as of another
         index, keeps its own, and is left as it is where this index has it. `strict`: raise DataError for a change that
         names what is not there; else it is kept and takes effect once that is there. Raises StoreError for an imported
-        graph.
+        graph of more than a million nodes.
 
         >>> import tempfile; from pathlib import Path
         >>> from graphwright import Index; from graphwright.models.fake import HashEncoder

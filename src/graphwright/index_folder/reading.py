@@ -139,8 +139,9 @@ class IndexReading:
         nodes = self._imported_nodes
         if not self.takes_documents:
             raise StoreError(
-                f"{self.path} is an imported graph of {nodes:,} nodes; documents can be added to one of at most "
-                f"{MAX_NORMALISED:,}. Index documents into a folder of their own."
+                f"{self.path} is an imported graph of {nodes:,} nodes; edits and documents can be added to one of at "
+                f"most {MAX_NORMALISED:,}. Change its file and import it again, or index documents into a folder of "
+                f"their own."
             )
         return nodes > 0
 

@@ -160,9 +160,7 @@ class SnapshotReader:
             assert snapshot.graph.passages is not None
             ids = set(snapshot.graph.passages.documents).difference(hidden)
             with self._store.consistent() as store:
-                imported_folder = self._layout.imported
-                imported = open_snapshot(imported_folder, self._encoder) if imported_folder.is_dir() else None
-                part = self._part(store, ids, snapshot, store.edits(), snapshot.about["revision"], imported)
+                part = self._part(store, ids, snapshot, store.edits(), snapshot.about["revision"], self._imported())
                 self._rest = (name, hidden), part
         return self._rest[1]
 
@@ -170,8 +168,12 @@ class SnapshotReader:
         """Return the imported graph with the statements that hold at a date; None without one, and without a date."""
         if date is None or (whole.graph.passages is not None and whole.imported is None):
             return None
-        is_alone = whole.graph.passages is None
-        return snapshot_as_of(whole if is_alone else open_snapshot(self._layout.imported, self._encoder), date)
+        return snapshot_as_of(self._imported() or whole, date)
+
+    def _imported(self) -> Snapshot | None:
+        """Return the imported graph as it was without documents and edits; None if there never were any."""
+        folder = self._layout.imported
+        return open_snapshot(folder, self._encoder) if folder.is_dir() else None
 
     def _part(
         self,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph, Ids32, Kind
+from graphwright.kernels.strings import distinct
 from graphwright.search.relation_facts import LABELS, is_naming, names_identifiers, relation_phrase
 from graphwright.search.snapshot import per_snapshot
 from graphwright.text.names import aliases_of, normal_form
@@ -120,6 +121,16 @@ def name_forms(
     column = TextColumn.of(forms)
     order = column.order()  # equal forms stay ordered by node
     return column.gather(order), np.array(nodes, np.int64)[order]
+
+
+def distinct_forms(forms: TextColumn, nodes: Ints) -> tuple[TextColumn, Ints]:
+    """Return the distinct pairs of a form and a node, in the order of the forms."""
+    pairs = distinct(forms.data, forms.offsets)[0].astype(np.int64) * (nodes.max(initial=0) + 1) + nodes
+    first = np.zeros(len(pairs), bool)
+    first[np.unique(pairs, return_index=True)[1]] = True
+    order = forms.order()
+    firsts = order[first[order]]
+    return forms.gather(firsts), nodes[firsts]
 
 
 def _naming_edges(columns: Columns) -> Ints:

@@ -23,10 +23,9 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import ABOUT, ALIAS, MENTIONS, OWN_RELATIONS, Columns, Graph, Kind
 from graphwright.graph.records import RecordColumns
 from graphwright.kernels.csr import Csr, group
-from graphwright.kernels.strings import distinct
 from graphwright.models.protocols import Encoder
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.search.name_index import name_index_of
+from graphwright.search.name_index import distinct_forms, name_index_of
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 from graphwright.search.vector_pages import VectorRows
@@ -201,12 +200,7 @@ class Combination:
         index = name_index_of(self.base)
         forms = TextColumn.joined((index.forms, self.added.aliases))
         node = np.concatenate((self.first + np.asarray(index.nodes), self.number[self.added.alias_node]))
-        pairs = distinct(forms.data, forms.offsets)[0].astype(np.int64) * (node.max(initial=0) + 1) + node
-        first = np.zeros(len(pairs), bool)
-        first[np.unique(pairs, return_index=True)[1]] = True
-        order = forms.order()
-        firsts = order[first[order]]
-        return forms.gather(firsts), node[firsts]
+        return distinct_forms(forms, node)
 
     def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
         """Return the snapshot.
