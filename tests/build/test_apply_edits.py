@@ -249,13 +249,6 @@ def test_edits_in_a_batch_are_published_together(index: Index) -> None:
     assert ("Ida Huber", "lives in", "Linz") in triples(index.graph) and index.verify() == []
 
 
-def test_edit_of_an_imported_graph_is_an_error(tmp_path: Path) -> None:
-    graph = Graph.from_triples([("Graz", "lies on", "Mur")])
-    index = Index.from_graph(tmp_path / "graph", graph, encoder=HashEncoder(16))
-    with pytest.raises(Exception, match="imported graph, which cannot be edited"):
-        index.edit(RenameEntity("Graz", "Gratz"))
-
-
 NAMES = ["Graz", "Mur", "Ida", "Linz", "Anton"]
 names, documents = st.sampled_from(NAMES), st.sampled_from(["d0", "d1", "d2"])
 stated = st.tuples(names, st.sampled_from(["knows", "lies on"]), names)

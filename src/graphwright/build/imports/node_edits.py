@@ -215,7 +215,7 @@ class _Edited:
         for at in np.flatnonzero(changed.any(axis=0) & (text >= 0)).tolist():
             relation = base.relations[int(base.relation[edges[at]])].replace("_", " ")
             before, after = (
-                f"{head} {relation} {tail}"
+                f"{head} {relation} {tail} ("
                 for head, tail in (base.names.take(ends[:, at]), map(self._name, self.to[ends[:, at]].tolist()))
             )
             if (sentence := base.sentences[int(text[at])]).startswith(before):  # written by the import
