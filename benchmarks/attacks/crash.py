@@ -29,7 +29,8 @@ from harness import Record, Rows, scratch_folder
 
 from attacks.crash_states import Tree, digest, recording, write_tree
 from graphwright import Index
-from graphwright.build import document_storage
+from graphwright.build import apply_edits, document_storage
+from graphwright.build.imports import node_passages
 from graphwright.evaluate.experiment import Experiment
 from graphwright.evaluate.run import run as evaluate
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention
@@ -80,6 +81,13 @@ CHANGES: Sequence[Change] = (
 )
 EDITS = [Edit(change, f"2026-01-0{day}T00:00:00Z", "Ida") for day, change in enumerate(CHANGES, start=1)]
 """An edit of each kind, with its time, so that a second call is the same."""
+GRAPH_CHANGES: Sequence[Change] = (
+    RenameEntity("Drava", "Drau"),
+    DeleteStatement("Mur", "flows into", "Drau"),
+    RetypeEntity("Graz", "city"),
+    AddStatement("Drau", "passes", "Graz"),
+)
+GRAPH_EDITS = [Edit(change, f"2026-02-0{day}T00:00:00Z") for day, change in enumerate(GRAPH_CHANGES, start=1)]
 SCHEMA = Schema((EntityType("country", examples=("Canada",)), EntityType("person", "A human being.")))
 TRIPLES = "Graz\tlies on\tMur\nMur\tflows into\tDrava\n"
 
@@ -198,6 +206,25 @@ def edited(root: Path, inputs: Path) -> None:
     with Index.create(root / "index", encoder=ENCODER, settings=ALL, schema=SCHEMA) as index:
         index.add(ROWS[:3])
         index.edit(*EDITS)
+
+
+def begin_alone(root: Path, inputs: Path) -> None:
+    """Import triples."""
+    begin_import(root, inputs)
+    import_(root, inputs)
+
+
+def begin_beside(root: Path, inputs: Path) -> None:
+    """Import triples, and add a document beside them."""
+    begin_alone(root, inputs)
+    with opened(root) as index:
+        index.add(ROWS[:1])
+
+
+def edit_import(root: Path, inputs: Path) -> None:
+    """Edit an imported graph."""
+    with opened(root) as index:
+        index.edit(*GRAPH_EDITS)
 
 
 def undo(root: Path, inputs: Path) -> None:
@@ -328,19 +355,19 @@ def index_problems(root: Path) -> list[str]:
 
 
 def outdated_texts(index: Index) -> list[str]:
-    """Return the passages of an index that are not stored any more."""
+    """Return the passages of an index that are not stored any more, and those of edits that were undone."""
     with closing(Store(IndexLayout(index.path).store)) as store:
         stored = {(chunk.document, chunk.text) for chunk in store.chunks()}
+        made = {apply_edits.PREFIX + edit.id for edit in store.edits()}
     graph = index.graph
     if graph.passages is None:
         return []
-    shown = [
-        (row.document, graph.text(int(node)))
-        for node in graph.passages.nodes
-        if (row := graph.passages.of(int(node))) is not None
-    ]
+    rows = ((graph.passages.of(int(node)), graph.text(int(node))) for node in graph.passages.nodes)
+    shown = [(row.document, text) for row, text in rows if row is not None]
     return [
-        f"shown, but removed or replaced: {text[:60]!r} of {name}" for name, text in shown if (name, text) not in stored
+        f"shown, but removed or replaced: {text[:60]!r} of {name}"
+        for name, text in shown
+        if (name, text) not in stored and name not in made and not name.startswith(node_passages.PREFIX)
     ]
 
 
@@ -368,6 +395,8 @@ OPERATIONS: dict[str, Operation] = {
     "sync": Operation(sync, contents, begin_sync, index_problems),
     "edit": Operation(edit, contents, base, index_problems),
     "edit in a batch": Operation(edit_in_a_batch, contents, base, index_problems),
+    "edit an imported graph": Operation(edit_import, contents, begin_alone, index_problems),
+    "edit a graph beside documents": Operation(edit_import, contents, begin_beside, index_problems),
     "undo": Operation(undo, contents, edited, index_problems),
     "replace the schema": Operation(replace_schema, contents, base, index_problems),
     "rebuild": Operation(rebuild, contents, edited, index_problems),

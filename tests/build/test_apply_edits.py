@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -247,6 +248,33 @@ def test_edits_in_a_batch_are_published_together(index: Index) -> None:
         index.edit(RenameEntity("Ida Berger", "Ida Huber"))
         assert "Ida Huber" not in index.graph.names
     assert ("Ida Huber", "lives in", "Linz") in triples(index.graph) and index.verify() == []
+
+
+def test_edits_in_a_batch_build_the_graph_once(index: Index) -> None:
+    with mock.patch.object(Publication, "_build", autospec=True, side_effect=Publication._build) as build:
+        with index.batch():
+            index.edit(RenameEntity("Graz", "Graz City"))
+            index.edit(RetypeEntity("Graz City", "city"), DeleteEntity("Leoben"))
+            index.edit(RetypeEntity("Lins", "city"), strict=False)
+        assert build.call_count == 1
+    assert index.graph.text(index.graph.id("Graz City")) == "Graz City (city)" and "Leoben" not in index.graph.names
+    with index.batch():
+        index.edit(RenameEntity("Graz City", "Graz"))
+        with pytest.raises(DataError, match=r"there is no entity 'Graz City'.*Nothing was changed"):
+            index.edit(DeleteEntity("Mur"), DeleteEntity("Graz City"))
+    assert {"Graz", "Mur"} <= set(index.graph.names) and len(index.edits()) == 5 and index.verify() == []
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_undone_addition_is_hidden_until_it_is_published(index: Index, batch: bool) -> None:
+    made = index.edit(AddEntity("Linz", "city", "A secret."), RenameEntity("Graz", "Graz City"))
+    index.ask("What is Linz?", "bm25")
+    killed = mock.patch.object(Publication, "refresh", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt), index.batch() if batch else nullcontext():
+        index.undo(*(edit.id for edit in made))
+    assert "Linz" not in index.graph.names and "Graz" in index.graph.names and not index.is_current
+    index.add([])
+    assert "Linz" not in index.graph.names and index.is_current and index.verify() == []
 
 
 NAMES = ["Graz", "Mur", "Ida", "Linz", "Anton"]

@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from graphwright.build.apply_edits import PREFIX
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
 from graphwright.build.document_sources import Source, Transform, possibly_present, storable
 from graphwright.build.document_storage import ChunkReader, DocumentStorage
@@ -172,15 +173,32 @@ class IndexChange:
             self._hold()
             if new or removed:
                 with store.writing():
-                    store.put_edits(new)
-                    store.remove_edits(removed)
-                    store.set("revision", str(self._shown + 1))
-                    snapshot = self._publication.prepare()
-                    if strict:
-                        check_edits(new, snapshot)
+                    self._put_edits(new, removed)
+                    # In a batch the graph is built at its end, and before only to say what is wrong.
+                    is_last = self._operation.batch is None
+                    if is_last or (strict and self._publication.idle_edits().keys() & {edit.id for edit in new}):
+                        snapshot = self._publication.prepare()
+                        if strict:
+                            check_edits(new, snapshot)
             if self._operation.batch is None:
                 self._refresh()
         self._finish([])
+
+    def _put_edits(self, added: Sequence[Edit], removed: Sequence[str]) -> None:
+        """Store and remove edits, in an open transaction; readers hide what those removed have added."""
+        store = self._store
+        if gone := [PREFIX + edit.id for edit in store.edits() if edit.is_addition and edit.id in removed]:
+            self._withdraw(gone)
+            store.set("delete replies", "1")
+        store.put_edits(added)
+        store.remove_edits(removed)
+        store.set("revision", str(self._shown + 1))
+
+    def _withdraw(self, ids: Sequence[str]) -> None:
+        """Have readers hide documents until the next snapshot is published."""
+        batch = self._operation.batch
+        revision = self._shown + 1 if batch is None else batch.first
+        self._store.withdraw(ids, revision, self._publication.revision)
 
     @contextmanager
     def _transaction(self, withdrawn: Sequence[str] = ()) -> Iterator[None]:
@@ -202,8 +220,7 @@ class IndexChange:
                     store.set("delete replies", "1")
                 gone += [earlier for earlier, _ in changes.moved]
                 if len(changes.added) > self._searchable or gone:
-                    revision = self._shown + 1 if batch is None else batch.first
-                    store.withdraw(gone, revision, self._publication.revision)
+                    self._withdraw(gone)
                     store.set("revision", str(self._shown + 1))
             if batch is None:
                 self._refresh()

@@ -118,6 +118,23 @@ def build_from_chunks(
     return Combination(imported, snapshot).snapshot(tokens, node_words, encoded, MAX_NAMES_EMBEDDED)
 
 
+def idle_edits(
+    chunks: ChunkColumns,
+    settings: Settings,
+    encoder: Encoder,
+    known: Snapshot | None,
+    *,
+    derived: Derived,
+    schema: Schema,
+    imported: Snapshot | None,
+    edits: Sequence[Edit],
+) -> dict[str, str]:
+    """Return why edits change nothing, or less than they say, by id; arguments as in `build_from_chunks`."""
+    before = {} if known is None else known_vectors(known)
+    base = None if imported is None else imported.graph.columns
+    return _merged(chunks, settings, BlockEncoder(encoder, Usage(), None), before, derived, schema, edits, base).idle
+
+
 def _merged(
     chunks: ChunkColumns,
     settings: Settings,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
 
-from graphwright.build.build import build_from_chunks
+from graphwright.build.build import build_from_chunks, idle_edits
 from graphwright.build.operation import QUICK, Operation
 from graphwright.errors import StoreError
 from graphwright.extract.llm import Derived
@@ -61,6 +62,12 @@ class Publication:
                 raise
             self._prepared = self._build(None)  # a file of the snapshot is damaged
         return self._prepared
+
+    def idle_edits(self) -> dict[str, str]:
+        """Return why edits change nothing, by id, in a transaction that is open; no snapshot is built."""
+        store, settings = self._store, self._store.build_settings
+        known = self._current() if "vectors" in settings.resolve else None
+        return idle_edits(store.packed_columns(), settings, self._operation.vectors, known, **self._made_from())
 
     def rebuild(self) -> None:
         """Build the snapshot again from the rows of the store alone, and publish it."""
@@ -132,24 +139,30 @@ class Publication:
         start = time.perf_counter()
         columns = self._store.packed_columns()
         seconds = time.perf_counter() - start
-        self._derived = Derived(self._store.derived(), self._layout.prompts)
-        imported = self._layout.imported
         snapshot = build_from_chunks(
             columns,
             self._store.build_settings,
             operation.vectors,
             known=known,
             revision=self._store.revision,
-            derived=self._derived,
-            schema=self._store.schema,
             usage=self._changes.usage,
             progress=operation.progress,
-            imported=open_snapshot(imported, operation.encoder) if imported.is_dir() else None,
             scratch=self._layout.path,
-            edits=self._store.edits(),
+            **self._made_from(),
         )
         self._changes.seconds = {"read": seconds, **snapshot.seconds}
         return snapshot
+
+    def _made_from(self) -> dict[str, Any]:
+        """Return what a snapshot is built from beside the chunks; the derived values are noted."""
+        self._derived = Derived(self._store.derived(), self._layout.prompts)
+        imported = self._layout.imported
+        return {
+            "derived": self._derived,
+            "schema": self._store.schema,
+            "imported": open_snapshot(imported, self._operation.encoder) if imported.is_dir() else None,
+            "edits": self._store.edits(),
+        }
 
     def _publish(self, snapshot: Snapshot) -> None:
         self._operation.report("write the index", 0, 0)

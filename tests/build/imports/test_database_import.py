@@ -20,6 +20,7 @@ from graphwright import Index
 from graphwright.data import GraphDatabase
 from graphwright.errors import DataError, OptionError, StoreError
 from graphwright.models.fake import HashEncoder
+from graphwright.store import DeleteStatement, RenameEntity
 from graphwright.store.layout import IndexLayout
 
 if not served.is_installed():
@@ -202,6 +203,18 @@ def test_sync_graph_with_documents_equals_a_fresh_import(rivers: Rivers, tmp_pat
     assert not index.sync_graph()
     index.remove(["mur"])
     assert index.graph.checksum == rivers.imported(tmp_path / "alone").graph.checksum
+
+
+def test_sync_graph_with_edits_applies_them_to_what_is_new(rivers: Rivers, tmp_path: Path) -> None:
+    index = rivers.imported(tmp_path / "index")
+    index.edit(RenameEntity("Mur", "Mura"), DeleteStatement("Graz", "LIES_ON", "Mura"))
+    rivers.run("MATCH (n {name: 'Mur'}) SET n.km = 464 CREATE (:City {name: 'Bruck'})-[:LIES_ON]->(n)")
+    assert index.sync_graph().added == 2
+    stated = {index.graph.triple(edge) for edge in range(len(index.graph.edges))}
+    assert {("Bruck", "LIES_ON", "Mura"), ("Mura", "km", "464")} < stated and ("Graz", "LIES_ON", "Mura") not in stated
+    assert index.verify() == [] and not any(edit.idle for edit in index.edits())
+    index.undo(*(edit.id for edit in index.edits()))
+    assert index.graph.checksum == rivers.imported(tmp_path / "fresh").graph.checksum
 
 
 def test_sync_graph_with_documents_that_fails_keeps_the_graph(
