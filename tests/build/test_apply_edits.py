@@ -165,6 +165,36 @@ def test_additions_are_cited_as_added_by_hand_and_are_no_documents(index: Index)
     assert "crosses" not in index.graph.columns.relations and index.verify() == []
 
 
+def test_filter_hides_names_that_edits_have_from_other_documents(index: Index) -> None:
+    index.add([{"id": "f", "title": "Falcon", "text": "Falcon is secret."}])
+    index.edit(
+        MergeEntities(["Alma Brecht", "A. Brecht"], "Falcon"),
+        SplitEntity("Gratz", ["b"], "John Smith"),
+        RenameEntity("Anton Hofer", "Anton Huber"),  # a name that no document has
+        AddStatement("Falcon", "is", "Anton Huber"),
+    )
+    assert "Falcon" in index.graph.names and ("Falcon", "visited", "John Smith") in triples(index.graph)
+    part = index.filtered(Filter(documents=("b",))).graph
+    assert ("Anton Huber", "married", "Alma Brecht") in triples(part) and (
+        "Alma Brecht",
+        "visited",
+        "Gratz",
+    ) in triples(part)
+    assert not {"Falcon", "A. Brecht", "John Smith"} & set(part.names)
+    assert not {"falcon", "john smith"} & set(part.columns.aliases)
+    both = index.filtered(Filter(documents=("b", "f"))).graph
+    assert ("Falcon", "visited", "Gratz") in triples(both) and "is" not in both.columns.relations
+
+
+def test_filter_by_date_alone_shows_what_was_added_by_hand(index: Index) -> None:
+    index.add([{"id": "f", "text": "Ida lives in Linz.", "metadata": {"date": "2030-01-01"}}])
+    index.edit(
+        AddEntity("Keplerbrücke"), AddStatement("Keplerbrücke", "crosses", "Mur"), AddStatement("Linz", "of", "Mur")
+    )
+    stated = triples(index.filtered(Filter(as_of="2026")).graph)
+    assert ("Keplerbrücke", "crosses", "Mur") in stated and ("Linz", "of", "Mur") not in stated
+
+
 def test_keep_apart_overrules_resolution_and_a_merge_by_hand_overrules_both(tmp_path: Path) -> None:
     index = index_of(tmp_path / "index", resolve=("aliases",))
     index.add([{"id": "f", "text": "The European Space Agency (ESA) met in Graz. ESA met in Leoben."}])

@@ -10,7 +10,7 @@ without it. An edit that names what is not there changes nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import singledispatchmethod
 from itertools import product
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from graphwright.extract.extraction import Extraction, Mention, Relation
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns
+from graphwright.search.name_index import name_index_of
 from graphwright.store.chunk_columns import ChunkColumns, PerChunk
 from graphwright.store.chunk_record import ChunkRecord
 from graphwright.store.chunk_subsets import without
@@ -80,6 +81,38 @@ def forms_apart(edits: Iterable[Edit]) -> set[tuple[str, str]]:
             sides = [before.get(form, {form}) for form in map(normal_form, (change.first, change.second))]
             pairs |= {(min(pair), max(pair)) for pair in product(*sides) if pair[0] != pair[1]}
     return pairs
+
+
+def edits_of_part(
+    edits: Sequence[Edit], part: ChunkColumns, whole: ChunkColumns, imported: Columns | None
+) -> list[Edit]:
+    """Return the edits for a part of the documents alone: without additions, which are in no document.
+
+    A name that only other documents or the imported graph have is given to no entity: what is merged into it keeps the
+    first of its other names.
+    """
+    edits = [edit for edit in edits if not edit.is_addition]
+    given = dict.fromkeys(form for edit in edits for form in map(normal_form, edit.change.entities))
+    forms = TextColumn.of(given)
+    stated, elsewhere = (
+        {form for form, at in zip(given, columns.strings("forms").values.positions(forms), strict=True) if at >= 0}
+        for columns in (part, whole)
+    )
+    if imported is not None:
+        index = name_index_of(imported)
+        elsewhere |= {form for form in given if len(index.find(form))}
+    return [kept for edit in edits if (kept := _without_names(edit, elsewhere - stated)) is not None]
+
+
+def _without_names(edit: Edit, hidden: Collection[str]) -> Edit | None:
+    """Return an edit that gives no name of these forms; None if nothing is left of it."""
+    change = edit.change
+    if isinstance(change, RenameEntity | SplitEntity) and normal_form(change.to) in hidden:
+        return None
+    if isinstance(change, MergeEntities) and normal_form(change.into) in hidden:
+        into, *names = [name for name in change.names if normal_form(name) not in hidden] or [""]
+        return dataclasses.replace(edit, change=MergeEntities(tuple(names), into)) if names else None
+    return edit
 
 
 def edited(merged: MergedChunks, edits: Sequence[Edit], imported: Columns | None = None) -> Edited:

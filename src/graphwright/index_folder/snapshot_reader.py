@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from graphwright.build.apply_edits import edits_of_part
 from graphwright.build.build import build_from_chunks
 from graphwright.errors import DataError, StoreError
 from graphwright.extract.llm import Derived
@@ -16,6 +17,7 @@ from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot
 from graphwright.search.statement_times import snapshot_as_of
 from graphwright.search.versions import versions_of
+from graphwright.store.chunk_columns import ChunkColumns
 from graphwright.store.chunk_record import id_digest
 from graphwright.store.edits import Edit
 from graphwright.store.layout import IndexLayout
@@ -99,7 +101,8 @@ class SnapshotReader:
     def filtered(self, filter: Filter) -> Snapshot:
         """Return the snapshot of an index with only the documents that pass a filter, built in memory.
 
-        An imported graph is left out, unless the filter is a date alone. Statements and rows are those that hold at it.
+        An imported graph, and what was added by hand, are left out, unless the filter is a date alone. Statements and
+        rows are those that hold at it.
         """
         whole = self.snapshot()
         # Documents, metadata and revision of the same commit.
@@ -117,8 +120,12 @@ class SnapshotReader:
             imported = self._imported_at(whole, filter.date_alone)
             if not ids and imported is None:
                 raise DataError(f"{self._layout.path} holds no document {filter}. {filter.hint(documents)}")
-            edits = [edit for edit in store.edits() if not edit.is_addition]  # which are in no document
-            part = self._part(store, ids, whole, edits, imported=imported)
+            chunks, edits = store.columns(ids), store.edits()
+            if edits and filter.date_alone is None:
+                graph = self._imported()
+                nodes = None if graph is None else graph.graph.columns
+                edits = edits_of_part(edits, chunks, store.packed_columns(), nodes)
+            part = self._part(store, chunks, whole, edits, imported=imported)
         if filter.as_of is not None:
             part = snapshot_as_of(part, filter.as_of)
         if whole.imported is not None and imported is None:
@@ -160,7 +167,9 @@ class SnapshotReader:
             assert snapshot.graph.passages is not None
             ids = set(snapshot.graph.passages.documents).difference(hidden)
             with self._store.consistent() as store:
-                part = self._part(store, ids, snapshot, store.edits(), snapshot.about["revision"], self._imported())
+                part = self._part(
+                    store, store.columns(ids), snapshot, store.edits(), snapshot.about["revision"], self._imported()
+                )
                 self._rest = (name, hidden), part
         return self._rest[1]
 
@@ -178,7 +187,7 @@ class SnapshotReader:
     def _part(
         self,
         store: Store,
-        ids: Iterable[str],
+        chunks: ChunkColumns,
         known: Snapshot,
         edits: Sequence[Edit],
         revision: int = 0,
@@ -186,7 +195,7 @@ class SnapshotReader:
     ) -> Snapshot:
         """Build the index of some documents; texts that have a vector in a snapshot are not encoded."""
         return build_from_chunks(
-            store.columns(ids),
+            chunks,
             store.build_settings,
             self._encoder,
             known=known,
