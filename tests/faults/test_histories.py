@@ -87,7 +87,7 @@ POSTS = [
     Edge("Mur AG", "lies in", "Graz"),
 ]
 GRAPH = graph_of([Node(name, name) for name in ("Anton", "Mur AG", "Alma Brecht", "Graz")], POSTS)
-entities = st.sampled_from(["Graz", "Mur", "Alma Brecht", "Anton Hofer", "A. Hofer", "Leoben", "Styria", "Graz (city)"])
+entities = st.sampled_from(["Graz", "Mur", "Alma Brecht", "Anton Hofer", "A. Hofer", "Leoben", "Mur AG", "Anton", "Graz (city)"])
 edits: st.SearchStrategy[Change] = st.one_of(
     st.builds(MergeEntities, st.lists(entities, min_size=1, max_size=2), entities),
     st.builds(RenameEntity, entities, entities),
@@ -95,7 +95,7 @@ edits: st.SearchStrategy[Change] = st.one_of(
     st.builds(DeleteEntity, entities),
     st.builds(SplitEntity, entities, st.lists(ids, min_size=1, max_size=2), entities),
     st.builds(KeepApart, entities, entities),
-    st.builds(DeleteStatement, entities, st.sampled_from(["lives in", "married", "co-occurs with"]), entities),
+    st.builds(DeleteStatement, entities, st.sampled_from(["lives in", "married", "works for"]), entities),
     st.builds(AddEntity, entities, st.sampled_from(["", "river"])),
     st.builds(AddStatement, entities, st.sampled_from(["lives in", "founded"]), entities),
 )
@@ -264,7 +264,6 @@ class History(RuleBasedStateMachine):
             self.expected[document] = entry.read_by(self.extractor)
         self.check_snapshots()
 
-    @precondition(lambda self: not self.imported)
     @rule(changes=st.lists(edits, min_size=1, max_size=4), lenient=st.booleans())
     def edit(self, changes: list[Change], lenient: bool) -> None:
         before, revision = self.index.edits(), self.current()

@@ -52,7 +52,7 @@ export function GraphScreen({ route, index, session }: Props) {
     found.reload();
     types.reload();
   });
-  const writable = mayWrite(session) && index.takes_documents && !index.imported;
+  const writable = mayWrite(session) && index.takes_documents;
   const latest = jobs.filter(isEdit).slice(0, 1);
   const edited = latest.filter((job) => isOpen(job) || job.state === "failed");
   const exact = query && node === null ? found.data?.entities.find(({ name }) => name === query) : undefined;
