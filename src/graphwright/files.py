@@ -153,6 +153,12 @@ def flush_folder(path: Path) -> None:
             os.close(number)
 
 
+def flush_folders(path: Path) -> None:
+    """Wait until the names in a folder, and in those inside it, are on disk."""
+    for folder, _, _ in os.walk(path):
+        flush_folder(Path(folder))
+
+
 @dataclass(frozen=True)
 class SQLiteTable:
     """A cache: an SQLite file with one table, which is created when missing.

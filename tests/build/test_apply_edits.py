@@ -216,7 +216,7 @@ def test_keep_apart_overrules_resolution_and_a_merge_by_hand_overrules_both(tmp_
         (RenameEntity("Graz", "Graz"), "is named 'Graz' already"),
         (RetypeEntity("Linz", "city"), "there is no entity 'Linz'"),
         (DeleteEntity("?"), "'?' is not a name"),
-        (SplitEntity("Graz", ["z"], "Graz (river)"), "there is no document 'z'"),
+        (SplitEntity("Graz", ["z"], "Graz 2"), "there is no document 'z'. Nothing was changed."),
         (SplitEntity("Graz", ["a", "z"], "Graz (river)"), "there is no document 'z'"),
         (SplitEntity("Graz", ["a"], "the graz"), "choose another name"),
         (KeepApart("Graz", "graz"), "are one entity"),

@@ -28,10 +28,10 @@ import numpy as np
 
 from graphwright import Index
 from graphwright.errors import GraphwrightError
-from graphwright.extract import LexicalExtractor
+from graphwright.extract import LexicalExtractor, Schema
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Mention, Relation
 from graphwright.models import HashEncoder
-from graphwright.store import Settings
+from graphwright.store import Edit, Settings
 
 __all__ = ["ALL", "ENCODER", "QUESTION", "SlowExtractor", "Outcome", "ForkServer", "open_or_create"]
 
@@ -183,6 +183,34 @@ def _sync(folder: Path, report: Callable[..., None], what: str) -> None:
         report("done", index.documents)
 
 
+def _edit(folder: Path, report: Callable[..., None], what: str) -> None:
+    """Undo the edits, if any, and make those that are in `what`, as JSON; both in a batch."""
+    with Index.open(folder, encoder=ENCODER) as index:
+        report("opened", index.documents)
+        edits = list(map(Edit.of_dict, json.loads(what)))
+        with index.batch():
+            if others := [edit.id for edit in index.edits() if edit.id not in {made.id for made in edits}]:
+                index.undo(*others)
+            index.edit(*edits[:2])
+            index.edit(*edits[2:])
+        report("done", index.documents)
+
+
+def _schema(folder: Path, report: Callable[..., None], what: str) -> None:
+    """Extract again with the schema in `what`."""
+    with Index.open(folder, encoder=ENCODER) as index:
+        report("opened", index.documents)
+        index.reextract(schema=Schema.of_toml(what))
+        report("done", index.documents)
+
+
+def _rebuild(folder: Path, report: Callable[..., None], what: str) -> None:
+    """Build an index again, with chunks of as many tokens as `what` says."""
+    Index.rebuild(folder, ENCODER, chunk_tokens=int(what))
+    with Index.open(folder, encoder=ENCODER) as index:
+        report("done", index.documents)
+
+
 def _remove(folder: Path, report: Callable[..., None], what: str) -> None:
     """Remove the documents whose ids are in `what`, and report them."""
     with Index.open(folder, encoder=ENCODER) as index:
@@ -240,6 +268,9 @@ JOBS = {
     "read": _read,
     "read slowly": _read_slowly,
     "sync": _sync,
+    "edit": _edit,
+    "schema": _schema,
+    "rebuild": _rebuild,
     "remove": _remove,
     "import": _import,
     "ask": _ask,

@@ -87,7 +87,9 @@ POSTS = [
     Edge("Mur AG", "lies in", "Graz"),
 ]
 GRAPH = graph_of([Node(name, name) for name in ("Anton", "Mur AG", "Alma Brecht", "Graz")], POSTS)
-entities = st.sampled_from(["Graz", "Mur", "Alma Brecht", "Anton Hofer", "A. Hofer", "Leoben", "Mur AG", "Anton", "Graz (city)"])
+entities = st.sampled_from(
+    ["Graz", "Mur", "Alma Brecht", "Anton Hofer", "A. Hofer", "Leoben", "Mur AG", "Anton", "Graz (city)"]
+)
 edits: st.SearchStrategy[Change] = st.one_of(
     st.builds(MergeEntities, st.lists(entities, min_size=1, max_size=2), entities),
     st.builds(RenameEntity, entities, entities),

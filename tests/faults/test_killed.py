@@ -18,10 +18,12 @@ from typing import Any
 
 import pytest
 from tests.faults.conftest import CORPUS
-from tests.faults.fork_server import ENCODER, QUESTION, ForkServer, SlowExtractor
+from tests.faults.fork_server import ALL, ENCODER, QUESTION, ForkServer, SlowExtractor
 from tests.faults.index_state import assert_survived, contents, leftovers, state, write_corpus
 
 from graphwright import Index
+from graphwright.extract import EntityType, Schema
+from graphwright.store import AddEntity, AddStatement, DeleteEntity, Edit, RenameEntity
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 
@@ -38,7 +40,7 @@ class Work:
     """A job, its argument, and the index that it starts from, if any."""
 
     job: str
-    what: Path
+    what: Path | str
     base: Path | None = None
 
     def fresh(self, place: Path) -> Path:
@@ -66,6 +68,23 @@ def changed_folder(place: Path, server: ForkServer) -> Work:
     paths[3].write_text("Nobody knows who wrote this.", encoding="utf-8")
     (docs / "new.txt").write_text("Alma Brecht walked from Gmunden to Steyr.", encoding="utf-8")
     return Work("sync", docs, base)
+
+
+def edited_index(kind: str, place: Path) -> Work:
+    """Make an index with edits and a schema, and the argument of a job that changes these."""
+    base = place / "index"
+    names = "William Brydone Jack Observatory", "Fredericton", "Samos", "Canada"
+    changes = [
+        (RenameEntity(names[0], "Jack Observatory"), AddEntity("Vienna", "city", "A town.")),
+        (RenameEntity(names[2], "Isle of Samos"), AddStatement(names[1], "twin of", names[3]), DeleteEntity(names[0])),
+    ]
+    before, after = ([Edit(change, f"{at}") for at, change in enumerate(made)] for made in changes)
+    schemas = [Schema((EntityType("country", examples=[example]),)) for example in names[2:]]
+    with Index.create(base, encoder=ENCODER, settings=ALL, schema=schemas[0]) as index:
+        index.add([json.loads(row) for row in CORPUS[:8]])
+        index.edit(*before)
+    edits = json.dumps([edit.to_dict() for edit in (before[1], *after)])
+    return Work(kind, {"edit": edits, "schema": schemas[1].to_toml(), "rebuild": "60"}[kind], base)
 
 
 def assert_resumed(work: Work, folder: Path, server: ForkServer, expected: dict[str, Any]) -> None:
@@ -105,6 +124,27 @@ def test_change_killed_at_each_point_loses_nothing(kind: str, tmp_path: Path, se
             assert_resumed(work, folder, server, expected)
         except Exception as error:
             raise AssertionError(f"killed {stop[0]}, passed {stop[1]} times before") from error
+        shutil.rmtree(folder.parent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["edit", "schema", "rebuild"])
+def test_change_of_edits_and_schema_killed_at_each_point_loses_nothing(
+    kind: str, tmp_path: Path, server: ForkServer
+) -> None:
+    work = edited_index(kind, tmp_path / "source")
+    whole = work.fresh(tmp_path / "whole")
+    passed = [point for (point,) in server.run(kind, whole, work.what, points=True).reports_of("point")]
+    assert "before commit index.sqlite" in passed and "before rename CURRENT" in passed
+    expected, undone = state(whole), "Vienna" if kind == "edit" else None
+    for at, stop in enumerate(stops(passed, False)):
+        folder = work.fresh(tmp_path / str(at))
+        assert server.run(kind, folder, work.what, stop=stop).code == -9, stop
+        with Index.open(folder, encoder=ENCODER) as index:
+            stored = {edit.change.words for edit in index.edits()}
+            assert undone is None or (undone in index.graph.names) == (f"add {undone}" in stored), stop
+            assert index.ask(QUESTION, "bm25").answer is not None
+        assert_resumed(work, folder, server, expected)
         shutil.rmtree(folder.parent)
 
 

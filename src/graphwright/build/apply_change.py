@@ -332,7 +332,7 @@ def check_edits(edits: Sequence[Edit], snapshot: Snapshot) -> None:
     idle = snapshot.about.get("idle edits", {})
     for edit in (edit for edit in edits if edit.id in idle):
         index, near = name_index_of(snapshot.graph.columns), ""
-        for form in map(index.form, edit.change.entities):
+        for form in (index.form(name) for name in edit.change.entities if repr(name) in idle[edit.id]):
             if not len(index.find(form)) and len(nodes := index.near(form, _NEAR)[0]):
                 near = f" Did you mean {snapshot.graph.names[int(nodes[0])]!r}?"
         kind = edit.change.kind.replace("-", " ")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
-from graphwright.files import flush, flush_folder, link
+from graphwright.files import flush, flush_folders, link
 from graphwright.remote.bucket import Bucket
 from graphwright.remote.manifest import (
     PIECE,
@@ -181,8 +181,7 @@ def _fetch(
         if part.exists():
             flush(part)
             os.replace(part, part.with_name(part.name.removesuffix(".part")))
-    for folder in (staging, *(path for path in staging.rglob("*") if path.is_dir())):
-        flush_folder(folder)
+    flush_folders(staging)
     return fetched
 
 
@@ -264,6 +263,7 @@ def _install_imported(layout: IndexLayout, staging: Path, manifest: Manifest) ->
         draft = layout.path / ".imported.draft"
         shutil.rmtree(draft, ignore_errors=True)
         _link(staging / "imported", draft, manifest, "imported")
+        flush_folders(draft)
         os.replace(draft, layout.imported)
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
-from graphwright.files import flush, flush_folder, link
+from graphwright.files import flush, flush_folder, flush_folders, link
 from graphwright.prompts.templates import Prompts
 from graphwright.store.locks import CHECK, PROBE, PROGRESS, READERS, create_lease_file, hold, is_held, is_read
 
@@ -64,7 +64,7 @@ class IndexLayout:
         shutil.rmtree(draft, ignore_errors=True)
         try:
             shutil.copytree(self.path / self.current(), draft, copy_function=_linked)
-            flush_folder(draft)
+            flush_folders(draft)
             os.replace(draft, self.imported)
             flush_folder(self.path)
         except OSError as error:
@@ -83,7 +83,7 @@ class IndexLayout:
         with self._publishing():
             write(draft)
             create_lease_file(draft)
-            flush_folder(draft)
+            flush_folders(draft)
             os.replace(self.imported, self.replaced)
             os.replace(draft, self.imported)
             flush_folder(self.path)
@@ -154,8 +154,7 @@ class IndexLayout:
             with self._publishing():
                 write(draft)
                 create_lease_file(draft)
-                for folder in (draft, *(part for part in draft.iterdir() if part.is_dir())):
-                    flush_folder(folder)
+                flush_folders(draft)
                 os.replace(draft, self.path / name)
                 flush_folder(self.path)
         except StoreError:

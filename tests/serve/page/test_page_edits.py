@@ -9,7 +9,7 @@ import pytest
 from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import Opener
 
-from graphwright import Index
+from graphwright import Graph, Index
 from graphwright.models.fake import HashEncoder
 
 pytestmark = pytest.mark.slow
@@ -43,6 +43,19 @@ def test_entity_is_renamed_in_its_form(opener: Opener, towns: Running) -> None:
     tab.get_by_label("Reason").fill("she married")
     tab.get_by_role("button", name="Save").click()
     tab.get_by_role("heading", name="Ida Berger").wait_for()
+
+
+def test_imported_graph_is_edited(opener: Opener, tmp_path: Path) -> None:
+    graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Gratz", "lies in", "Styria")])
+    Index.from_graph(tmp_path / "rivers", graph, encoder=HashEncoder()).close()
+    with serving(tmp_path / "rivers") as running:
+        screen = opener(running)
+        tab = screen.open("graph", index="cities", node="Styria")
+        tab.get_by_text("Correct this entity").click()
+        tab.get_by_label("New name").fill("Steiermark")
+        tab.get_by_role("button", name="Save").click()
+        tab.get_by_role("heading", name="Steiermark").wait_for()
+        screen.close()
 
 
 def test_wrong_edit_is_explained(opener: Opener, towns: Running) -> None:
