@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -139,6 +140,52 @@ def test_readers_see_old_index_until_rebuild_is_complete(tmp_path: Path, notes: 
         assert index.info()["chunks"] > before and index.ask("Where is Graz?").answer.citations
 
 
+TRIPLES = "Graz\tlies on\tMur\nMaribor\tlies on\tDrava\nDrava\tflows into\tDanube\nErmengarde\tmother of\tLothair\n"
+
+
+def imported(folder: Path, encoder: HashEncoder, embed: tuple[str, ...] = ("names", "triples")) -> Index:
+    file = folder.with_name("rivers.tsv")
+    file.write_text(TRIPLES)
+    return Index.from_graph(folder, file, encoder=encoder, embed=embed)
+
+
+@pytest.mark.parametrize("embed", [("names", "triples"), ("names",), ("passages", "triples")])
+def test_rebuild_of_imported_graph_equals_import_by_other_encoder(tmp_path: Path, embed: tuple[str, ...]) -> None:
+    imported(tmp_path / "ix", HashEncoder()).close()
+    assert Index.rebuild(tmp_path / "ix", HashEncoder(96), embed=embed).rebuilt
+    with (
+        Index.open(tmp_path / "ix", encoder=HashEncoder(96)) as index,
+        imported(tmp_path / "new", HashEncoder(96), embed) as new,
+    ):
+        assert contents(index) == contents(new) and index.verify() == [] and index.is_current
+        assert index.ask("What lies on the Mur?").answer == new.ask("What lies on the Mur?").answer
+        index.add(CORPUS)  # the first documents
+        new.add(CORPUS)
+        assert contents(index) == contents(new) and index.verify() == []
+
+
+@pytest.mark.parametrize("changed", [{}, {"chunk_tokens": 16, "overlap": 0}, {"embed": ("passages", "names")}])
+@pytest.mark.parametrize("dimension", [64, 96])
+def test_rebuild_of_imported_graph_with_documents_equals_new_index(
+    tmp_path: Path, notes: Path, changed: dict[str, Any], dimension: int
+) -> None:
+    with imported(tmp_path / "ix", HashEncoder(64)) as index:
+        index.sync(notes)
+        before = index.info()["chunks"]
+    Index.rebuild(tmp_path / "ix", HashEncoder(dimension), **changed)
+    imported(tmp_path / "new", HashEncoder(dimension)).close()
+    Index.rebuild(tmp_path / "new", HashEncoder(dimension), **changed)
+    with (
+        Index.open(tmp_path / "ix", encoder=HashEncoder(dimension)) as index,
+        Index.open(tmp_path / "new", encoder=HashEncoder(dimension)) as new,
+    ):
+        new.sync(notes)
+        assert contents(index) == contents(new) and index.settings == new.settings and index.verify() == []
+        assert (index.info()["chunks"] > before) == ("chunk_tokens" in changed)
+        index.remove([document.id for document in index.list_documents() if not document.id.startswith("graph:")])
+        assert index.graph.checksum == imported(tmp_path / "alone", HashEncoder(dimension)).graph.checksum
+
+
 KILLED = """
 import os, sys
 from graphwright.build import publication, rebuild
@@ -166,6 +213,24 @@ def test_killed_rebuild_leaves_one_whole_index(tmp_path: Path, notes: Path, wher
         index.add([Document("later", "Bruck lies on the Mur.")])
         assert not index.verify()
     assert len(list((tmp_path / "ix").glob("snapshot-*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "is_old"),
+    [("layout.replacing_imported", True), ("layout.prepare", True), ("layout.switch", False)],
+)
+def test_killed_rebuild_of_graph_with_documents_leaves_one_whole_index(
+    tmp_path: Path, notes: Path, where: str, is_old: bool
+) -> None:
+    with imported(tmp_path / "ix", HashEncoder()) as index:
+        index.sync(notes)
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path / "ix", where], check=False).returncode == 9
+    encoder = HashEncoder() if is_old else HashEncoder(96)
+    with Index.open(tmp_path / "ix", encoder=encoder) as index:
+        index.add([Document("later", "Bruck lies on the Mur.")])
+        assert index.verify() == [] and "Danube" in index.graph.names
+    Index.rebuild(tmp_path / "ix", HashEncoder(96))
+    assert not (tmp_path / "ix" / "old-imported").exists()
 
 
 def test_schema_and_edits_after_a_history_equal_those_of_a_new_index(tmp_path: Path, notes: Path) -> None:

@@ -854,11 +854,7 @@ def test_rebuild_of_open_index_is_refused_to_its_old_encoder(tmp_path: Path) -> 
             index.ask(QUESTION)
 
 
-def test_rebuild_of_imported_graph_or_with_impossible_sizes_is_refused(tmp_path: Path) -> None:
+def test_rebuild_with_impossible_sizes_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "i").close()
     with pytest.raises(OptionError, match="overlap must be less than chunk_tokens"):
         Index.rebuild(tmp_path / "i", HashEncoder(), chunk_tokens=30)
-    graph = Graph.from_triples([("Graz", "lies on", "Mur")])
-    Index.from_graph(tmp_path / "g", graph, encoder=HashEncoder()).close()
-    with pytest.raises(OptionError, match="imported graph"):
-        Index.rebuild(tmp_path / "g", WideEncoder())

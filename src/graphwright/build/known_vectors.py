@@ -25,7 +25,7 @@ from graphwright.store.settings import SPACES
 
 def known_vectors(snapshot: Snapshot) -> dict[str, VectorRows]:
     """Return the vectors of a snapshot with the keys of their texts, by space."""
-    spaces = {name: getattr(snapshot, name) for name in SPACES}
+    spaces = {name: getattr(snapshot, name) for name in SPACES if name in snapshot.about["texts"]}
     return {name: space.by_text()[0] for name, space in spaces.items() if space is not None and space.keys is not None}
 
 

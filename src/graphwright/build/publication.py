@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from graphwright.build.build import build_from_chunks, idle_edits
@@ -75,25 +77,34 @@ class Publication:
             self._store.discard_packs()
         self._publish(self._build(None))
 
-    def replace(self, change: Callable[[], None]) -> None:
+    def replace(self, change: Callable[[], None], graph: Snapshot | None = None) -> None:
         """Change the store and publish a snapshot of it, both or neither: readers see the old one until the end.
 
-        After the commit the store names the new snapshot, so that `complete` can make it current if this process is
-        killed before.
+        `graph`: the snapshot of an imported graph, in the place of the one that the index has. After the commit the
+        store names the new snapshot, so that `complete` can make it current if this process is killed before.
         """
+        if graph is not None and self._layout.imported.is_dir():
+            before, write = self._store.revision, partial(write_snapshot, snapshot=graph)
+            with self._layout.replacing_imported(write, lambda: self._store.revision > before):
+                return self.replace(change)
         store = self._store
         with store.writing():
             change()
             store.set("revision", str(store.revision + 1))
             store.discard_packs()
-            snapshot = self._build(self._current())
+            if graph is None:
+                snapshot = self._build(self._current())
+            else:
+                snapshot = replace(graph, about={**graph.about, "revision": store.revision})
             self._store_derived(nullcontext())
             store.set(NEXT, self._layout.prepare(store.revision, lambda folder: write_snapshot(folder, snapshot)))
         self.complete()
         self._clean_up(snapshot)
 
     def complete(self) -> None:
-        """Make the snapshot current that `replace` has prepared, if the store names one."""
+        """Make the snapshot current that `replace` has prepared, if the store names one; settle the imported graph."""
+        if self._layout.replaced.is_dir():
+            self._layout.settle_imported(self._store.setting("encoder"))
         if name := self._store.setting(NEXT):
             if (self._layout.path / name).is_dir():
                 self._layout.switch(name)

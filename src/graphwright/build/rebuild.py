@@ -1,5 +1,7 @@
 """Rebuild of an index in place, from the stored texts: by another encoder, other settings, or chunks of another size.
 
+An imported graph is taken from its snapshot, because the files that it came from are not stored.
+
 A language model reads the title and the text of a chunk, a free extractor also the headings above it. A chunk with the
 same input keeps its extraction. The others are read again by the free extractor of their document; where a language
 model had read the document, they then wait for one.
@@ -13,18 +15,22 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from graphwright.build.build import build_from_graph
 from graphwright.build.chunk_extraction import NOT_READ, ChunkExtraction
 from graphwright.build.creation import stored_settings
 from graphwright.build.document_storage import chunker, extracted
 from graphwright.build.operation import Operation
 from graphwright.build.publication import Publication
 from graphwright.data.document import Chunk, Document
-from graphwright.errors import OptionError
+from graphwright.errors import StoreError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.extract.extractors import EXTRACTORS, extractor_of
 from graphwright.extract.rules import LexicalExtractor
 from graphwright.extract.typed import with_schema
+from graphwright.graph.storage import load_graph
 from graphwright.models.registry import EMBEDDED, encoder_of
+from graphwright.search.snapshot import Snapshot
+from graphwright.search.snapshot_format import damaged_files, open_snapshot
 from graphwright.store.changes import Changes, Progress, Recorder
 from graphwright.store.layout import IndexLayout
 from graphwright.store.locks import writer_lock
@@ -65,12 +71,13 @@ def rebuild(
     """Rebuild an index, all or nothing, and return the chunks that were read again and that wait for a model.
 
     `encoder`: as users give it, by default that of the index. `extractor`: of the changed chunks, by default the free
-    one that read the document before. `settings`: those that change. Raises OptionError for an imported graph.
+    one that read the document before. `settings`: those that change.
     """
     with writer_lock(layout.path), closing(Store(layout.store)) as store:
         recorder = Recorder(layout.progress, progress)
         operation, given, after = _operation(layout, store, encoder, extractor, settings, recorder)
         publication = Publication(operation)
+        publication.complete()
 
         def change() -> None:
             if _SIZES & settings.keys():
@@ -79,8 +86,7 @@ def rebuild(
                 store.set(key, value)
 
         try:
-            publication.complete()
-            publication.replace(change)
+            publication.replace(change, _imported(operation, after))
         finally:
             recorder.end()
         operation.changes.rebuilt = True
@@ -104,11 +110,25 @@ def _operation(
     progress: Progress | None = None,
 ) -> tuple[Operation, object, Settings]:
     """Return the operation, the encoder as it was given, and the new settings."""
-    if store.setting("graph") is not None:
-        raise OptionError(f"{layout.path} has an imported graph, which cannot be rebuilt: import it into a new folder.")
     given = encoder or store.setting("encoder name") or EMBEDDED
     model, after = encoder_of(given), replace(store.build_settings, **settings)
     return Operation(layout, store, model, extractor_of(extractor, model), progress), given, after
+
+
+def _imported(operation: Operation, settings: Settings) -> Snapshot | None:
+    """Return the snapshot of an imported graph by other settings; None where that stays, and without such a graph."""
+    layout, store, encoder = operation.layout, operation.store, operation.encoder
+    if store.setting("graph") is None:
+        return None
+    has_documents, same_encoder = layout.imported.is_dir(), encoder.id == store.setting("encoder")
+    if has_documents and same_encoder and settings.embed == store.build_settings.embed:
+        return None
+    folder = layout.imported if has_documents else layout.path / layout.current()
+    if files := damaged_files(folder):
+        raise StoreError(f"{folder / files[0]} is missing or damaged. Import the graph again, into a new folder.")
+    known = open_snapshot(folder, encoder) if same_encoder else None
+    graph = load_graph(folder / "graph")
+    return build_from_graph(graph, encoder, embed=settings.embed, known=known, progress=operation.progress)
 
 
 class _Division:

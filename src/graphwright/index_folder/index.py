@@ -101,7 +101,7 @@ class Index(IndexEditing, IndexAsking):
         if schema is not None and schema != self.extraction_schema:
             self.close()
             raise OptionError(f"{self.path} has another schema. Replace it: index.reextract(schema=…)")
-        clean_creation(layout)
+        clean_creation(layout, self.encoder)
         if self._reader.interrupted() or self._store.setting(NEXT):
             self._resume()
 
@@ -200,8 +200,8 @@ class Index(IndexEditing, IndexAsking):
         complete; an interruption leaves it as it was. `settings`: fields of `Settings`. With `chunk_tokens` or
         `overlap` all texts are divided again. Chunks that are as before keep what was extracted; the others are read by
         `extractor`, by default the one that read the document. Where a language model had read it, they also wait for
-        one (`Changes.pending`); `chunks_to_rebuild` returns them for an estimate. Raises OptionError for an imported
-        graph.
+        one (`Changes.pending`); `chunks_to_rebuild` returns them for an estimate. An imported graph keeps what was read
+        from its files.
         """
         made = None if extractor is None else extractor_of(extractor)
         return rebuild(IndexLayout(checked_path(path)), encoder, made, progress, **settings)

@@ -46,10 +46,13 @@ def create_folder(folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLay
     return IndexLayout(folder)
 
 
-def clean_creation(layout: IndexLayout) -> None:
-    """Delete the remains of a process that died just after it had created the index, or while it replaced its graph."""
+def clean_creation(layout: IndexLayout, encoder: str) -> None:
+    """Delete the remains of a process that died just after it had created the index, or while it replaced its graph.
+
+    `encoder`: the id of that of the index.
+    """
     if layout.replaced.is_dir() and not is_held(layout.path / WRITER):
-        layout.settle_imported()
+        layout.settle_imported(encoder)
     draft = layout.path / _DRAFT
     if draft.exists() and not is_held(draft / WRITER):
         shutil.rmtree(draft, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -96,8 +97,15 @@ class IndexLayout:
         finally:
             self.settle_imported()
 
-    def settle_imported(self) -> None:
-        """Delete the imported graph that was replaced, or put it back where there is no other."""
+    def settle_imported(self, encoder: str | None = None) -> None:
+        """Delete the imported graph that was replaced, or put it back where there is no other.
+
+        `encoder`: the id of the store's; a graph with the vectors of another one was not committed, and is no other.
+        """
+        about = self.imported / "about.json"
+        stored = json.loads(about.read_text(encoding="utf-8"))["encoder"] if encoder and about.exists() else encoder
+        if stored != encoder:
+            shutil.rmtree(self.imported)
         if self.imported.is_dir():
             shutil.rmtree(self.replaced, ignore_errors=True)
         else:

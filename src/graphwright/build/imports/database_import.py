@@ -23,7 +23,7 @@ from graphwright.data.graph_files.node_link import read_node_link
 from graphwright.data.graph_files.property_graphs import PropertyGraph
 from graphwright.errors import DataError, OptionError
 from graphwright.graph.graph import Graph
-from graphwright.search.snapshot_format import open_snapshot, write_snapshot
+from graphwright.search.snapshot_format import open_snapshot
 from graphwright.store.changes import Progress
 
 
@@ -113,28 +113,15 @@ def _graph(database: GraphDatabase, rows: Path, facts: Mapping[str, object]) -> 
 def _publish(operation: Operation, imported: ImportedGraph) -> None:
     """Build the snapshot of a graph that was read again, and make it current; both are stored, or neither."""
     layout, store, encoder = operation.layout, operation.store, operation.encoder
-    has_documents = layout.imported.is_dir()
-    known = open_snapshot(layout.imported if has_documents else layout.path / layout.current(), encoder)
+    known = open_snapshot(layout.imported if layout.imported.is_dir() else layout.path / layout.current(), encoder)
     graph, embed = Graph(imported.columns), tuple(known.about["texts"])
     snapshot = build_from_graph(graph, encoder, embed=embed, known=known, progress=operation.progress)
     del known  # or its files would be in use
     facts = json.dumps(imported.facts(snapshot.seconds))
-    if has_documents:
-        publication = Publication(operation)
-        publication.complete()
-        with layout.replacing_imported(
-            lambda folder: write_snapshot(folder, snapshot), lambda: store.setting("graph") == facts
-        ):
-            publication.replace(lambda: store.set("graph", facts))
-        layout.delete_cache(layout.replies)  # they may quote what was removed
-        return
-    revision = store.revision + 1
-    snapshot = replace(snapshot, about={**snapshot.about, "revision": revision})
-    with store.writing():
-        store.set("revision", str(revision))
-        store.set("graph", facts)
-        layout.publish(revision, lambda folder: write_snapshot(folder, snapshot))
-    layout.delete_cache(layout.replies)
+    publication = Publication(operation)
+    publication.complete()
+    publication.replace(lambda: store.set("graph", facts), snapshot)
+    layout.delete_cache(layout.replies)  # they may quote what was removed
 
 
 def _compared(before: Mapping[str, bytes], after: Mapping[str, bytes], fetched: int) -> RowChanges:
