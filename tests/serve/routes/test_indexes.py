@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,3 +175,97 @@ def test_given_index_is_neither_renamed_nor_deleted(tmp_path: Path) -> None:
         assert running.client.patch(f"{INDEXES}/cities", json={"name": "towns"}).status_code == 422
         assert running.client.post(INDEXES, json={"name": "new"}).status_code == 422
     assert (tmp_path / "given" / "index.sqlite").exists()
+
+
+RIVERS = [{"id": f"d{at}", "text": f"The river {at} passes Steyr and Linz. " * 12} for at in range(30)]
+
+
+def asked(server: Running, name: str) -> Any:
+    reply = server.client.post(f"{INDEXES}/{name}/ask", json={"question": "Which rivers pass Steyr?"})
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_rebuild_with_other_chunks_is_a_job_that_readers_do_not_notice(home: Running) -> None:
+    made(home, "rivers")
+    changed(home, home.client.post(f"{INDEXES}/rivers/documents", json={"documents": RIVERS}))
+    before = home.client.get(f"{INDEXES}/rivers").json()["chunks"]
+    choices = home.client.get(f"{INDEXES}/rivers/rebuild").json()
+    assert choices["chunk_tokens"] == 200 and "minilm" in choices["encoders"]
+    body = {"chunk_tokens": 32, "overlap": 0}
+    estimate = home.client.post(f"{INDEXES}/rivers/rebuild/estimate", json=body).json()
+    assert (estimate["chunks"], estimate["calls"], estimate["llm"]) == (0, 0, None)
+    reply = home.client.post(f"{INDEXES}/rivers/rebuild", json=body)
+    later = home.client.post(f"{INDEXES}/rivers/documents", json={"documents": [{"id": "new", "text": TEXT}]})
+    while home.client.get(f"/v1/jobs/{reply.json()['job']['id']}").json()["finished"] is None:
+        assert asked(home, "rivers")["citations"]
+    job = changed(home, reply)
+    assert (job["kind"], job["state"]) == ("rebuild", "done") and job["message"].startswith("Rebuilt, ")
+    assert changed(home, later)["state"] == "done"
+    facts = home.client.get(f"{INDEXES}/rivers").json()
+    assert facts["chunks"] > 2 * before and facts["documents"] == 31 and asked(home, "rivers")["citations"]
+    assert home.client.get(f"{INDEXES}/rivers/rebuild").json()["chunk_tokens"] == 32
+
+
+def test_rebuild_with_other_encoder_is_followed_by_the_server(tmp_path: Path) -> None:
+    with Index.create(tmp_path / "given", encoder=HashEncoder()) as index:
+        index.add([{"id": "steyr", "text": TEXT}])
+    with serving(tmp_path / "given") as running:
+        job = changed(running, running.client.post(f"{INDEXES}/cities/rebuild", json={"encoder": "minilm"}))
+        assert job["state"] == "done", job
+        assert asked(running, "cities")["citations"]
+        assert running.client.get(f"{INDEXES}/cities/rebuild").json()["encoder"] .startswith("all-minilm-l6-v2")
+        Index.rebuild(tmp_path / "given", "minilm", chunk_tokens=16, overlap=0)  # by another process
+        assert add(running, "cities", "Krems lies on the Danube.")["state"] == "done"
+        assert running.client.get(f"{INDEXES}/cities").json()["documents"] == 2
+
+
+def test_cancelled_rebuild_leaves_the_index_as_it_was(home: Running) -> None:
+    made(home, "kept")
+    add(home, "kept", TEXT)
+    folder = home.app.state.server.catalog["kept"].path
+    before = home.client.get(f"{INDEXES}/kept/rebuild").json()
+    with writer_lock(folder):  # so that the job waits
+        reply = home.client.post(f"{INDEXES}/kept/rebuild", json={"chunk_tokens": 16, "overlap": 0})
+        assert home.client.post(f"/v1/jobs/{reply.json()['job']['id']}/cancel").status_code == 200
+        assert changed(home, reply)["state"] == "cancelled"
+    assert home.client.get(f"{INDEXES}/kept/rebuild").json() == before and asked(home, "kept")["citations"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"encoder": "mini"}, "choose from minilm.*server.toml"),
+        ({"encoder": "openai:e@http://elsewhere"}, "choose from minilm"),
+        ({"chunk_tokens": 20}, "overlap must be less than chunk_tokens"),
+        ({"chunk_tokens": 2}, "greater than or equal to 16"),
+        ({"resolve": ["llm"]}, "add aliases, vectors or both"),
+        ({"embed": ["nodes"]}, "passages"),
+        ({"chunks": 20}, "/body/chunks"),
+    ],
+)
+def test_rebuild_with_wrong_values_is_refused(home: Running, body: dict[str, Any], message: str) -> None:
+    made(home, "kept")
+    for route in ("rebuild", "rebuild/estimate"):
+        reply = home.client.post(f"{INDEXES}/kept/{route}", json=body)
+        assert reply.status_code == 422 and re.search(message, reply.json()["detail"]), reply.text
+    assert home.client.get("/v1/jobs").json()["total"] == 0
+
+
+def test_rebuild_that_costs_needs_yes_and_model_reads_the_new_chunks(tmp_path: Path) -> None:
+    model = LLMServer([json.dumps({"entities": [], "relations": []})])
+    with model, serving_home(tmp_path / "home", llm=LLMSettings("reader", model.url)) as home:
+        made(home, "notes", model="reader", extraction="llm")
+        add(home, "notes", " ".join(f"Krems lies on the river {at}." for at in range(20)))
+        body, sent = {"chunk_tokens": 32, "overlap": 0}, len(model.requests)
+        estimate = home.client.post(f"{INDEXES}/notes/rebuild/estimate", json=body).json()
+        assert estimate["chunks"] == estimate["calls"] > 3 and estimate["llm"] == "reader"
+        refused = home.client.post(f"{INDEXES}/notes/rebuild", json=body)
+        assert refused.status_code == 422 and "rebuild/estimate" in refused.json()["detail"]
+        assert len(model.requests) == sent
+        job = changed(home, home.client.post(f"{INDEXES}/notes/rebuild", json={**body, "yes": True}))
+        assert job["state"] == "done" and job["changes"]["extracted"] == estimate["chunks"], job
+        assert job["changes"]["usage"]["llm_calls"] == len(model.requests) - sent == estimate["chunks"]
+        short = {"chunk_tokens": 48, "overlap": 0, "yes": True}
+        job = changed(home, home.client.post(f"{INDEXES}/notes/rebuild?max_tokens=1", json=short))
+        assert job["state"] == "done" and job["changes"]["pending"] and "try the job again" in job["message"], job

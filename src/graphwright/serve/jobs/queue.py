@@ -260,13 +260,13 @@ class Jobs:
                 with self._lock:
                     del self._threads[name]
                 return
-            for attempted, end in self._attempts.perform(name, run, lambda: self._claim(name)):
+            for attempted, end in self._attempts.perform(name, run, lambda: self._claim(name, joins=True)):
                 self._record(attempted, end)
 
-    def _claim(self, name: str) -> JobRun | None:
-        """Begin the next job of an index, None if none waits."""
+    def _claim(self, name: str, *, joins: bool = False) -> JobRun | None:
+        """Begin the next job of an index, None if none waits; `joins`: none that cannot share a snapshot."""
         with self._lock:
-            job = None if self._closing else self._table.claim(self._path(name), self._runner)
+            job = None if self._closing else self._table.claim(self._path(name), self._runner, joins=joins)
             if job is None:
                 return None
             run = self._runs[job.id] = JobRun(job, lambda: self._notify(job.id))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 from graphwright import Index
@@ -29,6 +29,7 @@ from graphwright.serve.originals import Originals
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.store import Changes, Edit, IndexLayout
 
+_T = TypeVar("_T")
 _UNITS = {
     "read documents": "documents",
     "read files (kB)": "kB",
@@ -36,6 +37,7 @@ _UNITS = {
     "extract": "chunks",
     "refine": "values",
     "rank": "questions",
+    "split documents": "documents",
 }
 _MAX_FAILED = 100  # failed parts that are listed
 _POLL_SECONDS = 0.5  # between two checks whether another process still writes
@@ -136,27 +138,26 @@ def batch(index: Index, runs: Sequence[JobRun]) -> Iterator[None]:
             run.show(work, done, total)
 
     with ExitStack() as stack:
-        while True:
-            wait_until_unwritten(runs[0], index)
-            try:
-                stack.enter_context(index.batch(report))
-                break
-            except StoreError:
-                if not index.is_being_written:  # no other process was faster
-                    raise
+        _when_free(runs[0], index, lambda: stack.enter_context(index.batch(report)))
         yield
 
 
-def wait_until_unwritten(run: JobRun, index: Index) -> None:
-    """Wait until no other process writes an index. Raises JobStoppedError."""
-    while index.is_being_written:
-        run.wait("Another process writes this index; waiting for it.")
+def _when_free(run: JobRun, index: Index, write: Callable[[], _T]) -> _T:
+    """Write an index once no other process writes it, and return the result. Raises JobStoppedError."""
+    while True:
+        while index.is_being_written:
+            run.wait("Another process writes this index; waiting for it.")
+        try:
+            return write()
+        except StoreError:
+            if not index.is_being_written:  # no other process was faster
+                raise
 
 
 def sync_database(run: JobRun, index: Index) -> dict[str, Any]:
     """Make an imported graph match its database; return the changed nodes and relationships in the form of `facts`."""
-    wait_until_unwritten(run, index)
-    rows = index.sync_graph(GraphDatabase(str(run.job.task["folder"])), run.report)
+    database = GraphDatabase(str(run.job.task["folder"]))
+    rows = _when_free(run, index, lambda: index.sync_graph(database, run.report))
     counts = {"added": rows.added, "replaced": rows.changed, "removed": rows.removed, "unchanged": rows.unchanged}
     return facts(Changes(), []) | counts
 
@@ -242,6 +243,7 @@ def facts(changes: Changes, skipped: list[Skipped]) -> dict[str, Any]:
 _log = logging.getLogger("graphwright.serve")
 _MAX_BATCH = 100  # jobs that share a snapshot
 _BATCH_SECONDS = 2.0  # in which jobs join a batch
+_REBUILT = "The index was rebuilt before."
 _STORED = " Documents that had been stored before can be searched."
 
 
@@ -277,7 +279,8 @@ class Attempts:
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
         """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
         runs, ends = [run], list[End]()
-        published = self._end(name, run, lambda: self._perform_batch(name, runs, ends, claim))
+        work = self._perform_rebuild if run.job.kind == "rebuild" else self._perform_batch
+        published = self._end(name, run, lambda: work(name, runs, ends, claim))
         if published.state != "done":
             note = self._publish(name) if published.state in ("failed", "cancelled") else ""
             for at, attempt in enumerate(runs):
@@ -335,6 +338,31 @@ class Attempts:
         fit = fit_gate(index.snapshot, questions())
         index.set_gate(fit.gate)
         return f"{fit.words}."
+
+    def _perform_rebuild(
+        self, name: str, runs: list[JobRun], ends: list[End], _claim: Callable[[], JobRun | None]
+    ) -> None:
+        """Rebuild an index, all or nothing; then let the language model read the chunks that wait for it, if any do."""
+        run, index = runs[0], self._catalog[name]
+        task = run.job.task
+        settings: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in task["settings"].items()
+        }
+        encoder = task["encoder"] or self._catalog.encoder(name)
+        changes = _when_free(run, index, lambda: Index.rebuild(index.path, encoder, run.report, **settings))
+        self._catalog.refresh(name)
+        end, extractor = End("done", "", facts(changes, [])), self._extractor(name, run)
+        if changes.pending and extractor is not None:
+            end = self._end(name, run, lambda: self._read_pending(name, run, extractor))
+        message = f"{end.message} {_REBUILT}" if end.changes is None else _summary(run.job, end.changes)
+        ends.append(replace(end, message=message))
+
+    def _read_pending(self, name: str, run: JobRun, extractor: Extractor) -> dict[str, Any]:
+        """Read the chunks that wait for a language model."""
+        with self._catalog.open_writer(name, extractor) as index, batch(index, [run]):
+            changes = index.add((), run.report, usage=run.usage)
+        self._catalog.refresh(name)
+        return facts(changes, [])
 
     def _end(self, name: str, run: JobRun, act: Callable[[], Mapping[str, Any] | str | None]) -> End:
         """Call a function and return its result; an exception becomes a failed one."""
@@ -401,8 +429,9 @@ def _least(*limits: Any) -> Any:
 def _summary(job: Job, changes: Mapping[str, Any]) -> str:
     """Return the changes of a job as text."""
     names = ("added", "replaced", "moved", "removed", "unchanged", "skipped")
-    parts = [f"{changes[name]:,} {name}" for name in names if changes.get(name)]
-    parts += [f"{counted(changes['extracted'], 'chunk')} read again"] * (job.kind == "reextract")
+    parts = ["Rebuilt"] * (job.kind == "rebuild")
+    parts += [f"{changes[name]:,} {name}" for name in names if changes.get(name)]
+    parts += [f"{counted(changes['extracted'], 'chunk')} read again"] * (job.kind in ("reextract", "rebuild"))
     parts += [f"{changes['off_schema']:,} found outside the schema"] * bool(changes["off_schema"])
     counts = ", ".join(parts) or "Nothing to change"
     pending = changes["pending"]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from graphwright.data import is_database
 from graphwright.serve.database import Database
 
-Kind = Literal["add", "remove", "sync", "reextract", "edit", "undo", "refit"]
+Kind = Literal["add", "remove", "sync", "reextract", "rebuild", "edit", "undo", "refit"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 ENDED = ("done", "failed", "cancelled")
 """Final states; only a retry changes them."""
@@ -43,10 +43,11 @@ class Job:
     """A change to an index that is queued, runs or has ended.
 
     `path`: the index folder. `task`: input by kind: {"ids"} for remove and undo, {"folder"} for sync, {"schema"} for
-    reextract (TOML, None for that of the index), {"edits", "strict"} for edit, {"undo"} for refit, none for add
-    (documents to add are files); and the limits "max_job_tokens" and "max_job_cost" of a language model. `changes`:
-    numbers of documents added, replaced, removed and unchanged, and the failed parts; None for jobs about no documents.
-    `attempts`: number of starts. `runner`: the process that runs the job. Times are ISO 8601 in UTC.
+    reextract (TOML, None for that of the index), {"edits", "strict"} for edit, {"encoder", "settings"} for rebuild,
+    {"undo"} for refit, none for add (documents to add are files); and the limits "max_job_tokens" and "max_job_cost" of
+    a language model. `changes`: numbers of documents added, replaced, removed and unchanged, and the failed parts; None
+    for jobs about no documents. `attempts`: number of starts. `runner`: the process that runs the job. Times are ISO
+    8601 in UTC.
     """
 
     id: str
@@ -134,9 +135,13 @@ class JobTable(Database):
         rows = self.execute("SELECT path, state, count(*) FROM jobs GROUP BY path, state")
         return {(str(path), str(state)): int(number) for path, state, number in rows}
 
-    def claim(self, path: str, runner: str) -> Job | None:
-        """Mark the oldest queued job of an index folder as running and return it; None if there is none."""
+    def claim(self, path: str, runner: str, *, joins: bool = False) -> Job | None:
+        """Mark the oldest queued job of an index folder as running and return it; None if there is none.
+
+        `joins`: whether it is to share a snapshot with others, which a rebuild cannot.
+        """
         oldest = "number = (SELECT min(number) FROM jobs WHERE path = ? AND state = 'queued') AND state = 'queued'"
+        oldest += " AND kind <> 'rebuild'" if joins else ""
         began = {
             "state": "running",
             "runner": runner,

