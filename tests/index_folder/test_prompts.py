@@ -12,6 +12,7 @@ from tests.shared import CORPUS, answer_reply, passages_in
 from graphwright import Index
 from graphwright.errors import OptionError
 from graphwright.extract.llm import GenerativeExtractor
+from graphwright.generate import Message
 from graphwright.models.cache import CachedLLM
 from graphwright.models.fake import HashEncoder, ScriptedLLM
 from graphwright.operators.run import NOT_FOLLOWED
@@ -86,6 +87,27 @@ def test_file_with_wrong_field_is_reported_when_index_is_opened(folder: Path) ->
         opened(folder)
 
 
+def test_open_index_uses_changed_prompt_from_the_next_question_on(folder: Path, model: Model) -> None:
+    with opened(folder) as index:
+
+        def asked() -> str:
+            model.asked.clear()
+            index.ask(QUESTION, llm=ScriptedLLM(model))
+            return model.asked[0][0]
+
+        assert asked().startswith("You answer a question")
+        replaced(folder, "answer", "You answer a question", "You are a librarian")
+        assert asked().startswith("You are a librarian")
+        replaced(folder, "answer", "${question}", "${frage}")
+        for _ in range(2):
+            with pytest.raises(OptionError, match=r"answer\.txt lacks the field \$\{question\}"):
+                asked()
+        replaced(folder, "answer", "You answer a question", "You are a poet")
+        assert asked().startswith("You are a poet")
+        (folder / "prompts" / "answer.txt").unlink()
+        assert asked().startswith("You answer a question")
+
+
 def test_extraction_by_other_prompt_is_another_extraction(folder: Path, model: Model) -> None:
     extractor = GenerativeExtractor(ScriptedLLM(model))
     with opened(folder, extractor=extractor) as index:
@@ -110,6 +132,48 @@ def test_instruction_ends_system_prompt_of_answers_alone(folder: Path, model: Mo
     assert user == model.asked[0][1] and other == (system, user)
     assert plain.answer == told.answer == many[0].answer and told.answer is not None and told.answer.verified
     assert not any(NOT_FOLLOWED in step.notes for step in told.trace)
+
+
+WORDS = {"English": "She founded Erstein [1].", "German": "Sie gründete Erstein [1].", "French": "Erstein [1]."}
+ASKED = {"Which abbey did Ermengarde found?": "English", "Welche Abtei gründete Ermengarde?": "German"}
+
+
+def multilingual(system: str, user: str) -> str:
+    """Answer in the language that the prompts ask for, as a model does that follows them."""
+    if "You rewrite the last question" in system:
+        assert "its language" in system
+        return json.dumps({"question": "Welche Abtei gründete Ermengarde?"})
+    if "You list the keywords" in system:
+        return json.dumps({"names": ["Ermengarde"], "themes": []})
+    told = [json.loads(line)["instruction"] for line in system.splitlines() if line.startswith('{"instruction"')]
+    question = next(json.loads(line)["question"] for line in reversed(user.splitlines()) if line.startswith('{"quest'))
+    assert "text: in the language of the question" in system
+    language = told[0].removeprefix("in ") if told else ASKED[question]
+    number, text = next(iter(passages_in(user).items()))
+    return answer_reply(WORDS[language], (number, text.split(". ")[0]))
+
+
+@pytest.mark.parametrize("method", ["multihop", "pathrag"])
+def test_language_of_answer_follows_question_or_instruction(folder: Path, method: str) -> None:
+    def answered(question: str, **options: Any) -> str:
+        answer = index.ask(question, method, llm=ScriptedLLM(multilingual), **options).answer
+        assert (
+            answer is not None
+            and answer.verified
+            and answer.citations[0].text in index.text(answer.citations[0].document)
+        )
+        return answer.text
+
+    english, german = ASKED
+    with opened(folder) as index:
+        assert (answered(english), answered(german)) == (WORDS["English"], WORDS["German"])
+        assert (
+            answered(english, instruction="in French") == answered(german, instruction="in French") == WORDS["French"]
+        )
+        before = [Message("user", english), Message("assistant", WORDS["English"])]
+        assert answered("Und welche Abtei gründete sie?", history=before) == WORDS["German"]
+        offline = index.ask(german, method).answer
+    assert offline is not None and all(citation.text in offline.text for citation in offline.citations)
 
 
 def test_instruction_without_model_is_noted(folder: Path) -> None:

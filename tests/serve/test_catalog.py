@@ -119,6 +119,20 @@ def test_indexes_are_named_by_folder_or_option(folder: Path) -> None:
     catalog.close()
 
 
+def test_faulty_prompt_is_logged_once_and_corrected_one_is_used(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = folder / "prompts" / "answer.txt"
+    file.parent.mkdir()
+    with closing(Catalog.open([folder])) as catalog, catalog.refreshing():
+        file.write_text("You answer.")
+        wait_until(lambda: "the prompts of cities cannot be used" in caplog.text)
+        assert "has 1 part; write two" in caplog.text
+        with pytest.raises(OptionError, match="has 1 part"):
+            catalog["cities"].ask("Who?")
+        file.unlink()
+        assert catalog["cities"].ask("Who?").answer is not None
+    assert caplog.text.count("cannot be used") == 1
+
+
 def test_questions_do_not_wait_for_snapshot(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warming, go_on = threading.Event(), threading.Event()
 

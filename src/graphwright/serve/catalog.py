@@ -121,7 +121,7 @@ class Catalog(Mapping[str, Index]):
         self._named = dict[str, NamedEncoder]()  # encoders by name
         self._allowed = frozenset(allowed)
         self._lock = RLock()
-        self._refreshers = dict[str, Callable[[], None]]()
+        self._refreshers = dict[str, Callable[[], None]]()  # by what their failures are called
 
     @classmethod
     def open(
@@ -268,8 +268,16 @@ class Catalog(Mapping[str, Index]):
 
     def _refresh_all(self) -> None:
         for name in self:
-            failure = f"the new snapshot of {name} cannot be opened"
-            self._refreshers.setdefault(name, _tried(partial(self.refresh, name), failure))()
+            for work, failure in (
+                (self.refresh, f"the new snapshot of {name} cannot be opened"),
+                (self._read_prompts, f"the prompts of {name} cannot be used, so that questions to it fail"),
+            ):
+                self._refreshers.setdefault(failure, _tried(partial(work, name), failure))()
+
+    def _read_prompts(self, name: str) -> None:
+        """Read the prompts of an index if they have changed. Raises OptionError for a file that does not fit."""
+        if (index := self._indexes.get(name)) is not None:
+            index.prompts  # noqa: B018
 
     @contextmanager
     def refreshing(self, poll: float = 10.0) -> Iterator[None]:

@@ -14,6 +14,7 @@ from graphwright.generate import Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
 from graphwright.operators import Run
+from graphwright.operators.run import NOT_FOLLOWED
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.added_models import AddedModels
 from graphwright.serve.authentication import RateLimits, granted
@@ -201,7 +202,9 @@ class Query:
         return {name: value for name, value in options.items() if value is not None}
 
     def _told(self, reply: Mapping[str, Any]) -> dict[str, Any]:
-        return {**reply, "fallback": self.llm and self.llm.fallback}
+        quoted = any(NOT_FOLLOWED in step["notes"] for step in reply["trace"])
+        instructed = not quoted if self.instruction else None
+        return {**reply, "fallback": self.llm and self.llm.fallback, "instructed": instructed}
 
     def _reported(self, state: State) -> dict[str, Any]:
         reply = state.to_dict(method=self.method, top_k=self.top_k)

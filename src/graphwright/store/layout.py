@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from graphwright.errors import StoreError, explained
@@ -45,11 +44,23 @@ class IndexLayout:
         self.progress = path / PROGRESS
         self.replaced = path / f"old-{IMPORTED}"
         self.rows, self.new_rows = path / ROWS, path / f"draft-{ROWS}"
+        self._prompts: tuple[list[tuple[str, int, int]], Prompts] | None = None  # with name, time and size of each file
 
-    @cached_property
+    @property
     def prompts(self) -> Prompts:
-        """The prompts of the index, as they were first read. Raises OptionError for a file that does not fit."""
-        return Prompts.of(self.path / "prompts")
+        """The prompts of the index as its files are now, which are read again where one of them has changed.
+
+        Raises OptionError for a file that does not fit.
+        """
+        files, folder = list[tuple[str, int, int]](), self.path / "prompts"
+        with suppress(OSError):
+            for file in os.scandir(folder):
+                about = file.stat()
+                files.append((file.name, about.st_mtime_ns, about.st_size))
+        found = sorted(files)
+        if self._prompts is None or self._prompts[0] != found:
+            self._prompts = found, Prompts.of(folder)
+        return self._prompts[1]
 
     @staticmethod
     def delete_cache(file: Path) -> None:

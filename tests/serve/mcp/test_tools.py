@@ -21,11 +21,14 @@ pytest.importorskip("mcp", reason='needs the extra "serve"')
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from tests.llm_server import LLMServer
 from tests.operators.query.tickets import tickets_table
 from tests.serve.conftest import DOCUMENTS, EMOJI, Running, serving, wait_until
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
+from graphwright.models.settings import LLMSettings
+from graphwright.operators.run import NOT_FOLLOWED
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.mcp.results import address
 from graphwright.serve.mcp.server import create_mcp
@@ -50,8 +53,8 @@ Work = Callable[[Client], Awaitable[_T]]
 
 
 @contextmanager
-def library(*folders: str, data: Path, allow_write: bool = False) -> Iterator[Library]:
-    settings = ServeSettings(data=data, allow_write=allow_write)
+def library(*folders: str, data: Path, **values: Any) -> Iterator[Library]:
+    settings = ServeSettings(data=data, **values)
     catalog = Catalog.open(folders, encoder=HashEncoder())
     opened = Library.of(catalog, settings)
     try:
@@ -116,6 +119,22 @@ def test_mcp_answer_names_other_copies(tmp_path: Path) -> None:
     citation = result.structured_content["citations"][0]
     assert sorted([citation["document"], *citation["also_in"]]) == [f"{n}.txt" for n in "abcde"]
     assert f"also in {', '.join(citation['also_in'][:3])} and 1 more: “" in result.content[0].text
+
+
+def test_mcp_instruction_reaches_model_and_is_noted_without_one(cities_library: Library, tmp_path: Path) -> None:
+    asked = {"question": "On which river does Graz lie?", "method": "bm25", "instruction": "in German"}
+    offline = call(cities_library, "ask", **asked)
+    assert offline.structured_content["instructed"] is False and NOT_FOLLOWED in offline.content[0].text
+    with Index.create(tmp_path / "cities", encoder=HashEncoder()) as index:
+        index.add(DOCUMENTS)
+    reply = {"found": True, "text": "An der Mur.", "citations": []}
+    with (
+        LLMServer([json.dumps(reply)]) as llm,
+        library(str(tmp_path / "cities"), data=tmp_path / "data", llm=LLMSettings("any", llm.url)) as opened,
+    ):
+        told = call(opened, "ask", **asked)
+    assert told.structured_content["instructed"] is True and NOT_FOLLOWED not in told.content[0].text
+    assert '{"instruction": "in German"}' in llm.requests[0].json["messages"][0]["content"]
 
 
 def test_query_result_has_value_and_sources(tmp_path: Path) -> None:

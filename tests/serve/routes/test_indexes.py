@@ -214,7 +214,7 @@ def test_rebuild_with_other_encoder_is_followed_by_the_server(tmp_path: Path) ->
         job = changed(running, running.client.post(f"{INDEXES}/cities/rebuild", json={"encoder": "minilm"}))
         assert job["state"] == "done", job
         assert asked(running, "cities")["citations"]
-        assert running.client.get(f"{INDEXES}/cities/rebuild").json()["encoder"] .startswith("all-minilm-l6-v2")
+        assert running.client.get(f"{INDEXES}/cities/rebuild").json()["encoder"].startswith("all-minilm-l6-v2")
         Index.rebuild(tmp_path / "given", "minilm", chunk_tokens=16, overlap=0)  # by another process
         assert add(running, "cities", "Krems lies on the Danube.")["state"] == "done"
         assert running.client.get(f"{INDEXES}/cities").json()["documents"] == 2

@@ -30,7 +30,7 @@ def test_reply_equals_library_json(server: Running, cities: Any, route: str) -> 
         state = getattr(index, route)(QUESTION, "bm25", top_k=2)
         expected = state.to_dict(method="bm25", top_k=2)
     reply = ask(server, route, method="bm25", top_k=2).json()
-    assert reply.pop("fallback", None) is None  # known to the server alone
+    assert reply.pop("fallback", None) is reply.pop("instructed", None) is None  # known to the server alone
     for varying in ("trace", "usage"):  # times, and vectors that are cached
         assert reply.pop(varying) and expected.pop(varying)
     assert reply == expected
@@ -141,6 +141,7 @@ def test_instructions_of_server_and_of_request_reach_model(cities: Any) -> None:
     assert r'{"instruction": "in German\nfor children"}' in first and told["citations"]
     assert r'{"instruction": "in German\nin verse"}' in second
     notes = [note for step in offline["trace"] for note in step["notes"]]
+    assert told["instructed"] is True and offline["instructed"] is False
     assert NOT_FOLLOWED in notes and not any(NOT_FOLLOWED in step["notes"] for step in told["trace"])
 
 

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from graphwright.errors import GraphwrightError, counted
 from graphwright.operators import also_in
+from graphwright.operators.run import NOT_FOLLOWED
 from graphwright.serve.authentication import granted
 from graphwright.serve.keys import LOCAL, Key
 from graphwright.serve.problems import NotFoundError
@@ -101,6 +102,7 @@ class AnswerResult(BaseModel):
     citations: list[Citation]
     unsupported: Annotated[list[str], Field(description="Quotes or sentences that no passage supports.")]
     fallback: Annotated[str | None, Field(description="Why the server's language model did not answer, if it failed.")]
+    instructed: Annotated[bool | None, Field(description="False where no model wrote it, so that none was instructed.")]
 
 
 class FoundPassage(PassageReply):
@@ -148,6 +150,8 @@ def answer_text(data: Reply) -> str:
     lines = [data["answer"] or "The documents do not answer this question."]
     if data["fallback"]:
         lines.insert(0, f"{data['fallback']} What follows was found without it.\n")
+    if data["instructed"] is False:
+        lines += ["", f"Note: {NOT_FOLLOWED}."]
     if data["citations"]:
         lines += ["", "Sources:"]
     for citation in data["citations"]:

@@ -25,7 +25,7 @@ from graphwright.serve.jobs.table import Job, new_id
 from graphwright.serve.mcp import results
 from graphwright.serve.mcp.results import caller, current_request, errors_as, index_name, storable
 from graphwright.serve.problems import NotFoundError
-from graphwright.serve.schemas.answers import FilterBody, IndexesReply, QueryReply, QueryText, SchemaReply
+from graphwright.serve.schemas.answers import FilterBody, IndexesReply, Instruction, QueryReply, QueryText, SchemaReply
 from graphwright.serve.schemas.documents import DocumentsReply, EntitiesReply, EntityReply, PathsReply, QueuedReply
 from graphwright.serve.server import Library, Query, query_to
 from graphwright.serve.workers import Lane
@@ -63,6 +63,7 @@ class Tools:
         method: MethodName = None,
         top_k: TopK = None,
         as_of: AsOf = None,
+        instruction: Instruction = "",
         index: IndexName = None,
     ) -> Annotated[CallToolResult, results.AnswerResult]:
         """Answer a question from the indexed documents, with citations that were checked against their text.
@@ -70,7 +71,7 @@ class Tools:
         Says so where the documents do not answer it. Keep the markers [1] and name the sources when you pass the answer
         on.
         """
-        name, query = self._query(question, method, top_k, as_of, index)
+        name, query = self._query(question, method, top_k, as_of, index, instruction)
         reply = await self._run(query.ask, lane=query.lane)
         data = results.answer_result(name, reply)
         return _result(data, results.answer_text(data))
@@ -206,11 +207,17 @@ class Tools:
         return await self._ended(await self._run(queue), name)
 
     def _query(
-        self, question: str, method: str | None, top_k: int | None, as_of: str | None, index: str | None
+        self,
+        question: str,
+        method: str | None,
+        top_k: int | None,
+        as_of: str | None,
+        index: str | None,
+        instruction: str = "",
     ) -> tuple[str, Query]:
         """Return the name of the requested index, and a query to it."""
         name, filter = self._index(index), None if as_of is None else {"as_of": as_of}
-        return name, query_to(self.library, name, question, method, top_k, filter)
+        return name, query_to(self.library, name, question, method, top_k, filter, instruction=instruction)
 
     def _index(self, index: str | None, *, writes: bool = False) -> str:
         """Return the name of the requested index, and store it in the HTTP request for the audit log."""

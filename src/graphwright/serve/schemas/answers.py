@@ -205,6 +205,9 @@ class AnswerReply(RetrievalReply):
     choices: Annotated[list[str], Field(description="Names that a turn may mean, if the answer asks which.")]
     citations: list[CitationReply]
     fallback: Annotated[str | None, Field(description="Why the language model did not answer, if it failed.")] = None
+    instructed: Annotated[
+        bool | None, Field(description="Whether a language model was told the instruction; null without one.")
+    ] = None
 
 
 class CompareReply(Reply):
