@@ -2,7 +2,7 @@
 
 import { indexPath, Problem, problemFrom, streamEvents } from "./api";
 import { asProblem, server } from "./server";
-import { createStore } from "./store";
+import { createStore, keep, stored } from "./store";
 import { type Asked, keepThread, keyOf, type Thread, threadOf, threads, type Turn } from "./threads";
 import type { Answer, Citation, Found, Step } from "./types";
 
@@ -29,6 +29,10 @@ export interface Conversation {
 }
 
 export const conversation = createStore<Conversation | null>(null);
+
+/** How a language model is to write answers, for all questions from this browser; "" for none. */
+export const instruction = createStore(stored("instruction", ""));
+instruction.subscribe(() => keep("instruction", instruction.get()));
 
 let running: AbortController | null = null;
 
@@ -124,7 +128,12 @@ export async function ask(asked: Asked, at: number): Promise<void> {
   try {
     for await (const { kind, data } of streamEvents(
       indexPath(index, "ask"),
-      { ...body, history: turns.flatMap(messagesOf).slice(-MESSAGES), stream: true },
+      {
+        ...body,
+        instruction: instruction.get().trim(),
+        history: turns.flatMap(messagesOf).slice(-MESSAGES),
+        stream: true,
+      },
       control.signal,
     )) {
       if (running !== control) return;

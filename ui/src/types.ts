@@ -83,6 +83,8 @@ export interface Answer extends Found {
   dropped?: string[];
   /** Why the language model did not answer, if it failed. */
   fallback?: string | null;
+  /** False where an instruction was given, and no language model wrote the answer. */
+  instructed?: boolean | null;
   citations: Citation[];
   usage: Usage;
   trace: Step[];
@@ -281,6 +283,14 @@ export interface Estimate {
   skipped: { document: string; reason: string }[];
 }
 
+/** What a rebuild may change of an index, as it is. */
+export interface Rebuildable {
+  encoder: string;
+  encoders: string[];
+  chunk_tokens: number;
+  overlap: number;
+}
+
 export interface JobChanges {
   added: number;
   replaced: number;
@@ -317,7 +327,7 @@ export interface Duplicate {
 export interface Job {
   id: string;
   index: string;
-  kind: "add" | "remove" | "sync" | "reextract" | "edit" | "undo" | "refit";
+  kind: "add" | "remove" | "sync" | "reextract" | "rebuild" | "edit" | "undo" | "refit";
   state: "queued" | "running" | "done" | "failed" | "cancelled";
   cancelling: boolean;
   created: string;

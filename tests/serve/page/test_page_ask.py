@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.llm_server import error
+from tests.llm_server import LLMServer, Say, error
 from tests.serve.conftest import Running, serving
 from tests.serve.page.conftest import GRAZ, HEBREW, LONG, WRAPPED, Opener, Screen, SlowModel
 
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
+from graphwright.models.settings import LLMSettings
 
 pytestmark = pytest.mark.slow
 QUESTION = "On which river does Graz lie?"
@@ -121,6 +122,27 @@ def test_answer_streams_and_stops(opener: Opener, serve_model: Callable[[Any], R
     tab.get_by_role("button", name="Stop").click()
     tab.get_by_text("Stopped. What is shown is incomplete").wait_for()
     model.go_on.set()
+
+
+def test_instruction_is_kept_in_browser_and_sent_with_questions(opener: Opener, library: Path, tmp_path: Path) -> None:
+    model = LLMServer([Say(reply("An der Mur [1].", HEBREW))])
+    with model, serving(library, llm=LLMSettings("any", model.url), data=tmp_path / "data") as running:
+        screen = opener(running)
+        tab = screen.open()
+        tab.get_by_text("Method and filters").click()
+        tab.get_by_label("How the answer is written").fill("in German, at most 80 words")
+        for width, colours in ((1280, "light"), (360, "light"), (360, "dark")):
+            tab.set_viewport_size({"width": width, "height": 800})
+            tab.emulate_media(color_scheme=colours)
+            assert screen.overflow() <= 0 and screen.violations() == []
+        tab = screen.open(index="cities", q=QUESTION)  # the page is loaded anew
+        tab.locator(".answer-foot").wait_for()
+        told = model.requests[-1].json["messages"][0]["content"]
+        assert '{"instruction": "in German, at most 80 words"}' in told and "German" not in tab.url
+        assert tab.get_by_text("No language model wrote this answer").count() == 0
+        tab = screen.open(index="cities", q=QUESTION, offline=1)
+        tab.locator(".answer-foot").wait_for()
+        assert tab.get_by_text("so that it does not follow how answers are to be written").count() == 1
 
 
 def test_answer_names_other_copies_and_repeats_no_headline(opener: Opener, tmp_path: Path) -> None:

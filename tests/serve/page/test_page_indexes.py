@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.serve.conftest import Running
+from tests.llm_server import LLMServer
+from tests.serve.conftest import Running, wait_until
 from tests.serve.page.conftest import Opener, Screen
 from tests.shared.served import serving_home
 
@@ -85,6 +87,31 @@ def test_admin_makes_keys_and_adds_a_model(opener: Opener, home: Running) -> Non
     tab.get_by_role("button", name="Delete").click()
     tab.get_by_role("button", name="Delete").wait_for(state="detached")
     assert home.client.get("/v1/indexes", headers=headers).json()["new"]["models"] == ["small"]
+
+
+def test_admin_rebuilds_index_after_its_cost_and_readers_follow(opener: Opener, tmp_path: Path) -> None:
+    model = LLMServer([json.dumps({"entities": [], "relations": []})])
+    with model, serving_home(tmp_path / "home", llm=LLMSettings("reader", model.url)) as home:
+        read = {"name": "notes", "model": "reader", "extraction": "llm"}
+        assert home.client.post("/v1/indexes", json=read).status_code == 201
+        text = " ".join(f"Krems lies on the river {at}." for at in range(20))
+        home.client.post("/v1/indexes/notes/documents", json={"documents": [{"id": "krems", "text": text}]})
+        wait_until(lambda: home.client.get("/v1/indexes/notes").json()["chunks"] == 1 and len(model.requests) == 1)
+        screen = opener(home)
+        tab = screen.open("settings", index="notes")
+        tab.get_by_role("button", name="Rebuild the index").wait_for()
+        tab.get_by_label("Tokens of a passage").fill("32")
+        tab.get_by_role("button", name="Rebuild the index").click()
+        assert "overlap must be less" in tab.get_by_role("alert").inner_text()
+        tab.get_by_label("Overlap").fill("0")
+        tab.get_by_role("button", name="Rebuild the index").click()
+        tab.get_by_role("region", name="Estimate").wait_for()
+        checked(screen)
+        tab.get_by_role("button", name="Rebuild, and read them again").click()
+        tab.locator(".job.done", has_text="Rebuilding the index").wait_for()
+        checked(screen)
+        assert home.client.get("/v1/indexes/notes/rebuild").json()["chunk_tokens"] == 32
+        assert home.client.get("/v1/indexes/notes").json()["chunks"] == len(model.requests) - 1 > 3
 
 
 def test_index_is_renamed_copied_and_deleted_by_its_typed_name(opener: Opener, home: Running) -> None:

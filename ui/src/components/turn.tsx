@@ -1,7 +1,7 @@
 /** A turn of a conversation: its question, which can be changed, and the views of its answer. */
 
 import { useState } from "preact/hooks";
-import type { Asking } from "../asking";
+import { type Asking, instruction } from "../asking";
 import { EvidenceView } from "../evidence/view";
 import { href, hrefWith, type Route } from "../router";
 import { queryOf } from "../screens/question";
@@ -75,6 +75,11 @@ export function TurnView({ route, state, at, following, onAsk, onFollow }: Props
         {spoken(state)}
       </p>
       <Fallback reason={answer?.fallback} />
+      {answer?.instructed === false && isSearched && instruction.get().trim() && (
+        <p class="note">
+          No language model wrote this answer, so that it does not follow how answers are to be written.
+        </p>
+      )}
       <div class="result">
         {isSearched ? (
           <View route={route} state={state} onAgain={again} />

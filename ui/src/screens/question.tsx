@@ -2,10 +2,12 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getJson, indexPath, withQuery } from "../api";
+import { instruction } from "../asking";
 import { Icon } from "../components/icon";
 import { useLoaded } from "../components/loading";
 import { useWidth } from "../components/width";
 import { numberOf, type Route } from "../router";
+import { useStore } from "../store";
 import type { Asked } from "../threads";
 import type { DocumentRow, Filter, IndexFacts, Method } from "../types";
 
@@ -147,6 +149,7 @@ export function QuestionForm({ asked, follows, focused, index, methods, busy, on
   const box = useRef<HTMLTextAreaElement>(null);
   const set = (change: Partial<Fields>): void => setFields((before) => ({ ...before, ...change }));
   const restricted = [fields.documents, fields.folder, fields.metadata].some((text) => text.trim());
+  const told = useStore(instruction).trim() !== "";
   const optioned =
     restricted || fields.method !== "" || fields.passages !== "" || fields.model !== "" || fields.offline;
   const [open, setOpen] = useState(optioned && !follows);
@@ -198,7 +201,7 @@ export function QuestionForm({ asked, follows, focused, index, methods, busy, on
         <summary>
           <Icon name="filter" />
           Method and filters
-          {optioned && <span class="badge">{restricted ? "filtered" : "changed"}</span>}
+          {(optioned || told) && <span class="badge">{restricted ? "filtered" : "changed"}</span>}
           <span class="answering">
             {fields.method || index.default_method} · <bdi>{answering(fields, index)}</bdi>
           </span>
@@ -317,7 +320,28 @@ function Options({ fields, set, index, methods }: OptionsProps) {
         <ModelSelect fields={fields} set={set} index={index} />
         <small>Without a language model the answer is made of the documents’ own words.</small>
       </label>
+      <InstructionField />
     </div>
+  );
+}
+
+/** How a language model writes answers; kept in this browser. */
+function InstructionField() {
+  const text = useStore(instruction);
+  return (
+    <label>
+      How the answer is written
+      <textarea
+        rows={2}
+        dir="auto"
+        maxLength={2000}
+        aria-label="How the answer is written"
+        value={text}
+        placeholder="for customers, in German, at most 80 words"
+        onInput={(event) => instruction.set(event.currentTarget.value)}
+      />
+      <small>For all questions from this browser. It changes nothing where no language model answers.</small>
+    </label>
   );
 }
 

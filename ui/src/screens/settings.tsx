@@ -1,18 +1,20 @@
 /** The settings of an index: its name, what reads its documents and answers, a copy of it, and its end. */
 
 import { useState } from "preact/hooks";
-import { addressOf, indexPath, type Problem, postJson, remove, withQuery } from "../api";
+import { addressOf, getJson, indexPath, type Problem, postJson, remove, withQuery } from "../api";
 import { NameField, Reading } from "../components/choices";
 import { GivenFeedback } from "../components/feedback";
 import { Icon } from "../components/icon";
 import { Jobs } from "../components/jobs";
+import { useLoaded } from "../components/loading";
+import { Price } from "../components/price";
 import { ReadAgain } from "../components/schema";
 import { Empty, Failure } from "../components/states";
 import { isOpen, useJobs } from "../jobs";
 import { go, href } from "../router";
 import { asProblem, chooseIndex, mayManage, refreshIndexes } from "../server";
 import { count } from "../text";
-import type { Choices, IndexFacts, Session } from "../types";
+import type { Choices, Estimate, IndexFacts, Job, Rebuildable, Session } from "../types";
 
 interface Props {
   index: IndexFacts;
@@ -47,7 +49,12 @@ export function SettingsScreen({ index, session, choices }: Props) {
         </p>
       )}
       <ReadAgain index={index} busy={jobs.some(isOpen)} version={version} onJob={put} />
-      <Jobs jobs={jobs.filter(({ kind }) => kind === "reextract" || kind === "refit")} writable onJob={put} />
+      <Rebuild index={index} busy={jobs.some(isOpen)} onJob={put} />
+      <Jobs
+        jobs={jobs.filter(({ kind }) => kind === "reextract" || kind === "rebuild" || kind === "refit")}
+        writable
+        onJob={put}
+      />
       <GivenFeedback index={index} busy={jobs.some(isOpen)} onJob={put} />
       <section aria-labelledby="export-title">
         <h2 id="export-title">A copy</h2>
@@ -107,6 +114,92 @@ function Values({ index, choices }: { index: IndexFacts; choices: Choices }) {
         {saved && "Saved. Documents that were read before stay as they are until they are read again."}
       </p>
     </form>
+  );
+}
+
+/** Another encoder or chunks of another size, after the cost where a language model has to read chunks again. */
+function Rebuild({ index, busy, onJob }: { index: IndexFacts; busy: boolean; onJob: (job: Job) => void }) {
+  const { data: now, problem: failed } = useLoaded<Rebuildable>(
+    (signal) => getJson(indexPath(index.name, "rebuild"), signal),
+    [index.name, index.snapshot],
+  );
+  const [encoder, setEncoder] = useState("");
+  const [sizes, setSizes] = useState<{ chunk_tokens?: number; overlap?: number }>({});
+  const [estimate, setEstimate] = useState<Estimate | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const values = { ...(encoder && { encoder }), ...sizes };
+  const post = async <T,>(path: string, more: { yes?: boolean } = {}): Promise<T | null> => {
+    setProblem(null);
+    setEstimate(null);
+    try {
+      return await postJson<T>(indexPath(index.name, path), { ...values, ...more });
+    } catch (error) {
+      setProblem(asProblem(error));
+      return null;
+    }
+  };
+  const begin = async (yes: boolean): Promise<void> => {
+    const reply = await post<{ job: Job }>("rebuild", { yes });
+    if (reply) onJob(reply.job);
+  };
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    const expected = await post<Estimate>("rebuild/estimate");
+    if (expected?.chunks) setEstimate(expected);
+    else if (expected) await begin(false);
+  };
+  const size = (name: "chunk_tokens" | "overlap", label: string, min: number, about: string) => (
+    <label>
+      {label}
+      <input
+        type="number"
+        min={min}
+        required
+        value={sizes[name] ?? now?.[name]}
+        onInput={({ currentTarget: input }) => setSizes({ ...sizes, [name]: input.valueAsNumber })}
+      />
+      <small>{about}</small>
+    </label>
+  );
+  return (
+    <section aria-labelledby="rebuild-title">
+      <h2 id="rebuild-title">Rebuild</h2>
+      <p class="soft">
+        The index is built again from the stored texts. Questions are answered as before until the new one is complete.
+      </p>
+      {failed && <Failure problem={failed} />}
+      {now && (
+        <form class="new-index" onSubmit={(event) => void submit(event)} onInput={() => setEstimate(null)}>
+          <label>
+            Encoder
+            <select value={encoder} onChange={(event) => setEncoder(event.currentTarget.value)}>
+              <option value="">as it is ({now.encoder.split(":")[0]})</option>
+              {now.encoders.map((name) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+            <small>It turns texts into the vectors that are compared with a question.</small>
+          </label>
+          {size("chunk_tokens", "Tokens of a passage", 16, "The most that a passage may have.")}
+          {size("overlap", "Overlap", 0, "The tokens that neighbouring passages share.")}
+          <button type="submit" class="button" disabled={busy}>
+            Rebuild the index
+          </button>
+        </form>
+      )}
+      {estimate && (
+        <Price
+          estimate={estimate}
+          what="the passages that change"
+          label="Rebuild, and read them again"
+          onAccept={() => void begin(true)}
+          onDecline={() => setEstimate(null)}
+        />
+      )}
+      {problem && <Failure problem={problem} />}
+    </section>
   );
 }
 
