@@ -196,9 +196,10 @@ def check_lifecycle(outputs: Outputs) -> None:
     assert "hours" in outputs[5] and f"{count} chunks read by the model" in outputs[7]
     assert "It was founded [1]" in outputs[9] and "It was founded" not in outputs[10]
     assert outputs[11].startswith("rebuilt") and outputs[13].startswith("rebuilt")
-    assert "Erstein" in outputs[14] and Path("graph.graphml").stat().st_size > 1000
-    assert "removed 1 document" in outputs[17]
-    assert "no problems" in outputs[18] and "no problems" in outputs[19]
+    assert "1 triple" in outputs[14] and outputs[15].startswith("rebuilt")
+    assert "Erstein" in outputs[16] and Path("graph.graphml").stat().st_size > 1000
+    assert "removed 1 document" in outputs[19]
+    assert "no problems" in outputs[20] and "no problems" in outputs[21]
 
 
 def check_sources(outputs: Outputs) -> None:

@@ -98,6 +98,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "failures of a model are told by their kinds": (
             "models.openai.errors:HTTPStatusError models.openai.errors:NotSent models.structured:plain_text"
         ),
+        "an answer says that no model was told its instruction": "operators.run:NOT_FOLLOWED",
         "limits, locks and caches are those of the index": (
             "operators.state:MAX_QUESTION search.snapshot:SnapshotCache store.locks:is_written"
         ),

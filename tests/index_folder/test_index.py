@@ -854,7 +854,9 @@ def test_rebuild_of_open_index_is_refused_to_its_old_encoder(tmp_path: Path) -> 
             index.ask(QUESTION)
 
 
-def test_rebuild_with_impossible_sizes_is_refused(tmp_path: Path) -> None:
+def test_rebuild_with_impossible_sizes_or_without_its_encoder_is_refused(tmp_path: Path) -> None:
     make(tmp_path / "i").close()
     with pytest.raises(OptionError, match="overlap must be less than chunk_tokens"):
         Index.rebuild(tmp_path / "i", HashEncoder(), chunk_tokens=30)
+    with pytest.raises(OptionError, match="which has no name"):
+        Index.rebuild(tmp_path / "i", overlap=0)
