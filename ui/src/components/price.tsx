@@ -19,7 +19,7 @@ export function Price({ estimate, what, label, onAccept, onDecline }: Props) {
     <section class="job estimate" aria-label="Estimate">
       <div class="job-head">
         <span>
-          <bdi>{llm}</bdi> will read <bdi>{what}</bdi>
+          <bdi>{llm ?? "A language model, when there is one,"}</bdi> will read <bdi>{what}</bdi>
         </span>
       </div>
       <dl class="figures" aria-live="polite">
