@@ -8,6 +8,7 @@ import struct
 from base64 import b64decode
 from typing import Any
 
+import ollama
 import pytest
 from tests.llm_server import LLMServer, Say
 from tests.serve.conftest import Running, events_of, serving
@@ -184,7 +185,9 @@ def test_embeddings_are_those_of_encoder(server: Running) -> None:
     ("body", "status", "text"),
     [
         ({"input": "Linz", "dimensions": 32}, 400, "have 64 dimensions"),
-        ({"input": [[1, 2, 3]]}, 422, "valid string"),
+        ({"input": [[9906, 1917]]}, 400, "Send the texts"),
+        ({"input": [9906, 1917]}, 400, "check_embedding_ctx_length=False"),
+        ({"input": ["Linz", 9906]}, 422, "/body/input"),
         ({"input": []}, 422, "/body/input"),
         ({"input": "Linz", "model": "nowhere"}, 404, "no index 'nowhere'"),
     ],
@@ -215,6 +218,39 @@ def test_ollama_chat_streams_lines_by_default(server: Running, answer: str) -> N
     assert last["total_duration"] > 0 and last["eval_count"] == 0 and last["citations"][0]["document"] == "graz"
     whole = post(server, "/api/chat", messages=RIVER, stream=False, format="", options=None).json()
     assert (whole["message"]["content"], whole["done"]) == (answer, True)
+
+
+def test_ollama_client_reads_completions_and_chat(server: Running, answer: str) -> None:
+    with ollama.Client(host=str(server.client.base_url)) as client:
+        parts = list(client.generate("cities:bm25", QUESTION, stream=True, options={"temperature": 0}))
+        assert "".join(part.response for part in parts) == answer
+        assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
+        whole = client.generate("cities:bm25", QUESTION)
+        assert (whole.response, whole.done_reason, whole.eval_count) == (answer, "stop", 0)
+        assert whole.total_duration and whole.total_duration > 0
+        assert client.chat("cities:bm25", messages=RIVER).message.content == answer
+        loaded = client.generate("cities", keep_alive="5m")
+        assert (loaded.response, loaded.done, loaded.done_reason) == ("", True, "load")
+        assert [model.model for model in client.list().models] == ["cities:latest"]
+        assert client.show("cities").capabilities == ["completion"]
+        with pytest.raises(ollama.ResponseError, match="no index 'nowhere'") as caught:
+            client.generate("nowhere")
+        assert caught.value.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"raw": True}, "leave raw out"),
+        ({"suffix": "."}, "leave suffix out"),
+        ({"images": ["aGk="]}, "leave images out"),
+        ({"context": [1, 2]}, "send their messages to /api/chat"),
+        ({"format": "json"}, "leave format out"),
+    ],
+)
+def test_ollama_completion_refuses_what_it_cannot_keep(server: Running, option: dict[str, Any], reason: str) -> None:
+    reply = post(server, "/api/generate", prompt=QUESTION, **option)
+    assert reply.status_code == 400 and reason.lower() in reply.json()["error"].lower()
 
 
 @pytest.mark.parametrize(("options", "reason"), [({"stop": ["Styria"]}, "stop"), ({"num_predict": 3}, "length")])

@@ -1,4 +1,4 @@
-"""Routes that other clients ask: OpenAI's responses and embeddings, and Ollama's models and chat."""
+"""Routes that other clients ask: OpenAI's responses and embeddings, and Ollama's models, chat and completions."""
 
 from __future__ import annotations
 
@@ -112,10 +112,13 @@ _DETAILS = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details
 _PART = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
 
 
-class EmbeddingBody(chat.ModelBody):
-    """Texts for the encoder of an index."""
+_Texts = Annotated[str | list[str] | list[int] | list[list[int]], Field(min_length=1, max_length=100_000)]
 
-    input: Annotated[str | list[str], Field(min_length=1, max_length=100_000, examples=["On which river?"])]
+
+class EmbeddingBody(chat.ModelBody):
+    """Texts for the encoder of an index. Arrays of tokens are refused: their numbers are those of another tokenizer."""
+
+    input: Annotated[_Texts, Field(examples=["On which river?"])]
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: int | None = None
 
@@ -124,10 +127,16 @@ class EmbeddingBody(chat.ModelBody):
 async def embeddings(body: EmbeddingBody, server: ServerOf, request: Request) -> Any:
     """Return the vectors of texts by the encoder of an index."""
     index = server.index(name_and_method(body.model, server, request)[0], granted(request))
+    texts = [text for text in ([body.input] if isinstance(body.input, str) else body.input) if isinstance(text, str)]
+    if not texts:
+        raise UnsupportedError(
+            "input has numbers of tokens, and which tokenizer they are from is not said. Send the texts; LangChain's "
+            "OpenAIEmbeddings does so with check_embedding_ctx_length=False."
+        )
 
     def encode(cancel: Cancellation) -> str:
         run = Run(cancel=cancel)
-        rows = run.encode(index.snapshot.encoder, [body.input] if isinstance(body.input, str) else body.input)
+        rows = run.encode(index.snapshot.encoder, texts)
         if body.dimensions not in (None, width := rows.shape[1]):
             raise UnsupportedError(f"The vectors of this index have {width} dimensions; leave dimensions out.")
         plain = body.encoding_format != "base64"
@@ -152,12 +161,27 @@ class OllamaOptions(chat.OpenAIBody):
 
 
 class OllamaBody(chat.AskingBody):
-    """A conversation; its last message of a user is the question."""
+    """What a chat and a completion of Ollama have in common."""
 
-    messages: chat.Messages
     stream: bool | None = True
     format: Any = None
     options: OllamaOptions | None = None
+
+
+class OllamaChatBody(OllamaBody):
+    """A conversation; its last message of a user is the question."""
+
+    messages: chat.Messages
+
+
+class OllamaGenerateBody(OllamaBody):
+    """A question. Without one the reply says that the model is loaded."""
+
+    prompt: Annotated[str, Field(examples=["On which river does Graz lie?"])] = ""
+    raw: bool | None = None
+    suffix: str | None = None
+    images: list[str] | None = None
+    context: list[int] | None = None
 
 
 @ollama_router.get("/version", response_model=dict[str, str])
@@ -180,15 +204,48 @@ async def ollama_model(body: chat.ModelBody, server: ServerOf, request: Request)
     return {**_ABOUT, "model_info": {"general.architecture": "graphwright"}, "capabilities": ["completion"]}
 
 
-@ollama_router.post(
-    "/chat", response_model=chat.AnsweredReply, responses={200: {"description": "The reply.", "content": _LINES}}
-)
-async def ollama_chat(body: OllamaBody, server: ServerOf, request: Request) -> Any:
+_OLLAMA_REPLY: Any = {200: {"description": "The reply.", "content": _LINES}}
+
+
+@ollama_router.post("/chat", response_model=chat.AnsweredReply, responses=_OLLAMA_REPLY)
+async def ollama_chat(body: OllamaChatBody, server: ServerOf, request: Request) -> Any:
     """Answer the last question of a conversation, as lines of JSON unless `stream` is false."""
+    return await _ollama_answered(body, body.messages, OllamaWriter, server, request)
+
+
+@ollama_router.post("/generate", response_model=chat.AnsweredReply, responses=_OLLAMA_REPLY)
+async def ollama_generate(body: OllamaGenerateBody, server: ServerOf, request: Request) -> Any:
+    """Answer a question, as lines of JSON unless `stream` is false."""
+    for name, reason in _REFUSED.items():
+        if getattr(body, name):
+            raise UnsupportedError(f"{name} is not supported: {reason}. Leave {name} out.")
+    if not body.prompt.strip():
+        name_and_method(body.model, server, request)
+        return JSONReply(to_json(OllamaGenerateWriter(body.model).loaded()))
+    messages = [chat.MessageBody(role="user", content=body.prompt)]
+    return await _ollama_answered(body, messages, OllamaGenerateWriter, server, request)
+
+
+_REFUSED = {
+    "raw": "the prompt is a question to the documents, not a text to be continued",
+    "suffix": "the answer is not inserted into a text",
+    "images": "only text can be answered",
+    "context": "conversations are not kept as tokens; send their messages to /api/chat",
+}
+"""Options of a completion that would change what the answer is, and why they cannot be kept."""
+
+
+async def _ollama_answered(
+    body: OllamaBody,
+    messages: list[chat.MessageBody],
+    form: type[chat.ChatWriter],
+    server: ServerOf,
+    request: Request,
+) -> Any:
     refuse_format("format", body.format)
     options = body.options or OllamaOptions()
     limits = max(0, options.num_predict or 0), options.stop
-    return await answered(body, body.messages, OllamaWriter, server, request, *limits)
+    return await answered(body, messages, form, server, request, *limits)
 
 
 class OllamaWriter(chat.ChatWriter):
@@ -212,9 +269,25 @@ class OllamaWriter(chat.ChatWriter):
         """Return the last line of a stream that fails."""
         return _line({"error": problem["detail"]})
 
+    def content(self, text: str) -> dict[str, Any]:
+        """Return the field that holds a text."""
+        return {"message": {"role": "assistant", "content": text}}
+
     def _piece(self, text: str) -> dict[str, Any]:
         head = {"model": self.model, "created_at": datetime.fromtimestamp(self.created, UTC).isoformat()}
-        return {**head, "message": {"role": "assistant", "content": text}, "done": False}
+        return {**head, **self.content(text), "done": False}
+
+
+class OllamaGenerateWriter(OllamaWriter):
+    """Writer of one completion of Ollama."""
+
+    def content(self, text: str) -> dict[str, Any]:
+        """Return the field that holds a text."""
+        return {"response": text}
+
+    def loaded(self) -> dict[str, Any]:
+        """Return the reply to an empty prompt, which clients send to load a model."""
+        return {**self._piece(""), "done": True, "done_reason": "load"}
 
 
 def _line(data: Mapping[str, Any]) -> bytes:
