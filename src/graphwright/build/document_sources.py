@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from graphwright.data.document import RECOGNISED, Document, Skipped, metadata_text
+from graphwright.data.document import RECOGNISED, Document, Skipped, label_spans, metadata_text
 from graphwright.data.documents import read_documents
 from graphwright.data.folders import ReadOptions
 from graphwright.data.records.read import links_of
@@ -152,7 +152,8 @@ def storable(document: Document) -> Document:
     name, text, title = _name(document.id), _valid(document.text), _name(document.title)
     links = tuple(sorted(set(map(_name, document.links)) - {name, ""}))
     records = tuple(document.records)
-    return replace(document, id=name, text=text, title=title, metadata=metadata, links=links, records=records)
+    stored = replace(document, id=name, text=text, title=title, metadata=metadata, links=links, records=records)
+    return replace(stored, labels=label_spans(stored))
 
 
 def _is_record(record: object, length: int) -> bool:

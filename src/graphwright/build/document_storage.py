@@ -131,7 +131,7 @@ class DocumentStorage:
 
     @staticmethod
     def _excerpts(parts: Iterable[tuple[Document, Sequence[Chunk]]]) -> list[Excerpt]:
-        return [Excerpt(d.id, d.title, c.text, c.heading) for d, chunks in parts for c in chunks]
+        return [Excerpt.of(document.title, chunk) for document, chunks in parts for chunk in chunks]
 
     def _claim(self, ids: Sequence[str], folder: str) -> None:
         """Check that no other folder has documents of these ids; documents of a folder that was moved follow it."""

@@ -54,7 +54,7 @@ class _Divided:
     def unread(self) -> list[Excerpt]:
         """The chunks without an extraction."""
         title = self.document.title
-        return [Excerpt(c.document, title, c.text, c.heading) for c, known in self.chunks if known is None]
+        return [Excerpt.of(title, chunk) for chunk, known in self.chunks if known is None]
 
     def extracted(self, results: Iterator[Extraction | ExtractionFailure]) -> Iterator[ExtractedChunk]:
         """Yield the chunks as they are stored; `results`: of those that were unread."""

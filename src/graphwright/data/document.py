@@ -12,7 +12,7 @@ from typing import NamedTuple
 from graphwright.data.records.record import Record
 from graphwright.errors import OptionError
 from graphwright.text.places import Places
-from graphwright.text.sentences import sentence_spans
+from graphwright.text.sentences import is_statement, sentence_spans
 from graphwright.text.values import Value, values_in
 
 YEAR = re.compile(r"\d{4}")
@@ -23,6 +23,8 @@ DESCRIBED = "described by"
 """Name of the metadata that tells which model wrote a document, the description of a picture."""
 BELOW = " › "
 """Separator between the titles of a section and its subsection, or between a folder and its file."""
+Labels = tuple[tuple[int, int], ...]
+"""The spans of a text, in order, that only say what follows: titles of sections, and names of columns and keys."""
 
 
 class Heading(NamedTuple):
@@ -41,7 +43,7 @@ class Document:
     that are not in the index are ignored. `file` marks a document that is a whole file, named by its id; comparisons
     of documents ignore it. `folder`: the folder whose files were read, if any. `headings`, in order, divide the text
     into sections; without any, short paragraphs count as headings. `places`: the pages or cells of the original file.
-    `records`: the rows, objects or messages in it.
+    `records`: the rows, objects or messages in it. `labels`: as `label_spans` finds them when the document is added.
     """
 
     id: str
@@ -55,6 +57,37 @@ class Document:
     headings: tuple[Heading, ...] = ()
     places: Places | None = None
     records: tuple[Record, ...] = ()
+    labels: Labels = field(default=(), compare=False, repr=False)
+
+
+def label_spans(document: Document) -> Labels:
+    """Return where a text says the title of a section, or the name of a column or key before its value.
+
+    A heading that is a statement, as a numbered clause may be, says more than what follows.
+
+    >>> from graphwright.data.records.record import Field
+    >>> record = Record("Boats", (Field("Owner", "Hana Sato", 14, 23),), 7, 24)
+    >>> document = Document("a", "Boats\\n\\nOwner: Hana Sato.", headings=(Heading(0, 1, "Boats"),), records=(record,))
+    >>> [document.text[slice(*span)] for span in label_spans(document)]
+    ['Boats', 'Owner']
+    """
+    text, spans = document.text, set[tuple[int, int]]()
+    for heading in document.headings:
+        end = text.find("\n", heading.start)
+        line = text[heading.start : end if end >= 0 else len(text)]
+        if not is_statement(line):
+            spans.add((heading.start, heading.start + len(line)))
+    for record in document.records:
+        for name, _, start, end in record.fields:
+            if start < end and text.endswith(f"{name}: ", 0, start):
+                spans.add((start - len(name) - 2, start - 2))
+    return tuple(sorted(spans))
+
+
+def labels_within(labels: Labels, start: int, end: int) -> Labels:
+    """Return the labels inside a span of the text, counted from its start."""
+    first, last = bisect_left(labels, (start, start)), bisect_left(labels, (end, end))
+    return tuple((a - start, b - start) for a, b in labels[first:last] if b <= end)
 
 
 def dated_sections(paths: Iterable[Sequence[str]]) -> dict[tuple[str, ...], Value]:
@@ -94,6 +127,7 @@ class Chunk:
     """A part of a document: `text` is exactly `document.text[start:end]`; `ordinal` counts from 0.
 
     `heading`: the titles of the sections that contain all of it, outermost first, without the document's title.
+    `labels`: those of the document, counted from `start`.
     """
 
     document: str
@@ -102,6 +136,7 @@ class Chunk:
     end: int
     text: str
     heading: str = ""
+    labels: Labels = ()
 
 
 def passage_title(title: str, heading: str) -> str:
@@ -181,11 +216,11 @@ def split(
         )
     text = document.text
     if document.whole:
-        return [Chunk(document.id, 0, 0, len(text), text)] if text.strip() else []
+        return [Chunk(document.id, 0, 0, len(text), text, labels=document.labels)] if text.strip() else []
     groups = _groups(_sentences(document, count_tokens, budget), budget, overlap)
     spans = [(group[0].start, group[-1].end) for group in groups]
     return [
-        Chunk(document.id, i, start, end, text[start:end], heading)
+        Chunk(document.id, i, start, end, text[start:end], heading, labels_within(document.labels, start, end))
         for i, ((start, end), heading) in enumerate(zip(spans, _headings(document, spans), strict=True))
     ]
 

@@ -7,19 +7,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from graphwright.data.document import passage_title
+from graphwright.data.document import Chunk, Labels, passage_title
 
 ALSO_KNOWN_AS = "also known as"
 """The relation between two names of one entity, which a text states."""
 
 
 class Excerpt(NamedTuple):
-    """A chunk as an extractor reads it: the id and title of its document, its text, and the headings above it."""
+    """A chunk as an extractor reads it: the id and title of its document, its text, and the headings above it.
+
+    `labels`: the headings and names of columns in the text, which alone name nothing.
+    """
 
     document: str
     title: str
     text: str
     heading: str = ""
+    labels: Labels = ()
+
+    @classmethod
+    def of(cls, title: str, chunk: Chunk) -> Excerpt:
+        """Return a chunk of a document with this title."""
+        return cls(chunk.document, title, chunk.text, chunk.heading, chunk.labels)
 
     @property
     def reading(self) -> str:

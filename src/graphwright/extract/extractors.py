@@ -11,7 +11,7 @@ import numpy as np
 
 from graphwright.errors import OptionError, meant
 from graphwright.extract.extraction import Excerpt, Extraction, Extractor, Mention
-from graphwright.extract.rules import LexicalExtractor, assembled, topic_of, with_phrases
+from graphwright.extract.rules import LexicalExtractor, assembled, topic_of, unlabelled, with_phrases
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.mentions import Found, mentions_id, read_mentions
 from graphwright.models.protocols import Floats, NamedEncoder, Usage
@@ -49,7 +49,7 @@ class MentionExtractor:
     @property
     def id(self) -> str:
         """Name, version, and the checksum of the detector's weights."""
-        return f"{mentions_id()}:5"
+        return f"{mentions_id()}:6"
 
     @property
     def encoder(self) -> NamedEncoder:
@@ -79,20 +79,22 @@ class MentionExtractor:
                 extractions += self.rules.extract([excerpt])
                 continue
             names = [Found(start - title, end - title, kind) for start, end, kind in reading.names]
-            extractions.append(_detected(topic_of(excerpt.title), excerpt.text, names))
+            extractions.append(_detected(excerpt, names))
         vectors = np.stack([reading.vector for reading in readings]) if readings else np.empty((0, 0), np.float32)
         return extractions, vectors
 
 
-def _detected(title: str, text: str, spans: Sequence[Found]) -> Extraction:
+def _detected(excerpt: Excerpt, spans: Sequence[Found]) -> Extraction:
+    title, text = topic_of(excerpt.title), excerpt.text
     sentences = sentence_spans(text)
     united = _united(title, text, _within(spans, sentences))
-    names = _full_names(title, [Mention(text[start:end], start, end, kind) for start, end, kind in united])
+    mentions = _full_names(title, [Mention(text[start:end], start, end, kind) for start, end, kind in united])
+    names = unlabelled(mentions, excerpt.labels)
     starts = [mention.start for mention in names]
     by_sentence = [(span, names[bisect_left(starts, span[0]) : bisect_left(starts, span[1])]) for span in sentences]
     whole = [mention for mention in names if text[mention.start : mention.end] == mention.name]  # no short forms
     extraction = assembled(title, text, by_sentence, whole)
-    return with_phrases(extraction, text) if len(extraction.mentions) < _FEW_NAMES else extraction
+    return with_phrases(extraction, excerpt) if len(extraction.mentions) < _FEW_NAMES else extraction
 
 
 def _within(spans: Sequence[Found], sentences: Sequence[Span]) -> Iterator[Found]:

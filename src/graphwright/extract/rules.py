@@ -5,18 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
-from graphwright.data.document import BELOW
+from graphwright.data.document import BELOW, Labels
 from graphwright.data.records.openie import OpenieRecord
 from graphwright.extract.extraction import Excerpt, Extraction, ExtractionFailure, Extractor, Mention, Relation, located
 from graphwright.graph.graph import CO_OCCURS
-from graphwright.text.names import capitals_problem, is_boilerplate, is_file_title, name_spans, surface_words
+from graphwright.text.names import (
+    capitals_problem,
+    is_boilerplate,
+    is_file_title,
+    name_spans,
+    normal_form,
+    surface_words,
+)
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import frequent_terms, repeated_phrases, words
 
@@ -98,7 +105,7 @@ class LexicalExtractor:
     @property
     def id(self) -> str:
         """Name and version."""
-        return "lexical:5"
+        return "lexical:6"
 
     def unsuitable(self, text: str) -> str | None:
         """Return the reason why capitals do not mark names in a text, None if they do."""
@@ -106,7 +113,7 @@ class LexicalExtractor:
 
     def extract(self, excerpts: Sequence[Excerpt]) -> list[Extraction]:
         """Return one extraction per excerpt, in order."""
-        return [_extraction(topic_of(excerpt.title), excerpt.text) for excerpt in excerpts]
+        return [_extraction(excerpt) for excerpt in excerpts]
 
 
 def topic_of(title: str) -> str:
@@ -115,7 +122,8 @@ def topic_of(title: str) -> str:
     return (folder if is_file_title(last) else title).strip()
 
 
-def _extraction(title: str, text: str) -> Extraction:
+def _extraction(excerpt: Excerpt) -> Extraction:
+    title, text = topic_of(excerpt.title), excerpt.text
     problem = capitals_problem(text[:_SAMPLE])
     named = problem is None or problem.startswith("a script")  # Latin names stand in text of any script
     words = surface_words(text) if named else frozenset()
@@ -127,8 +135,27 @@ def _extraction(title: str, text: str) -> Extraction:
             spans = [span for span in name_spans(text, start, end, words) if not is_boilerplate(text[slice(*span)])]
             mentions = _without_overlaps([Mention(text[a:b], a, b) for a, b in spans], mentions)
         by_sentence.append(((start, end), mentions))
-    extraction = assembled(title, text, by_sentence, [mention for _, mentions in by_sentence for mention in mentions])
-    return with_phrases(extraction, text) if problem is None else extraction
+    names = unlabelled([mention for _, mentions in by_sentence for mention in mentions], excerpt.labels)
+    kept = {mention.start for mention in names}
+    by_sentence = [(span, [mention for mention in mentions if mention.start in kept]) for span, mentions in by_sentence]
+    extraction = assembled(title, text, by_sentence, names)
+    return with_phrases(extraction, excerpt) if problem is None else extraction
+
+
+def unlabelled(mentions: Sequence[Mention], labels: Labels) -> list[Mention]:
+    """Return mentions without the names that the text has in its headings and names of columns alone.
+
+    >>> found = [Mention("Budget EUR", 0, 10), Mention("Graz", 20, 24), Mention("Graz", 30, 34)]
+    >>> [mention[:2] for mention in unlabelled(found, ((0, 10), (20, 24)))]
+    [('Graz', 20), ('Graz', 30)]
+    """
+    inside = set[Mention]()
+    for mention in mentions:
+        at = bisect_right(labels, mention.start, key=itemgetter(0)) - 1
+        if at >= 0 and mention.end <= labels[at][1]:
+            inside.add(mention)
+    outside = {normal_form(mention.name) for mention in mentions if mention not in inside}
+    return [mention for mention in mentions if mention not in inside or normal_form(mention.name) in outside]
 
 
 def assembled(
@@ -145,9 +172,11 @@ def assembled(
     return Extraction(tuple(first.values()), tuple(relations.values()))
 
 
-def with_phrases(extraction: Extraction, text: str) -> Extraction:
-    """Return an extraction with the phrases that its text repeats."""
-    names = {mention.name for mention in extraction.mentions}
+def with_phrases(extraction: Extraction, excerpt: Excerpt) -> Extraction:
+    """Return an extraction with the phrases that its text repeats, not only in the names of columns."""
+    names, text = {mention.name for mention in extraction.mentions}, excerpt.text
+    for start, end in excerpt.labels:
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
     phrases = [Mention(phrase, at, at + len(phrase)) for phrase, at in repeated_phrases(text) if phrase not in names]
     return replace(extraction, mentions=(*extraction.mentions, *phrases))
 

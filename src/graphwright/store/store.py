@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from graphwright.data.document import Chunk, Document, Heading, gaps, joined
+from graphwright.data.document import Chunk, Document, Heading, Labels, gaps, joined, labels_within
 from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.extract.schema import Schema
 from graphwright.graph.columns import terminate
@@ -48,13 +48,14 @@ class StoredChunk(NamedTuple):
     title: str
     text: str
     heading: str
+    labels: Labels
     extractor: str
     pending: str | None
 
     @property
     def excerpt(self) -> Excerpt:
         """The input of an extractor."""
-        return Excerpt(self.document, self.title, self.text, self.heading)
+        return Excerpt(self.document, self.title, self.text, self.heading, self.labels)
 
 
 class StoredText(NamedTuple):
@@ -178,11 +179,11 @@ class Store(StoreFile):
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
         marks, spans = ", ".join("?" * (9 + len(FIELDS))), list[tuple[int, int]]()
         for chunk, extraction, extractor, pending in chunks:
-            text, record = _encoded(Excerpt(document.id, document.title, chunk.text, chunk.heading), extraction)
+            text, record = _encoded(Excerpt.of(document.title, chunk), extraction)
             place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
             self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, chunk_digest(text, record), *record))
             spans.append((chunk.start, chunk.end))
-        outline = json.dumps([document.whole, document.headings, gaps(document.text, spans)])
+        outline = json.dumps([document.whole, document.headings, gaps(document.text, spans), document.labels])
         self._db.execute("UPDATE documents SET outline = ? WHERE number = ?", (outline, number))
 
     def texts(self, ids: Iterable[str]) -> Iterator[StoredText]:
@@ -194,11 +195,12 @@ class Store(StoreFile):
             (json.dumps(list(ids)),),
         )
         for (id, title, outline), group in groupby(rows, lambda row: row[:3]):
-            whole, headings, spaces = json.loads(outline)
+            whole, headings, spaces, spans = json.loads(outline)
+            labels = tuple((start, end) for start, end in spans)
             chunks = [_chunk(row) for row in group if row[6] is not None]
             text = joined([(chunk.chunk.start, chunk.chunk.text) for chunk in chunks], spaces)
             parts = tuple(Heading(*heading) for heading in headings)
-            document = Document(id, text, title, whole=whole, headings=parts)
+            document = Document(id, text, title, whole=whole, headings=parts, labels=labels)
             yield StoredText(document, chunks)
 
     def set_folder(self, ids: Iterable[str], folder: str) -> None:
@@ -239,11 +241,19 @@ class Store(StoreFile):
         """Return the chunks of all documents or of those in `ids`, or only the pending ones, in order."""
         conditions = ["true", *["c.pending IS NOT NULL"] * pending, *[f"d.id {_LISTED}"] * (ids is not None)]
         rows = self._read(
-            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.heading, c.extractor, c.pending FROM chunks c "
-            f"JOIN documents d ON d.number = c.document WHERE {' AND '.join(conditions)} ORDER BY d.id, c.ordinal",
+            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.heading, c.extractor, c.pending, c.start, "
+            "d.outline FROM chunks c JOIN documents d ON d.number = c.document "
+            f"WHERE {' AND '.join(conditions)} ORDER BY d.id, c.ordinal",
             () if ids is None else (json.dumps(list(ids)),),
         )
-        return [StoredChunk._make((*row[:4], row[4].decode("utf-8", "surrogatepass"), *row[5:])) for row in rows]
+        chunks = []
+        for outline, group in groupby(rows, lambda row: row[-1]):
+            labels = tuple((start, end) for start, end in json.loads(outline)[-1])
+            for *place, stored, heading, extractor, pending, start, _ in group:
+                text = stored.decode("utf-8", "surrogatepass")
+                inside = labels_within(labels, start, start + len(text))
+                chunks.append(StoredChunk._make((*place, text, heading, inside, extractor, pending)))
+        return chunks
 
     def extractions(self, document: str, title: str | None = None) -> dict[str, tuple[Extraction, str]]:
         """Return extraction and extractor of a document's chunks not pending, by text; none with another title."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from graphwright.errors import cause_of
 from graphwright.store.chunk_record import ChunkRecord
 
-SCHEMA = 11
+SCHEMA = 12
 FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
 """The columns of a chunk's record."""
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, c.heading, {", ".join(f"c.{name}" for name in FIELDS)}'

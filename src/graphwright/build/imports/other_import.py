@@ -69,7 +69,7 @@ class ImportedDocument:
 
 def _mentions(document: Document, chunk: Chunk, entities: Sequence[Entity]) -> tuple[Mention, ...]:
     """Return the mentions of a chunk in reading order. A name in capitals is spelled as the text spells it."""
-    excerpt = Excerpt(document.id, document.title, chunk.text, chunk.heading)
+    excerpt = Excerpt.of(document.title, chunk)
     types = [entity.type.lower() if entity.type.isupper() else entity.type for entity in entities]
     texts = [" ".join(entity.description.split()) for entity in entities]
     unplaced = [Mention(e.name, 0, 0, kind, text) for e, kind, text in zip(entities, types, texts, strict=True)]
