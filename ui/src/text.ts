@@ -58,11 +58,40 @@ function places(text: string, part: string): { start: number; end: number }[] {
   return found;
 }
 
-/** Return a text with the cells of its Markdown tables between dots, and without the rules below their headers. */
-export function withoutPipes(text: string): string {
-  return text
-    .replace(/^[ \t]*\|[-:| \t]*\|[ \t]*\n/gm, "")
-    .replace(/^[ \t]*\|[ \t]*(.*\S)[ \t]*\|/gm, (_, row: string) => row.split(/\s*\|\s*/).join(" · "));
+/** A part of an answer: a paragraph, or a table; `head` is null where no rule of dashes follows the first row. */
+export type Block = { paragraph: string } | { head: string[] | null; rows: string[][] };
+
+const ROW = /^\s*\|.*\|\s*(?:\[[\d, ]+\])?\s*$/; // a marker may follow the last cell
+const RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+
+/** Return the paragraphs of a text, one a line, and its Markdown tables. */
+export function blocksOf(text: string): Block[] {
+  const lines = text.split("\n");
+  const blocks: Block[] = [];
+  for (let at = 0; at < lines.length;) {
+    const line = lines[at] ?? "";
+    const rule = lines[at + 1] ?? "";
+    const hasRule = line.includes("|") && rule.includes("|") && RULE.test(rule);
+    const isRow = (row: string): boolean => (hasRule ? row.includes("|") : ROW.test(row));
+    let end = at;
+    while (end < lines.length && isRow(lines[end] ?? "")) end += 1;
+    if (end > at) {
+      const rows = lines.slice(hasRule ? at + 2 : at, end).map(cellsOf);
+      blocks.push({ head: hasRule ? cellsOf(line) : null, rows });
+    } else if (line.trim()) {
+      blocks.push({ paragraph: line });
+    }
+    at = Math.max(end, at + 1);
+  }
+  return blocks;
+}
+
+/** Return the cells of a row; a pipe after a backslash is text, and what follows the last pipe ends the last cell. */
+function cellsOf(line: string): string[] {
+  const row = line.trim().replace(/^\|/, "");
+  const [, inner = row, after = ""] = /^(.*[^\\])\|\s*(\[[\d, ]+\])?$/.exec(row) ?? [];
+  const cells = inner.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+  return after ? [...cells.slice(0, -1), `${cells.at(-1)} ${after}`] : cells;
 }
 
 /** A quotation as the answer shows it, with its citation and number. */

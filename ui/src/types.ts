@@ -54,6 +54,8 @@ export interface Step extends Usage {
   operator: string;
   /** What it does; missing in threads that were kept before it was told. */
   about?: string;
+  /** What the scores are that it gives, and their range; missing or empty where it gives none. */
+  scale?: string;
   seconds: number;
   model_seconds: number;
   sizes: Record<string, number>;
@@ -83,6 +85,8 @@ export interface Answer extends Found {
   dropped?: string[];
   /** Why the language model did not answer, if it failed. */
   fallback?: string | null;
+  /** The same in detail; only for an admin. */
+  fallback_details?: string | null;
   /** False where an instruction was given, and no language model wrote the answer. */
   instructed?: boolean | null;
   citations: Citation[];

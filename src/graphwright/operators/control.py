@@ -198,6 +198,7 @@ class ReciprocalRank(_Fusion):
 
     parts: tuple[Operator, ...]
     constant: int
+    scale = "sums of 1 / (constant + rank) over the searches that are fused"
 
     def __init__(self, *parts: Operator, constant: int = 60) -> None:
         if constant < 0:
@@ -222,6 +223,7 @@ class ScoreSum(_Fusion):
 
     parts: tuple[Operator, ...]
     weights: tuple[float, ...]
+    scale = "sums over the searches that are fused, each up to 1 times its weight"
 
     def __init__(self, *parts: Operator, weights: tuple[float, ...] | None = None) -> None:
         weights = (1.0,) * len(parts) if weights is None else tuple(weights)

@@ -49,12 +49,14 @@ class Operator(Checked, ABC):
     """Maps a State to a State. Subclasses are frozen dataclasses: the constructor is the configuration.
 
     `needs`: fields of the state that must be set, alternatives separated by "|" ("evidence|anchors").
-    `gives`: the fields that it sets; `clears`: the fields that it unsets.
+    `gives`: the fields that it sets; `clears`: the fields that it unsets. `scale`: what the scores that it gives are,
+    and their range; "" if it gives none of its own.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     gives: ClassVar[tuple[str, ...]] = ()
     clears: ClassVar[tuple[str, ...]] = ()
+    scale: ClassVar[str] = ""
 
     @abstractmethod
     def apply(self, state: State, run: Run) -> State:
@@ -96,7 +98,7 @@ class Operator(Checked, ABC):
         seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
         notes, about = tuple(child.notes), _about(type(self))
-        step = Step(label, seconds, child.usage, after.sizes(), notes, after, child.failed, about)
+        step = Step(label, seconds, child.usage, after.sizes(), notes, after, child.failed, about, self.scale)
         if run.on_step is not None:
             run.on_step(step)
         return after.with_(trace=(*after.trace, step))
@@ -132,6 +134,8 @@ class Operator(Checked, ABC):
 class Ranker(Operator):
     """An operator that can stop early: it receives the number of items to keep."""
 
+    scale = "scores without a fixed range"
+
     def apply(self, state: State, run: Run) -> State:
         return self.ranked(state, run, None)
 
@@ -158,6 +162,8 @@ class Confident(Operator):
 
 class Composite(Ranker):
     """Runs other operators, by default on the same state; its needs and results follow from theirs."""
+
+    scale = ""
 
     def execute(self, state: State, run: Run, k: int | None = None) -> State:
         return state if state.answer is not None else self.ranked(state, run, k)

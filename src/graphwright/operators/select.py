@@ -61,6 +61,7 @@ class ToPassages(Ranker):
     items: ItemsOf | None = None
     needs = ("evidence",)
     gives = ("passages",)
+    scale = ""  # those of the items
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         graph, items = state.graph, state.items if self.items is None else self.items(state, run)

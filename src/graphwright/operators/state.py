@@ -145,7 +145,7 @@ class Step:
     """One step of a run: the operator, its seconds, the usage of models, and the next state, which shares its arrays.
 
     `failed`: whether the step has no usable result, such as after an unusable reply of a language model (see Fallback).
-    `about`: what the operator does, the first clause of its documentation.
+    `about`: what the operator does, the first clause of its documentation; `scale`: what its scores are.
     """
 
     operator: str
@@ -156,12 +156,13 @@ class Step:
     after: State | None = field(default=None, repr=False, compare=False)
     failed: bool = False
     about: str = ""
+    scale: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values, without the state."""
         usage = {name: getattr(self.usage, name) for name in _USAGE}
         times = {"seconds": round(self.seconds, 6), "model_seconds": round(self.usage.seconds, 6)}
-        told = {"operator": self.operator, "about": self.about}
+        told = {"operator": self.operator, "about": self.about, "scale": self.scale}
         return {**told, **times, **usage, "sizes": dict(self.sizes), "notes": list(self.notes)}
 
 

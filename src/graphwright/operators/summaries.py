@@ -353,6 +353,7 @@ class TreeSearch(Ranker):
     tree: SummaryTree
     per_summary: Annotated[int, AtLeast(1)] = 1
     gives = ("evidence",)
+    scale = "cosine similarity of the vectors of question and text, from -1 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         tree = self.tree.of(run, state.graph)

@@ -61,6 +61,11 @@ class WatchedLLM:
         is_text = any(isinstance(error, LLMResponseError) and plain_text(error.text) for error in self.failure)
         return None if is_text or not self.failure else words_of(self.failure[0]) or _FAILED
 
+    @property
+    def fallback_details(self) -> str | None:
+        """The same reason for an admin, with the server's address and its message; None if the answer is the model's."""
+        return reason_of(self.failure[0]) if self.fallback else None
+
 
 def _is_cancelled(cancel: Cancel) -> bool:
     """Return whether the caller has disconnected. A deadline that has passed is a failure of the model instead."""

@@ -147,6 +147,7 @@ class Query:
     """A question to an index.
 
     `llm`: None for an offline answer; `deadline`: seconds until it continues without it; `instruction`: for its text.
+    `for_admin`: whether the reply tells details of a failure of the language model.
     """
 
     index: Index
@@ -158,6 +159,7 @@ class Query:
     deadline: float | None
     instruction: str
     report: Callable[[Mapping[str, Any]], None]
+    for_admin: bool = False
 
     def retrieve(self, cancel: Cancellation) -> dict[str, Any]:
         """Return passages and evidence. Raises OptionError for a method that only asks a language model."""
@@ -202,9 +204,10 @@ class Query:
         return {name: value for name, value in options.items() if value is not None}
 
     def _told(self, reply: Mapping[str, Any]) -> dict[str, Any]:
+        details = {"fallback_details": self.llm and self.llm.fallback_details} if self.for_admin else {}
         quoted = any(NOT_FOLLOWED in step["notes"] for step in reply["trace"])
         instructed = not quoted if self.instruction else None
-        return {**reply, "fallback": self.llm and self.llm.fallback, "instructed": instructed}
+        return {**reply, "fallback": self.llm and self.llm.fallback, **details, "instructed": instructed}
 
     def _reported(self, state: State) -> dict[str, Any]:
         reply = state.to_dict(method=self.method, top_k=self.top_k)
@@ -223,10 +226,11 @@ def query_to(
     offline: bool = False,
     model: str | None = None,
     instruction: str = "",
+    for_admin: bool = False,
 ) -> Query:
     """Return a query, with a language model unless `offline`; by default that of the index.
 
-    `instruction`: for the text of the answer, after that of the server.
+    `instruction`: for the text of the answer, after that of the server. `for_admin`: tell details of a model's failure.
 
     Raises OptionError for too long a question, an unknown method, and a model that cannot be chosen.
     """
@@ -242,7 +246,7 @@ def query_to(
 
     settings = library.settings
     told = "\n".join(part for part in (settings.instruction, instruction) if part.strip())
-    return Query(opened, question, name, top_k, filter, llm, settings.deadline, told, report)
+    return Query(opened, question, name, top_k, filter, llm, settings.deadline, told, report, for_admin)
 
 
 def _run(cancel: Cancellation) -> Run:

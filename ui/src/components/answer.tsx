@@ -1,7 +1,7 @@
 /** The text of an answer with its citations, and the list of its sources. */
 
 import { useState } from "preact/hooks";
-import { answerParts, type Quoted, shortened, withoutPipes } from "../text";
+import { answerParts, blocksOf, type Quoted, shortened } from "../text";
 import { href, hrefWith, type Route } from "../router";
 import type { Citation, Passage } from "../types";
 
@@ -59,30 +59,67 @@ function titleOf({ documents, passages }: Titles, { chunk, document }: Citation)
   return passages.get(chunk) ?? documents.get(document) ?? document;
 }
 
-/** An answer whose markers are links to their sources. */
-export function AnswerText({ route, index, text, citations, titles, writing = false }: Props) {
-  const quotes = citations.map((citation) => citation.text);
-  const paragraphs = withoutPipes(text).split(/\n+/);
+/** An answer with its tables, whose markers are links to their sources. */
+export function AnswerText({ text, writing = false, ...cited }: Props) {
   return (
     <div class={writing ? "answer writing" : "answer"}>
-      {paragraphs.map((paragraph, at) => (
-        <p key={at} dir="auto">
-          {answerParts(paragraph, quotes).map((part, key) => {
-            if ("text" in part) return <span key={key}>{part.text}</span>;
-            if ("unsupported" in part) {
-              return (
-                <span key={key} class="unsupported">
-                  no source
-                </span>
-              );
-            }
-            return part.cites.map((number) => (
-              <Marker key={`${key}.${number}`} {...{ route, index, number, titles }} citation={citations[number - 1]} />
-            ));
-          })}
-        </p>
-      ))}
+      {blocksOf(text).map((block, at) =>
+        "paragraph" in block ? (
+          <p key={at} dir="auto">
+            <Cited {...cited} text={block.paragraph} />
+          </p>
+        ) : (
+          <div key={at} class="answer-table" role="region" aria-label="Table" tabIndex={0}>
+            <table>
+              {block.head && (
+                <thead>
+                  <tr>
+                    {block.head.map((cell, column) => (
+                      <th key={column} scope="col" dir="auto">
+                        <Cited {...cited} text={cell} />
+                      </th>
+                    ))}
+                  </tr>
+                </thead>
+              )}
+              <tbody>
+                {block.rows.map((row, number) => (
+                  <tr key={number}>
+                    {row.map((cell, column) => (
+                      <td key={column} dir="auto">
+                        <Cited {...cited} text={cell} />
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        ),
+      )}
     </div>
+  );
+}
+
+/** A part of an answer with its markers. */
+function Cited({ route, index, text, citations, titles }: Props) {
+  const quotes = citations.map((citation) => citation.text);
+  return (
+    <>
+      {answerParts(text, quotes).map((part, key) => {
+        if ("text" in part) return <span key={key}>{part.text}</span>;
+        if ("unsupported" in part) {
+          return (
+            <span key={key} class="unsupported">
+              no source
+            </span>
+          );
+        }
+        return part.cites.map((number) => (
+          <Marker key={`${key}.${number}`} {...{ route, index, number, titles }} citation={citations[number - 1]} />
+        ));
+      })}
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Route } from "../router";
 import { flowing } from "../text";
-import type { Passage } from "../types";
+import type { Passage, Step } from "../types";
 import { sourceHref } from "./answer";
 
 interface Props {
@@ -14,14 +14,22 @@ interface Props {
   limit?: number;
   /** What stands beside the title of a passage. */
   beside?: (passage: Passage) => ComponentChildren;
-  scores?: boolean;
+  /** What the scores are; without it none is shown. */
+  scale: string | null;
 }
 
-export function PassageList({ route, index, passages, limit = 8, beside, scores = true }: Props) {
+/** Return in words what the scores of passages are: those of the last step that gives its own. */
+export function scaleOf(steps: readonly Step[], method?: string): string | null {
+  const scale = steps.findLast((step) => step.scale)?.scale;
+  return scale ? `Scores${method ? ` of ${method}` : ""}: ${scale}. Higher is better, within this list alone.` : null;
+}
+
+export function PassageList({ route, index, passages, limit = 8, beside, scale }: Props) {
   const [all, setAll] = useState(false);
   const shown = all ? passages : passages.slice(0, limit);
   return (
     <>
+      {scale && passages.length > 0 && <p class="soft">{scale}</p>}
       <ol class="passages">
         {shown.map((passage) => (
           <li key={passage.id} class="passage">
@@ -29,8 +37,8 @@ export function PassageList({ route, index, passages, limit = 8, beside, scores 
               <a href={sourceHref(route, index, passage)} class="passage-title">
                 <bdi>{passage.title || passage.document}</bdi>
               </a>
-              {scores && Number.isFinite(passage.score) && (
-                <span class="score" title="Score of the method: higher is better">
+              {scale && Number.isFinite(passage.score) && (
+                <span class="score" title={scale}>
                   score {passage.score.toFixed(2)}
                 </span>
               )}

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api";
 import { href } from "../router";
+import type { Answer } from "../types";
 import { Icon, type IconName } from "./icon";
 
 export function Loading({ children = "Loading…" }: { children?: ComponentChildren }) {
@@ -57,13 +58,21 @@ export function AddDocuments({ index }: { index: string }) {
   );
 }
 
-/** The reason why an answer was found without the language model. */
-export function Fallback({ reason }: { reason: string | null | undefined }) {
-  if (!reason) return null;
+/** The reason why an answer was found without the language model; the server tells its details to an admin alone. */
+export function Fallback({ answer }: { answer: Answer | null }) {
+  if (!answer?.fallback) return null;
   return (
-    <p class="note fallback" role="alert">
-      <strong>{reason}</strong> What follows was found without it. Ask again to try once more.
-    </p>
+    <div class="note fallback" role="alert">
+      <p>
+        <strong>{answer.fallback}</strong> What follows was found without it. Ask again to try once more.
+      </p>
+      {answer.fallback_details && (
+        <details>
+          <summary>Details for an admin</summary>
+          <p dir="auto">{answer.fallback_details}</p>
+        </details>
+      )}
+    </div>
   );
 }
 

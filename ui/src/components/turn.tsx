@@ -13,7 +13,7 @@ import type { Answer } from "../types";
 import { AnswerText, Quotations, Sources, titlesOf } from "./answer";
 import { Feedback } from "./feedback";
 import { Icon } from "./icon";
-import { PassageList } from "./passages";
+import { PassageList, scaleOf } from "./passages";
 import { Failure, Fallback } from "./states";
 
 const TABS = [
@@ -74,7 +74,7 @@ export function TurnView({ route, state, at, following, onAsk, onFollow }: Props
       <p class="unseen" role="status">
         {spoken(state)}
       </p>
-      <Fallback reason={answer?.fallback} />
+      <Fallback answer={answer} />
       {answer?.instructed === false && isSearched && instruction.get().trim() && (
         <p class="note">
           No language model wrote this answer, so that it does not follow how answers are to be written.
@@ -231,7 +231,13 @@ function View({ route, state, onAgain }: ViewProps) {
       return <TraceView state={state} />;
     case "passages":
       return state.found ? (
-        <PassageList route={route} index={index} passages={state.found.passages} limit={50} />
+        <PassageList
+          route={route}
+          index={index}
+          passages={state.found.passages}
+          limit={50}
+          scale={scaleOf(state.steps, state.answer?.method)}
+        />
       ) : (
         <Progress state={state} />
       );
@@ -427,6 +433,7 @@ function NotFound({ route, state, onAgain }: ViewProps) {
             index={asked.index}
             passages={passages.map((passage) => ({ ...passage, text: shortened(passage.text, 320) }))}
             limit={3}
+            scale={scaleOf(state.steps, state.answer?.method)}
           />
         </div>
       )}

@@ -192,9 +192,10 @@ function Suggestions({ index }: { index: IndexFacts }) {
       : null,
     [index.name, index.snapshot],
   );
-  if (!data?.entities.length) return null;
-  const often = data.entities.filter(({ passages }) => passages > 1);
-  const named = (often.length ? often : data.entities).slice(0, SUGGESTED);
+  const names = data?.entities.filter(({ type }) => type !== "number" && type !== "date") ?? [];
+  if (!names.length) return null;
+  const often = names.filter(({ passages }) => passages > 1);
+  const named = (often.length ? often : names).slice(0, SUGGESTED);
   return (
     <section class="suggestions" aria-label="Examples">
       <p class="soft">For example</p>

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { indexPath, postJson, type Problem } from "../api";
 import { AnswerText, titlesOf } from "../components/answer";
-import { PassageList } from "../components/passages";
+import { PassageList, scaleOf } from "../components/passages";
 import { Failure, Fallback, Loading } from "../components/states";
 import { clearJudged, judge, judged, type Judged, judgement, questionsFile, save } from "../judged";
 import { go, href, type Route } from "../router";
@@ -176,7 +176,7 @@ function Side({ route, index, answer, said, change, shared }: SideProps) {
           {duration(seconds)} · {digits(tokens)} tokens · {money(usage.cost)}
         </span>
       </header>
-      <Fallback reason={answer.fallback} />
+      <Fallback answer={answer} />
       {answer.found === false ? (
         <p class="absent-line">{answer.fallback ? "No answer." : "Not in these documents."}</p>
       ) : (
@@ -202,6 +202,7 @@ function Side({ route, index, answer, said, change, shared }: SideProps) {
         index={index}
         passages={passages}
         limit={5}
+        scale={scaleOf(trace, method)}
         beside={(passage) => <Judge passage={passage} said={said} onToggle={toggle} shared={shared} />}
       />
     </section>

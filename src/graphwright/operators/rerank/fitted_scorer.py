@@ -218,6 +218,7 @@ class ScorePassages(Ranker):
     scorer: PassageScorer | None = None
     gate: Annotated[float, Between(-MAX_GATE, MAX_GATE)] = 0.0
     gives = ("evidence",)
+    scale = "what a passage adds to those above it by the fitted scorer; only their differences mean something"
 
     def features(self, state: State, run: Run) -> PassageFeatures:
         """Return the features of the passages that are ranked."""

@@ -203,6 +203,7 @@ class HypotheticalPassage(Ranker):
     index: VectorIndex
     model: Annotated[LLM, Has("a language model", "complete")]
     gives = ("evidence",)
+    scale = "cosine similarity of the vectors of question and text, from -1 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         reply = run.reply(self.model, "hypothetical_passage", question=data_line({"question": state.question.text}))

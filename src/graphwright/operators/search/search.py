@@ -41,6 +41,7 @@ class VectorSearch(Ranker):
 
     index: Annotated[VectorIndex, Has("a vector index, such as the passages of a snapshot", "scores_of")]
     gives = ("evidence",)
+    scale = "cosine similarity of the vectors of question and text, from -1 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         return state.with_(evidence=nearest(self.index, self.index.encode(state.question.text, run), state, k, run))
@@ -52,6 +53,7 @@ class EdgeSearch(Ranker):
 
     index: VectorIndex
     gives = ("evidence",)
+    scale = "cosine similarity of the vectors of question and text, from -1 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         query = self.index.encode(state.question.text, run)
@@ -65,6 +67,7 @@ class WordSearch(Ranker):
 
     index: WordIndex
     gives = ("evidence",)
+    scale = "sums of BM25 over the words of the question, from 0 without an upper end"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         scores = self.index.scores(state.question.text)

@@ -91,6 +91,7 @@ class PageRank(Ranker):
 
     restart: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
     gives = ("evidence",)
+    scale = "share of a random walk that is at a passage, from 0 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         graph = state.graph
@@ -127,6 +128,7 @@ class PersonalizedPageRank(Ranker):
     each: bool = False
     needs = ("evidence|anchors",)
     gives = ("evidence",)
+    scale = PageRank.scale
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         starts, adjacency = seeds_of_runs(state, self.each), state.graph.adjacency

@@ -58,7 +58,8 @@ _EVENTS = event_stream(
 def query_of(body: Asked, call: Call, method: str | None, **more: Any) -> Query:
     """Return the query of a body; `more`: further options of `query_to`."""
     options = method, body.top_k, filter_of(body.filter)
-    return query_to(call.server, call.ix, body.question, *options, offline=body.offline, **more)
+    for_admin = granted(call.request).may("admin")
+    return query_to(call.server, call.ix, body.question, *options, offline=body.offline, for_admin=for_admin, **more)
 
 
 def filter_of(body: FilterBody | None) -> dict[str, Any] | None:

@@ -205,6 +205,7 @@ class AnswerReply(RetrievalReply):
     choices: Annotated[list[str], Field(description="Names that a turn may mean, if the answer asks which.")]
     citations: list[CitationReply]
     fallback: Annotated[str | None, Field(description="Why the language model did not answer, if it failed.")] = None
+    fallback_details: Annotated[str | None, Field(description="The same in detail, for the scope admin alone.")] = None
     instructed: Annotated[
         bool | None, Field(description="Whether a language model was told the instruction; null without one.")
     ] = None
