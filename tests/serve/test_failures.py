@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.llm_server import Answered, Handler, LLMServer, Say, Send, error, event, events
 from tests.serve.conftest import events_of, serving
+from tests.serve.guarded import guarding
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
 from graphwright.models.openai.errors import HTTPStatusError, NoServer
@@ -59,8 +61,29 @@ def test_question_to_failing_model_is_answered_by_quotations_with_reason(
         for told in (whole.json(), done, completion.json()["graphwright"]):
             assert reason in told["fallback"] and told["found"]
         assert "Mur" in whole.json()["answer"] and whole.json()["citations"]
-        for reply in (whole, stream, completion):
-            assert not [part for part in (model.url, "10.0.0.7", "sk-abc") if part in reply.text]
+        for told in (whole.json(), done, completion.json()):
+            details = told.pop("fallback_details", "")
+            assert not [part for part in (model.url, "10.0.0.7", "sk-abc") if part in json.dumps(told)]
+            assert "sk-abc" not in details and "<html>" not in details
+
+
+def test_details_of_failure_are_told_to_admin_alone(cities: Path, tmp_path: Path) -> None:
+    body = {"question": QUESTION, "method": "bm25"}
+    answers = [error(500, "no memory left, key sk-abcdefgh12345678")]
+    with (
+        LLMServer(answers) as model,
+        guarding(cities, tmp_path / "data", llm=LLMSettings("any", model.url)) as running,
+    ):
+        replies = {}
+        for key in ("read", "write", "admin"):
+            asked = {"json": body, "headers": running.headers(key)}
+            replies[key] = running.client.post("/v1/indexes/cities/ask", **asked).json()
+            streamed = {"json": {**body, "stream": True}, "headers": running.headers(key)}
+            done = events_of(running.client.post("/v1/indexes/cities/ask", **streamed).text)[-1][1]
+            assert ("fallback_details" in done) is (key == "admin")
+        details = replies["admin"].pop("fallback_details")
+        assert "no memory left" in details and model.url in details and "sk-***" in details
+        assert all("fallback_details" not in reply and "no memory" not in str(reply) for reply in replies.values())
 
 
 def test_answer_of_working_model_has_no_fallback(cities: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from graphwright.models import LLM, Completion
 from graphwright.models.openai.errors import HTTPStatusError, NotSent
 from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.models.structured import plain_text
+from graphwright.serve.logs import without_secrets
 
 _QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 
@@ -63,8 +64,8 @@ class WatchedLLM:
 
     @property
     def fallback_details(self) -> str | None:
-        """The same reason for an admin, with the server's address and its message; None if the answer is the model's."""
-        return reason_of(self.failure[0]) if self.fallback else None
+        """The same for an admin, with the address and the message of the model's server."""
+        return without_secrets(reason_of(self.failure[0])) if self.fallback else None
 
 
 def _is_cancelled(cancel: Cancel) -> bool:

@@ -298,18 +298,28 @@ def test_failure_of_model_is_told_above_quotations(
     tab.locator(".fallback").wait_for()
     assert "failed at its provider" in tab.locator(".fallback").inner_text()
     assert "10.0.0.7" not in tab.locator("body").inner_text() and tab.locator(".quotations blockquote").count()
+    tab.get_by_text("Details for an admin").focus()
+    tab.keyboard.press("Enter")
+    assert "no memory at http://10.0.0.7" in tab.locator(".fallback details").inner_text()
     assert screen.violations() == [] and screen.overflow() <= 0
     screen.open(index="cities")
     assert tab.get_by_text("Asked before").count() == 0, "nothing is kept"
 
 
 def test_table_and_lone_marker_of_answer_are_readable(opener: Opener, serve_model: Callable[[Any], Running]) -> None:
-    text = "Graz lies on the Mur.\n[1]\n\n| River | Town |\n|---|---|\n| Mur | Graz [1] |"
+    table = "| River | Town |\n|---|---|\n| Mur \\| Mura | Graz [1] |\n| <b>Drava</b> | Maribor |"
+    text = f"Graz lies on the Mur.\n[1]\n\n{table}\n\n| Enns | Steyr |"
     screen = opener(serve_model(reply(text, "Graz lies on the Mur")), viewport={"width": 360, "height": 780})
     tab = screen.open(index="cities", q=QUESTION, method="bm25")
     tab.locator(".answer-foot").wait_for()
-    lines = tab.locator(".answer p").all_inner_texts()
-    assert lines == ["Graz lies on the Mur.1", "River · Town", "Mur · Graz1"]
+    assert tab.locator(".answer p").all_inner_texts() == ["Graz lies on the Mur.1"]
+    assert tab.locator(".answer th").all_inner_texts() == ["River", "Town"]
+    cells = [row.inner_text().split("\t") for row in tab.locator(".answer tbody tr").all()]
+    assert cells == [["Mur | Mura", "Graz1"], ["<b>Drava</b>", "Maribor"], ["Enns", "Steyr"]]
+    assert tab.get_by_role("group", name="Table").count() == 2
+    assert screen.violations() == [] and screen.overflow() <= 0
+    tab.get_by_role("link", name="Passages").click()
+    assert tab.get_by_text("Scores of bm25: sums of BM25 over the words of the question").is_visible()
     tab.get_by_role("link", name="Trace").click()
     assert tab.get_by_role("heading", name="Rank passages by BM25 over their words").count() == 1
     assert screen.violations() == [] and screen.overflow() <= 0

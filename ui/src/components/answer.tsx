@@ -69,7 +69,7 @@ export function AnswerText({ text, writing = false, ...cited }: Props) {
             <Cited {...cited} text={block.paragraph} />
           </p>
         ) : (
-          <div key={at} class="answer-table" role="region" aria-label="Table" tabIndex={0}>
+          <div key={at} class="answer-table" role="group" aria-label="Table" tabIndex={0}>
             <table>
               {block.head && (
                 <thead>
