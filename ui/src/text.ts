@@ -86,6 +86,11 @@ export function blocksOf(text: string): Block[] {
   return blocks;
 }
 
+/** Return a text with the cells of its rows of tables between dots. */
+export function withoutPipes(text: string): string {
+  return text.replace(/^\s*\|.*\|\s*$/gm, (row) => cellsOf(row).join(" · "));
+}
+
 /** Return the cells of a row; a pipe after a backslash is text, and what follows the last pipe ends the last cell. */
 function cellsOf(line: string): string[] {
   const row = line.trim().replace(/^\|/, "");

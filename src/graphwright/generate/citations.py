@@ -47,6 +47,7 @@ _UNSUPPORTED = "[unsupported]"
 # The line end before markers on a line of their own.
 _LONE = re.compile(r"(?<=\S)\s*\n\s*(?=(?:\[(?:\d[\d, ]*|unsupported)\][ .]*)+(?:\n|$))")
 _NO_STATEMENT = re.compile(r"^#|[:：?？؟]\W*$")
+_RULE = re.compile(r"\s*\n[ \t|:]*-[-|: \t]*(?:\n|$)")  # below the names of a table's columns, or a heading
 _ANY_MARK = re.compile(rf"\s*(?:{_MARKER.pattern}|{re.escape(_UNSUPPORTED)})")
 
 Span = tuple[int, int]
@@ -90,10 +91,12 @@ def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[st
 
     [i] becomes [numbers[i - 1]], and is dropped if that is None or missing. Where all markers on a statement are
     dropped, its sentence is marked [unsupported], once. A sentence without a marker has no quote either, unless it is
-    all of the answer; questions, headings and what introduces the next line (":") state nothing.
+    all of the answer; questions, headings, the names of a table's columns and what introduces the next line (":") state nothing.
 
     >>> supported("It burned [1, 3]. It was rebuilt [2][9]. It stands.", [1, None, 2])
     ('It burned [1, 2]. It was rebuilt [unsupported]. It stands.', ('It was rebuilt', 'It stands.'))
+    >>> supported("| Town | River |\\n|---|---|\\n| Graz | Mur [1] |\\n| Linz | Enns |", [1])[1]
+    ('| Linz | Enns |',)
     """
     plain = _ANY_MARK.sub(lambda mark: " " * len(mark[0]), answer)
     spans = [span for span in sentence_spans(plain) if words(plain[slice(*span)])]
@@ -113,7 +116,8 @@ def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[st
         return f"{markers[1] or ' '}{_UNSUPPORTED}"
 
     marked = _LONE.sub(" ", _MARKERS.sub(replacement, answer)).strip()
-    sentences |= {at: plain[at:end] for at, end in bare.items() if not _NO_STATEMENT.search(plain[at:end])}
+    stating = {at: end for at, end in bare.items() if not _RULE.match(plain, end)}
+    sentences |= {at: plain[at:end] for at, end in stating.items() if not _NO_STATEMENT.search(plain[at:end])}
     return marked, tuple(text for _, text in sorted(sentences.items()))
 
 

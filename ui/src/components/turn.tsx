@@ -8,7 +8,7 @@ import { queryOf } from "../screens/question";
 import { TraceView } from "../screens/trace";
 import { server } from "../server";
 import { useStore } from "../store";
-import { ago, count, duration, money, quotedLines, shortened } from "../text";
+import { ago, count, duration, money, quotedLines, shortened, withoutPipes } from "../text";
 import type { Answer } from "../types";
 import { AnswerText, Quotations, Sources, titlesOf } from "./answer";
 import { Feedback } from "./feedback";
@@ -342,7 +342,7 @@ function Listed({ title, texts }: { title: string; texts: string[] }) {
       <ul>
         {texts.map((text, at) => (
           <li key={at} dir="auto">
-            {text}
+            {withoutPipes(text)}
           </li>
         ))}
       </ul>
