@@ -12,6 +12,7 @@ from graphwright.data.decoding import SAMPLE, decode
 from graphwright.data.document import Heading
 from graphwright.data.formats.format import Extracted, File, Format
 from graphwright.data.formats.parsing.html_tables import data_table, is_hidden, limited_nesting, words_in
+from graphwright.data.formats.parsing.style_sheets import hide_by_style
 from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.grid import cell_text
 from graphwright.data.records.record import Record
@@ -70,9 +71,9 @@ def html_text(page: str) -> Extracted:
     r"""Return the main content of a page, with its title, links and headings.
 
     The page may be malformed. The content is the element `main` or the like if it has most of the text, else the body,
-    without scripts, styles, menus, buttons and hidden elements. Block elements become paragraphs; list items, with
-    their marks, and table rows become lines, those of data with the names of their columns. The title is `<title>`,
-    else the first `<h1>`, else empty. Link targets are as written.
+    without scripts, styles, menus, buttons and what is hidden, also by the page's own style sheet. Block elements
+    become paragraphs; list items, with their marks, and table rows become lines, those of data with the names of their
+    columns. The title is `<title>`, else the first `<h1>`, else empty. Link targets are as written.
 
     >>> page = html_text("<title>A &amp; B</title><nav>menu</nav><p>One<b>!</b><ul><li><a href=c#d>Two</a><li>Three")
     >>> page.title, page.text, page.links
@@ -81,7 +82,8 @@ def html_text(page: str) -> Extracted:
     from selectolax.lexbor import LexborHTMLParser
 
     parser = LexborHTMLParser(limited_nesting(page))
-    titles = (" ".join(clean(node.text()).split()) for node in parser.css("head title, h1"))
+    hide_by_style(parser)
+    titles = (" ".join(clean(node.text()).split()) for node in parser.css("head title, h1:not([hidden])"))
     title = next(filter(None, titles), "")
     root = parser.body or parser.root
     if root is None:
