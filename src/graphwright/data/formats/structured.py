@@ -16,6 +16,7 @@ from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
 from graphwright.data.records.delimited import table_of
 from graphwright.data.records.objects import object_file
 from graphwright.data.records.record import file_type
+from graphwright.data.records.references import with_names
 from graphwright.data.records.table import Table
 
 _XML = (".xml", ".rss", ".atom", ".opml", ".gpx", ".kml", ".xsd", ".wsdl")
@@ -96,7 +97,7 @@ def _read(parsed: Callable[[str], Any]) -> Callable[[File], Iterator[Extracted]]
     def read(file: File) -> Iterator[Extracted]:
         text = file.text()
         value = parsed(text)
-        yield (object_file(value, file_type(file.name)) if value else None) or Extracted(text)
+        yield (object_file(with_names(value), file_type(file.name)) if value else None) or Extracted(text)
 
     return read
 
@@ -110,7 +111,7 @@ def read_xml(file: File) -> Iterator[Extracted]:
         yield Extracted(file.text())
         return
     kind = local(root)
-    part = object_file(value if isinstance(value, Mapping) else {kind: value}, kind)
+    part = object_file(with_names(value) if isinstance(value, Mapping) else {kind: value}, kind)
     yield part if part is not None and part.text else Extracted(file.text())
 
 

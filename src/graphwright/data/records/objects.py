@@ -63,8 +63,8 @@ def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
     if isinstance(value, dict) and len(value) == 1 and next(iter(value))[:1] == "$":  # a type of MongoDB
         (value,) = value.values()
     if isinstance(value, dict):
-        entries = _entries(value)
-        yield from [Nested(path, entries)] if entries else object_parts(value, path, depth + 1)
+        inner = entries(value)
+        yield from [Nested(path, inner)] if inner else object_parts(value, path, depth + 1)
     elif isinstance(value, list | tuple):
         if len(value) > _MAX_NUMBERS and all(isinstance(item, int | float) for item in value):
             return
@@ -125,7 +125,7 @@ def _named_rows(names: Any, rows: Sequence[Any], is_found: bool = False) -> list
     return [dict(zip(names, row, strict=True)) for row in rows] if not cells or header_evidence(cells) > 0 else []
 
 
-def _entries(value: Object) -> list[Object]:
+def entries(value: Object) -> list[Object]:
     """Return the objects of a mapping from ids to objects alike; none for any other object."""
     objects = list(value.values())
     if len(objects) < 2 or not all(isinstance(item, dict) for item in objects):
@@ -244,7 +244,7 @@ def object_file(value: Any, kind: str) -> Extracted | None:
     file "issues" with a total and "issues") is the document of them.
     """
     writer, value = ObjectWriter(TextBuilder()), with_rows(value)
-    if isinstance(value, dict) and not _entries(value):
+    if isinstance(value, dict) and not entries(value):
         lists = {part.path.rpartition(".")[2].casefold() for part in object_parts(value) if isinstance(part, Nested)}
         writer.write(value, DOCUMENT if kind.casefold() in lists else kind, each=True)
     else:

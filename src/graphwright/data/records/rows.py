@@ -19,6 +19,7 @@ from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_ta
 from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object, with_rows
 from graphwright.data.records.read import field_names, json_objects, json_value, links_of, read_records
 from graphwright.data.records.record import Field, Record, file_type
+from graphwright.data.records.references import with_names
 from graphwright.data.records.table import Note
 from graphwright.errors import DataError
 from graphwright.text.characters import clean
@@ -55,7 +56,7 @@ def read_rows(path: Path, name: str, options: ReadOptions | None = None) -> Iter
     broken.
     """
     options = options or ReadOptions()
-    value = with_rows(json_value(path)) if suffix_of(path) == ".json" else None
+    value = with_names(with_rows(json_value(path))) if suffix_of(path) == ".json" else None
     try:
         whole = _whole(value, name, options, path)
     except UnreadableError as error:
