@@ -306,6 +306,17 @@ def test_xlsx_title_above_one_of_several_tables_names_it(rows: list[str], names:
     assert list(dict.fromkeys(kind for kind, _ in facts(extracted("a.xlsx", written(workbook))))) == names
 
 
+def test_xlsx_copies_of_a_table_with_a_header_of_two_lines_are_read() -> None:
+    workbook = pytest.importorskip("openpyxl").Workbook()
+    head = [["Plant", "2023", None, "2024", None], [None, "Plan", "Actual", "Plan", "Actual"]]
+    north, south = [["North"], *head, ["Graz", 1, 2, 3, 4]], [["South"], *head, ["Wien", 5, 6, 7, 8]]
+    for row in [*north, ["Linz", 9, 8, 7, 6], *south, ["Enns", 1, 1, 1, 2]]:
+        workbook.active.append(row)
+    book = extracted("a.xlsx", written(workbook))
+    assert [kind for kind, _ in facts(book)] == ["North", "North", "South", "South"]
+    assert "South\n\nPlant: Wien; 2023 / Plan: 5; 2023 / Actual: 6; 2024 / Plan: 7; 2024 / Actual: 8." in book.text
+
+
 def test_xlsx_default_name_of_sheet_gives_way_to_title() -> None:
     workbook = pytest.importorskip("openpyxl").Workbook()
     workbook.active.title = "Tabelle1"

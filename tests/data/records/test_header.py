@@ -26,6 +26,10 @@ from graphwright.data.records.header import are_pairs, column_names, header_dept
         (["Peak|Height|Huts", "|none|", "Ortler|3905|4", "Dom|none|2"], 1),  # a value that recurs
         (["River|Length", "Mur|unknown", "Enns|254", "Drau|749"], 1),
         (["part|price", "KX-1|3", "KX-2|4"], 1),
+        (["Plant|2023||2024|", "|Plan|Actual|Plan|Actual", "Graz|1|2|3|4", "Linz|5|6|7|8"], 2),  # years over groups
+        (["Kind|Person||Place|", "|name|note|name|note", "a|Ada|x|Graz|y", "b|Bo|z|Linz|w"], 2),  # only texts
+        (["Ada||Graz|", "Bo|Lux|Linz|Ring", "Cy|Oz|Wien|Am Hof", "Di|Ax|Enns|Weg"], 0),  # rows with gaps
+        (["Code||Remark", "A1|Bolt|steel", "A2|Nut|brass", "A3|Pin|steel"], 1),  # a column without a name
     ],
 )
 def test_header_depth_is_found_by_the_values(lines: list[str], depth: int) -> None:
@@ -57,6 +61,8 @@ def test_column_names_repeated_ones_are_numbered() -> None:
         (["Name|Amount", "Anna|3", "Ben|"], 0),
         (["|Q1||Q2|", "Region|Sales|Units|Sales|Units", "North|1|2|3|4"], 0),
         (["one", "two", "three"], 0),
+        (["Inventory||Printed:|2025-03-01", "Device|Serial|Year|Room", "Laser|X1|2019|A", "Pump|P7|2020|B"], 1),
+        (["Anna||3|4", "Ben|1|2|5", "Cleo|1|7|8"], 0),
     ],
 )
 def test_title_depth_lines_above_the_header_are_found(lines: list[str], depth: int) -> None:

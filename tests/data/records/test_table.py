@@ -18,6 +18,29 @@ def test_table_repeated_header_and_blank_rows_are_left_out() -> None:
     assert lines(Table(rows)) == lines(Table(rows, is_sheet=True)) == expected
 
 
+def test_table_repeated_header_with_other_groups_or_units_names_the_rows_below() -> None:
+    years = grid("Plant|2023|", "|Plan|Actual", "Graz|1|2", "Linz|5|4", "Plant|2021|", "|Plan|Actual", "Wien|7|8")
+    assert lines(Table(years, is_sheet=True)) == [
+        "Plant: Graz; 2023 / Plan: 1; 2023 / Actual: 2.", "Plant: Linz; 2023 / Plan: 5; 2023 / Actual: 4.",
+        "Plant: Wien; 2021 / Plan: 7; 2021 / Actual: 8.",
+    ]  # fmt: skip
+    units = grid("Item|Price", "|EUR", "Bolt|1", "Nut|2", "Item|Price", "|USD", "Saw|12")
+    assert lines(Table(units))[-2:] == ["Item: Nut; Price / EUR: 2.", "Item: Saw; Price / USD: 12."]
+
+
+def test_table_line_above_a_repeated_header_is_the_title_of_what_follows() -> None:
+    rows = grid("North||", "Plant|t|", "|Plan|Actual", "Graz|1|2", "South||", "Plant|t|", "|Plan|Actual", "Wien|7|8")
+    items = list(Table(rows, is_sheet=True).items())
+    assert [item.text for item in items if isinstance(item, Note)] == ["North", "South"]
+    assert [item.head.title for item in items if not isinstance(item, Note)] == ["North", "South"]
+
+
+def test_table_headers_without_rows_are_lines() -> None:
+    assert lines(Table(grid("Item|2023|", "|a|b", "Item|2021|", "|a|b"), header=2)) == [
+        "Item | 2023", "a | b", "Item | 2021", "a | b"
+    ]  # fmt: skip
+
+
 def test_table_sheet_of_two_tables_names_each_by_its_header() -> None:
     rows = grid("Report 2026", "", "Plant|Output|Scrap", "Graz|120|3", "Linz|80|1", "", "Shift|Lead", "Early|Tora")
     assert lines(Table(rows, is_sheet=True)) == [

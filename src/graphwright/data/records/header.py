@@ -88,7 +88,7 @@ def _is_day(text: str) -> bool:
 def title_depth(rows: Sequence[CellRow]) -> int:
     """Return the number of rows at the top that are no part of the table, but say what it is.
 
-    They have one text, or fewer texts than most rows, all of them in the first columns.
+    They have one text, or fewer texts than most rows: all of them in the first columns, or a number among them.
     """
     counts = [sum(map(bool, row.cells)) for row in rows]
     usual = median(counts)
@@ -97,7 +97,9 @@ def title_depth(rows: Sequence[CellRow]) -> int:
     depth, several = 0, False
     while depth < len(rows) - 1:
         row, filled = rows[depth], rows[depth].filled()
-        is_line = filled == list(range(filled[0], filled[0] + len(filled))) and counts[depth] < usual
+        is_row = filled == list(range(filled[0], filled[0] + len(filled)))  # without gaps, unless beside a date
+        has_number = any(is_number(row.cells[column]) for column in filled) and not _number_names(row)
+        is_line = (is_row or has_number) and counts[depth] < usual
         is_group = any(not rows[depth + 1].cell(column) for column in filled)
         if len(filled) > 1 and (not is_line or is_group or row.left):
             break
@@ -132,12 +134,31 @@ def header_depth(rows: Sequence[CellRow], assume: Assumption, declared: int | No
         is_split = 0 < depth < len(rows) - 1 and (rows[depth - 1].left or _divides(rows[depth - 1], rows[depth]))
         return depth + bool(is_split and header_evidence(rows[depth:]) > 0)
     score = header_evidence(rows)
-    if score < 0 or (score == 0 and not assume(rows[0])):
+    depth = 1 + _names_groups(rows)
+    if depth == 1 and (score < 0 or (score == 0 and not assume(rows[0]))):
         return 0
-    depth = 1
     while depth < min(len(rows) - 1, _MAX_ROWS) and _goes_on(rows, depth):
         depth += 1
     return depth
+
+
+def _names_groups(rows: Sequence[CellRow]) -> bool:
+    """Return whether the first row names groups of columns, and the second the columns: it fills the gaps of the first.
+
+    Below the gaps stand values, and the second row differs from the rows below, or has the same names in two groups.
+    """
+    if len(rows) < 3:
+        return False
+    first, second, body = rows[0], rows[1], rows[2:]
+    filled, width = first.filled(), max(second.filled(), default=-1) + 1
+    gaps = [column for column in range(filled[0] + 1, width) if not first.cell(column)]
+    names = [second.cells[column] for column in second.filled()]
+    are_values = [is_number(text) and not _is_year(text) for text in map(first.cell, filled)] + [*map(is_number, names)]
+    if len(filled) < 2 or not gaps or any(are_values) or not all(map(second.cell, gaps)):
+        return False
+    if any(2 * sum(bool(row.cell(column)) for row in body) < len(body) for column in gaps):
+        return False
+    return len({*names}) < len(names) or header_evidence(rows[1:]) > 0
 
 
 def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
@@ -156,7 +177,8 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
         return header_evidence(rows[depth:]) >= 0
     values = _columns_of(body, len(row.cells), has_digit)
     numbers = _columns_of(body, len(row.cells), lambda text: is_number(text) and period_of(text) is None)
-    names = any(not above.cell(column) for column in filled) and any(column in values for column in filled)
+    differs = any(column in values and not has_digit(row.cells[column]) for column in filled)
+    names = differs and any(not above.cell(column) for column in filled)
     some = row.filled()[0] > above.filled()[0] and {*filled} <= {*values}
     some = some and not any(row.cells[column] == below.cell(column) for below in body for column in filled)
     units = filled in (values, numbers) or some

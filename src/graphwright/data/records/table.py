@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import NamedTuple
 
-from graphwright.data.records.grid import CellRow, has_digit
+from graphwright.data.records.grid import CellRow, has_digit, kind_of
 from graphwright.data.records.header import (
     Assumption,
     are_pairs,
@@ -208,6 +208,20 @@ class TableReader:
         self.unused = self.header
         yield from self._rows(rows)
 
+    def _is_line(self, row: CellRow, below: Sequence[CellRow]) -> bool:
+        """Return whether a row of one text is a line of text."""
+        is_foot = len(row.cells) == 1 and (not below or len(below[0].cells) == 1)
+        is_across = len(row.left) + 1 >= self.width - (self.head.start if self.head else 0)
+        return is_foot or is_across or (row.bold and not self.totals.is_bold) or bool(self._copied_header(below))
+
+    def _copied_header(self, rows: Sequence[CellRow]) -> list[CellRow]:
+        """Return the rows at the start of these that repeat the header; one of several may have other names."""
+        if not self.header or len(rows) < len(self.header):
+            return []
+        copy = list(islice(rows, len(self.header)))
+        same = [row.cells == own.cells for row, own in zip(copy, self.header, strict=True)]
+        return copy if all(same) or (any(same) and all(map(_are_alike, copy, self.header))) else []
+
     def without_rows(self) -> Iterator[Note]:
         """Yield the header of the current table if no row follows it."""
         yield from map(_note, self.unused)
@@ -217,8 +231,18 @@ class TableReader:
         """Yield rows of the current table; a line of one cell across it, emphasised, or at the end is no row."""
         assert self.head is not None
         repeated = [row.cells for row in self.header]
-        ahead = deque(islice(rows, TAIL))
+        ahead, above = deque(islice(rows, TAIL)), ""
         while ahead:
+            if copy := self._copied_header(ahead):
+                if [row.cells for row in copy] != repeated:
+                    yield from self.without_rows()
+                    self.unused = copy
+                self.head = self.head._replace(names=column_names(copy), title=above or self.head.title)
+                self.header, repeated = copy, [row.cells for row in copy]
+                for _ in copy:
+                    ahead.popleft()
+                ahead.extend(islice(rows, len(copy)))
+                continue
             row = ahead.popleft()
             ahead.extend(islice(rows, 1))
             if row.cells in repeated:
@@ -227,11 +251,11 @@ class TableReader:
             if self.is_outline and row.filled() == [start] and ahead and not ahead[0].cell(start):
                 self.group = row.cells[start]
                 continue
-            is_foot = len(row.cells) == 1 and (not ahead or len(ahead[0].cells) == 1)
-            is_line = is_foot or len(row.left) + 1 >= self.width - start or (row.bold and not self.totals.is_bold)
-            if is_line and len(row.filled()) == 1 and self.width - start > 1:
+            if self.width - start > 1 and len(row.filled()) == 1 and self._is_line(row, ahead):
+                above = _note(row).text
                 yield _note(row)
             else:
+                above = ""
                 self.unused, self.end = [], row.number
                 rest = list(ahead) if len(ahead) < TAIL else None
                 is_total, cells = self.totals.read(row, rest), row.cells
@@ -239,6 +263,11 @@ class TableReader:
                     self.group = row.cell(start) or self.group
                     cells = [*cells[:start], self.group, *cells[start + 1 :]]
                 yield Row(row.number, self.head, cells, is_total)
+
+
+def _are_alike(row: CellRow, other: CellRow) -> bool:
+    """Return whether two rows have texts of the same kinds in the same columns."""
+    return [kind_of(text) for text in row.cells] == [kind_of(text) for text in other.cells]
 
 
 def _is_outline(texts: Sequence[str]) -> bool:
