@@ -54,6 +54,35 @@ def test_decode_code_page_between_marks_of_a_format_is_detected(codec: str, word
     assert decode(text.encode(codec)) == text
 
 
+LANGUAGES = {
+    "Zażółć gęślą jaźń. Miasto Łódź leży w Polsce, a mieszkańcy są dumni z ulicy.": "cp1250 iso8859-2 cp852 utf-16-le",
+    "Příliš žluťoučký kůň. Město leží na řece Vltavě, má mnoho mostů a věží.": "cp1250 iso8859-2 cp852",
+    "Das Zimmer kostet 49 €, das Frühstück 12 €. Für Hunde zahlt man 5 € je Tag.": "cp1252 iso8859-15 mac_roman",
+    "Le cœur du bœuf coûte 30 €, hélas, à Noël, et la fenêtre est fermée.": "cp1252 iso8859-15 mac_roman utf-16-be",
+    "På våren blåser det över sjön. Många båtar är målade i blått och rött.": "cp1252 cp850 mac_roman",
+    "İstanbul çok kalabalıktır. Öğrenciler için giriş ücretsizdir, şemsiye kapıda kalır.": "cp1254",
+    "Насос в третьем цехе остановился ночью, инженер заменил клапан.": "cp1251 koi8-r iso8859-5 cp866 utf-16-le",
+    "Инженерът провери налягането и смени клапана на помпата през нощта.": "mac_cyrillic cp1251 utf-16-be",
+    "Το πλοίο φεύγει στις οκτώ το πρωί από τον Πειραιά, καθημερινά.": "cp1253 iso8859-7 utf-16-le",
+    "המשאבה בקומה השנייה נעצרה בלילה. הטכנאי החליף את השסתום.": "cp1255 utf-16-be",
+    "توقفت المضخة في الطابق الثاني ليلا. استبدل الفني الصمام.": "cp1256 iso8859-6 utf-16-le",
+    "第二工場のポンプが夜中に停止した。技術者が弁を交換した。": "cp932 euc_jp iso2022_jp utf-16-le utf-16-be",
+    "東京都千代田区丸の内 北海道札幌市中央区 京都府京都市左京区 福岡県福岡市": "cp932 euc_jp utf-16-le",
+    "株式会社山田製作所 大阪府堺市北区 電話番号変更 営業部 鈴木一郎": "euc_jp",
+    "北京市海淀区中关村大街 上海市浦东新区世纪大道 广州市天河区体育西路 深圳市": "gb18030 utf-16-be",
+    "第二廠房的水泵在夜間停止運轉。技術員更換了閥門，並檢查了壓力。": "big5 utf-16-le",
+    "제이 공장의 펌프가 밤에 멈췄다. 기술자가 밸브를 교체하였다.": "cp949 utf-16-be",
+    "ห้องสมุดเปิดทุกวันยกเว้นวันจันทร์ ผู้อ่านยืมหนังสือได้ห้าเล่ม": "cp874 utf-16-le",
+}
+
+
+@pytest.mark.parametrize("before", ["", ENGLISH], ids=["alone", "in English"])
+@pytest.mark.parametrize("text", LANGUAGES, ids=lambda text: text[:9])
+def test_decode_sentence_is_read_in_the_encodings_of_its_language(text: str, before: str) -> None:
+    for codec in LANGUAGES[text].split():
+        assert decode((before + text).encode(codec)) == before + text, codec
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_decode_utf8_is_read_as_utf8(text: str) -> None:
     if "\0" not in text:

@@ -1,7 +1,7 @@
 """Text files: opening, unpacking, and decoding bytes of unknown encoding.
 
-Byte order marks, UTF-8, UTF-16 and the Latin code pages are detected here: charset-normalizer 3.5 confuses the Latin
-code pages with one another (48 of 72 texts right, 66 here). It detects the other encodings.
+Byte order marks, UTF-8 and UTF-16 are detected here, code pages by chardet among those of Latin and of other scripts.
+Of 321 texts in 23 languages, most of them a sentence, they are 316 right (chardet 7.7 alone: 183 of the 199 shorter).
 """
 
 from __future__ import annotations
@@ -34,10 +34,29 @@ _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _ALL_HIGH = bytes(range(128, 256))
 _BETWEEN_WORDS = re.compile(rb"[^@-~\x80-\xff]+")  # the second byte of a character may be a letter or bracket of ASCII
-_WESTERN = ("cp1252", "cp1250", "cp850", "mac_roman")  # code pages of Latin script, the usual one first
+_LATIN = (  # code pages of Latin script, the usual one first
+    "cp1252", "cp1250", "iso8859-2", "iso8859-15", "cp1254", "cp1257", "cp850", "cp852", "mac-roman",
+)  # fmt: skip
+_WESTERN = ("cp1252", "cp1250", "cp850", "mac-roman")
+_NOT_LATIN = (
+    "cp1251", "koi8-r", "koi8-u", "cp866", "iso8859-5", "mac-cyrillic", "cp1253", "iso8859-7", "cp1255", "cp1256",
+    "iso8859-6", "cp932", "gb18030", "cp949", "big5hkscs", "euc_jis_2004", "cp874",
+)  # fmt: skip
 # A character that is no small letter between two: Polish l with stroke is "³" in Western Europe's code page.
 _IN_WORD = re.compile(r"(?<=[a-z])[^\x00-\x7f’‘–—…·](?=[a-z])")
-_NOT_LATIN = ["cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp932", "gb18030", "cp949", "big5", "euc_jp"]
+_AROUND = re.compile(rb".{0,30}[\x80-\xff].{0,30}", re.DOTALL)
+_MIN_KANJI = 16
+# Of UTF-16: characters of texts in any script, one of which text has every hundred, and letters by script.
+_COMMON = re.compile("[\t\n\r -~\xa0-\u024f\u2010-\u2027\u20ac\u3000-\u301f\uff00-\uffef]")
+_DIVIDED = re.compile(rb"[\0-\x02]0|0[\1\2]|\xff\x0c|\x0c\xff|\0")  # has a separator
+_SEPARATOR = re.compile("[\t\n\r ,.\u3000-\u3002\uff0c]")
+_SCRIPTS = [
+    re.compile(f"[{letters}]")
+    for letters in (
+        "\u0370-\u03ff", "\u0400-\u04ff", "\u0590-\u05ff", "\u0600-\u06ff", "\u0900-\u0dff", "\u0e00-\u0eff",
+        "\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7ff",
+    )
+]  # fmt: skip
 
 
 def decode(data: bytes, declared: str = "") -> str | None:
@@ -213,13 +232,19 @@ def _marked(head: bytes) -> str:
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec
-    # UTF-16 without a mark has many zero bytes, nearly all at even or nearly all at odd places.
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    if max(even, odd) * 5 < len(head) or min(even, odd) * 20 > max(even, odd):
+    if b"\x1b$" in head and _fitting("iso2022_jp_2", head):
+        return "iso2022_jp_2"
+    if not _DIVIDED.search(head):
         return ""
-    codec = "utf-16-be" if even > odd else "utf-16-le"
-    text = head[: len(head) // 2 * 2].decode(codec, "replace")
-    return "" if _has_controls(text.encode()) else codec  # small two-byte numbers look the same
+    texts = ((codec, head[: len(head) // 2 * 2].decode(codec, "replace")) for codec in ("utf-16-le", "utf-16-be"))
+    return next((codec for codec, text in texts if _is_plain(text)), "")
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether nine in ten characters are common to scripts or letters of one script, and some divide words."""
+    common = len(_COMMON.findall(text))
+    letters = max(len(script.findall(text)) for script in _SCRIPTS) if common < len(text) else 0
+    return 10 * (common + letters) >= 9 * len(text) and 100 * len(_SEPARATOR.findall(text)) >= len(text) > 0
 
 
 def _has_controls(data: bytes) -> bool:
@@ -252,19 +277,33 @@ def _fitting(codec: str, sample: bytes) -> str:
 def _guess(sample: bytes) -> str:
     """Return the probable encoding of text that is not UTF-8, or an empty string.
 
-    In Latin script, bytes above ASCII stand alone between ASCII letters; other scripts are runs of such bytes,
-    and only the words that contain them are given to charset-normalizer.
+    In Latin script, bytes above ASCII stand alone between ASCII letters; other scripts are runs of such bytes. A single
+    character of Latin script is told by the letters around it.
     """
-    from charset_normalizer import from_bytes
+    import chardet
 
     words = b" ".join(word for word in _BETWEEN_WORDS.split(sample) if not word.isascii())
     runs = _HIGH.findall(words)
     high = sum(map(len, runs))
-    if high > 1.5 * len(runs) and high > 0.55 * len(words):
-        best = from_bytes(words, cp_isolation=_NOT_LATIN).best()
-        return best.encoding if best else ""
-    errors = [_errors(words, codec) for codec in _WESTERN]
-    return _WESTERN[errors.index(min(errors)) if errors[0] * 10 > len(runs) else 0]
+    is_latin = not (high > 1.5 * len(runs) and high > 0.55 * len(words))
+    if is_latin and len({*runs}) == 1:
+        errors = [_errors(words, codec) for codec in _WESTERN]
+        return _WESTERN[errors.index(min(errors)) if errors[0] * 10 > len(runs) else 0]
+    codecs = _LATIN if is_latin else _NOT_LATIN
+    text = b" ".join(_AROUND.findall(sample)) if is_latin else words
+    codec = chardet.detect(text, include_encodings=codecs)["encoding"]
+    if codec is None:
+        return ""
+    if codec == "GB18030" and _is_japanese(words):
+        return "euc_jis_2004"
+    decoded = words.decode(codec, "replace")  # the usual one of those that read it alike: the rest may tell them apart
+    return next((usual for usual in codecs if words.decode(usual, "replace") == decoded), codec)
+
+
+def _is_japanese(words: bytes) -> bool:
+    """Return whether no character of EUC-JP is of the rarer half of its set; a quarter is of Chinese in GB 2312."""
+    text = words.replace(b" ", b"").decode("euc_jis_2004", "replace")
+    return len(text) >= _MIN_KANJI and not any(char.encode("euc_jis_2004", "replace") >= b"\xd0" for char in text)
 
 
 def _errors(words: bytes, codec: str) -> int:
