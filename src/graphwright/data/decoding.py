@@ -62,7 +62,7 @@ _SCRIPTS = [
 def decode(data: bytes, declared: str = "") -> str | None:
     """Return the bytes as text, or None if no encoding fits.
 
-    Tried in this order: a byte order mark; UTF-16, detected by its zero bytes; UTF-8; UTF-8 with a few damaged
+    Tried in this order: a byte order mark; UTF-16 and ISO-2022-JP, by their bytes; UTF-8; UTF-8 with a few damaged
     bytes (which become U+FFFD), or cut within a character; the `declared` encoding, as HTML pages name one; a guess.
     Lines of UTF-8 in a text of a Latin code page, as where files were joined, are read as UTF-8.
 

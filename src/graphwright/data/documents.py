@@ -140,8 +140,8 @@ def _repeat(identity: str, first: _Place, place: _Place, roots: Sequence[Path]) 
     if first[0] == place[0]:
         return Skipped(position, f"the same as {first_position}, id {identity!r}")
     if not (first[2] or place[2]) and any(root in first[1].parents and root in place[1].parents for root in roots):
-        alike = str(first[1]).replace("\n", "\\n")
-        reason = f"not added, because its name is written like that of {alike}; both have the id {identity!r}"
+        own, other = (ascii(path.name) for path in (place[1], first[1]))
+        reason = f"not added: its name {own} is written like {other}, so that both have the id {identity!r}. Rename one"
         return Skipped(position, reason, True)
     rows = next((path for _, path, line in (place, first) if line), None)
     remedy = (
