@@ -59,7 +59,7 @@ class Driver(ABC):
     def ids(self, found: Any) -> list[str]:
         """Return the ids of the passages that were found, best first; its time does not count."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Let go of the index."""
 
 

@@ -17,7 +17,7 @@ _client = AsyncOpenAI()
 
 @wrap_embedding_func_with_attrs(embedding_dim=384, max_token_size=512)
 async def _embed(texts: list[str]) -> Any:
-    response = await _client.embeddings.create(model="minilm", input=texts, encoding_format="base64")
+    response = await _client.embeddings.create(model="minilm", input=texts, encoding_format="float")
     return np.array([each.embedding for each in response.data])
 
 

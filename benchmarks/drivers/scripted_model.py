@@ -73,10 +73,10 @@ class Script:
     def passage(self, prompt: str) -> Given | None:
         """Return the passage that a prompt holds, None for a prompt without one.
 
-        It is a line with the title above the text, or one line of JSON, of which the text may be a part.
+        A line with the title stands above the text; or both are a line of JSON, where the text may be a part.
         """
         for line in prompt.splitlines():
-            title, text = line.strip(), prompt
+            title, text = line.strip().removeprefix("Text: "), prompt
             if line.startswith('{"title"'):
                 title, text = (str(part).strip() for part in json.loads(line).values())
             for each in self._of_title.get(title, ()):
@@ -215,7 +215,7 @@ def llamaindex(script: Script, messages: Messages) -> str:
     asked = messages[-1]["content"]
     if "QUERY: " in asked:
         return "^".join(script.names_in(asked.rsplit("QUERY: ", 1)[1].splitlines()[0]))
-    given = script.passage(asked.rsplit("\nText: ", 1)[1])
+    given = script.passage(asked)
     plain = [[re.sub(r"[(),]", " ", part) for part in triple] for triple in (given.triples if given else ())]
     return "\n".join(f"({', '.join(triple)})" for triple in plain)
 
@@ -258,8 +258,7 @@ class ScriptedModels:
 
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"models": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), handler)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
@@ -334,6 +333,14 @@ def _text(content: Any) -> str:
 
 def _usage(prompt: int, completion: int) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # some systems connect hundreds of times at once
+
+    def handle_error(self, *_: object) -> None:
+        """Print nothing of clients that went away."""
 
 
 class _Handler(BaseHTTPRequestHandler):
