@@ -17,6 +17,7 @@ BY_HAND = {
     "llm": "llm.py --llm MODEL --base-url URL (a server of a language model)",
     "tuned": "tune.py --base FOLDER (sentence-transformers)",
     "ppr_scale": "kernels.py --only scale --sizes 10m 100m (60 GB of disk)",
+    "peers": "peers.py (installs other systems; an hour or more)",
     "scale": "scale.py --sizes 100000 1000000 (hours)",
 }
 """Results, by the name of their file, that `all.py` does not make, or not all of: they need models that are trained or

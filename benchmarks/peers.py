@@ -87,7 +87,7 @@ def installed(name: str, folder: Path) -> Path:
     shutil.rmtree(environment, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     for packages in peer.pip:
-        call = [python, "-m", "pip", "install", "-q", "--no-cache-dir", *packages]
+        call = [str(python), "-m", "pip", "install", "-q", "--no-cache-dir", *packages]
         done = subprocess.run(call, capture_output=True, text=True)
         if done.returncode:
             raise FailedError(f"pip: {_last_line(done.stderr)}")
@@ -99,7 +99,7 @@ def tokenizer_files(folder: Path) -> Path:
     """Return a folder of tiktoken's files, which some systems would fetch when they run; litellm ships them."""
     target = folder / "litellm"
     if not target.exists():
-        call = [sys.executable, "-m", "pip", "install", "-q", "--no-cache-dir", "--no-deps", "--target", target]
+        call = [sys.executable, "-m", "pip", "install", "-q", "--no-cache-dir", "--no-deps", "--target", str(target)]
         subprocess.run([*call, "litellm"], check=True)
     return target / "litellm" / "litellm_core_utils" / "tokenizers"
 
@@ -206,7 +206,7 @@ def _value(of: Record, keys: Sequence[str]) -> float | None:
     value: Any = of
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
-    return value
+    return None if value is None else float(value)
 
 
 def _ratio(of: Record, ours: Record, keys: tuple[str, ...]) -> str:

@@ -66,7 +66,7 @@ class Script:
     def read(cls, folder: Path) -> Script:
         """Read `corpus.jsonl` and `openie.jsonl` of a folder; a passage without triples has none."""
         triples = {row["id"]: row for row in _rows(folder / "openie.jsonl")}
-        none = {"entities": [], "triples": []}
+        none: dict[str, Any] = {"entities": [], "triples": []}
         passages = [(row, triples.get(row["id"], none)) for row in _rows(folder / "corpus.jsonl")]
         return cls([Given.of(row["title"], row["text"], of["entities"], of["triples"]) for row, of in passages])
 
