@@ -8,6 +8,7 @@ from tests.serve.conftest import DOCUMENTS, EMOJI, Running, serving
 from graphwright import Index
 from graphwright.extract import EntityType, Schema
 from graphwright.models.fake import HashEncoder
+from graphwright.store import AddEntity
 
 
 def get(server: Running, address: str, **parameters: Any) -> Any:
@@ -107,9 +108,14 @@ def test_entities_of_schema_can_be_chosen_by_type(tmp_path: Path) -> None:
     schema = Schema((EntityType("river", "Flowing water."), EntityType("person", "A human being.")))
     with Index.create(tmp_path / "rivers", encoder=HashEncoder(), extractor="mentions", schema=schema) as index:
         index.add([{"id": "a", "text": "Ida Stone swam across the Mur. The Mur flows through Bruck."}])
+        index.edit(*(AddEntity(f"Mura {n}", "person") for n in range(9)), AddEntity("Mura Z", "river"))
     with serving(tmp_path / "rivers") as running:
         rivers = get(running, "entities", type="river")["entities"]
         assert {item["type"] for item in rivers} == {"river"} and "Mur" in {item["name"] for item in rivers}
-        assert get(running, "entities", q="Mur", type="person")["entities"] == []
+        assert get(running, "entities", q="Bruck", type="person")["entities"] == []
+        of_type = get(running, "entities", q="Mura", type="river", limit=2)["entities"]
+        assert "Mura Z" in {item["name"] for item in of_type}  # though others of this name come before it
+        counts = {kind["name"]: kind["count"] for kind in get(running, "types")["types"]}
+        assert counts["person"] == len(get(running, "entities", type="person", limit=200)["entities"]) >= 10
         listed = running.client.get("/v1/indexes/cities/schema").json()["types"]
         assert {"river", "person"} <= {kind["name"] for kind in listed}
