@@ -312,9 +312,8 @@ class Attempts:
         while len(ends) < len(runs) and not runs[-1].job.reads_database:
             run = runs[-1]
             upload = self._uploads.open(run.job.id) if run.job.kind == "add" else None
-            refit = run.job.kind == "refit"
-            act = partial(self._refit, run, index) if refit else partial(perform, run, index, upload)
-            end = self._end(name, run, act)
+            refit, change = partial(self._refit, name, run, index), partial(perform, run, index, upload)
+            end = self._end(name, run, refit if run.job.kind == "refit" else change)
             self.originals.keep(index.path, () if upload is None else upload.sources)
             if end.state in ("failed", "cancelled") and len(runs) == 1 and not index.is_current:
                 end = replace(end, message=end.message + _STORED)
@@ -323,19 +322,20 @@ class Attempts:
                 following = claim()
                 runs += [] if following is None else [following]
 
-    def _refit(self, run: JobRun, index: Index) -> str:
-        """Fit the ranking of an index to its feedback, or undo this; return it in words."""
+    def _refit(self, name: str, run: JobRun, index: Index) -> str:
+        """Fit the ranking of an index to the feedback on what is served of it, or undo this; return it in words."""
         if run.job.task["undo"]:
             index.set_gate(0)
             return "Passages are ranked as the package does."
-        rows = list(question_set(self.feedback.entries(index)))
+        served = self._catalog[name]
+        rows = list(question_set(self.feedback.entries(served)))
 
         def questions() -> Iterator[JudgedQuestion]:
             for done, row in enumerate(rows):
                 run.report("rank", done, len(rows))
                 yield JudgedQuestion.of_row(row)
 
-        fit = fit_gate(index.snapshot, questions())
+        fit = fit_gate(served.snapshot, questions())
         index.set_gate(fit.gate)
         return f"{fit.words}."
 
