@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import re
+import threading
 import zipfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +19,7 @@ from tests.serve.conftest import Running, serving, wait_until
 from tests.shared.served import serving_home
 
 from graphwright import Index
+from graphwright.build.rebuild import _Division
 from graphwright.models.fake import HashEncoder
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.keys import Keys
@@ -220,16 +223,31 @@ def test_rebuild_with_other_encoder_is_followed_by_the_server(tmp_path: Path) ->
         assert running.client.get(f"{INDEXES}/cities").json()["documents"] == 2
 
 
-def test_cancelled_rebuild_leaves_the_index_as_it_was(home: Running) -> None:
+@pytest.mark.parametrize("is_waiting", [True, False])
+def test_cancelled_rebuild_leaves_the_index_as_it_was(
+    home: Running, is_waiting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made(home, "kept")
     add(home, "kept", TEXT)
-    folder = home.app.state.server.catalog["kept"].path
-    before = home.client.get(f"{INDEXES}/kept/rebuild").json()
-    with writer_lock(folder):  # so that the job waits
-        reply = home.client.post(f"{INDEXES}/kept/rebuild", json={"chunk_tokens": 16, "overlap": 0})
+    before, body = home.client.get(f"{INDEXES}/kept/rebuild").json(), {"chunk_tokens": 16, "overlap": 0}
+    at_work, go_on = threading.Event(), threading.Event()
+
+    def store(division: _Division) -> None:
+        at_work.set()
+        assert go_on.wait(20)
+        original(division)
+
+    original = _Division.store
+    monkeypatch.setattr(_Division, "store", store)
+    with writer_lock(home.app.state.server.catalog["kept"].path) if is_waiting else nullcontext():
+        reply = home.client.post(f"{INDEXES}/kept/rebuild", json=body)
+        assert is_waiting or at_work.wait(20)
         assert home.client.post(f"/v1/jobs/{reply.json()['job']['id']}/cancel").status_code == 200
-        assert changed(home, reply)["state"] == "cancelled"
+        go_on.set()
+        job = changed(home, reply)
+    assert (job["state"], job["message"]) == ("cancelled", "Cancelled.")
     assert home.client.get(f"{INDEXES}/kept/rebuild").json() == before and asked(home, "kept")["citations"]
+    assert changed(home, home.client.post(f"{INDEXES}/kept/rebuild", json=body))["state"] == "done"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ class Jobs:
 
         Raises OptionError for an index that cannot be changed, OverloadedError if too many jobs wait.
         """
-        self.check_writable(name, documents=not is_database(task.get("folder")))
+        self.check_writable(name, documents=kind != "rebuild" and not is_database(task.get("folder")))
         path = self._path(name)
         if self._table.find([path], "queued", limit=1)[1] >= _MAX_QUEUED:
             raise OverloadedError(f"{_MAX_QUEUED:,} jobs wait for {name}. Try again when some are done.", 60)
@@ -115,7 +115,7 @@ class Jobs:
         return job
 
     def check_writable(self, name: str, *, documents: bool = True) -> None:
-        """Raise OptionError for a replica, and for an imported graph that is too large to add `documents`."""
+        """Raise OptionError for a replica; for `documents` also for an imported graph that is too large for some."""
         if name in self._catalog.replicas:
             raise OptionError(
                 f"{name} is a replica of an index on object storage and cannot be changed here. Change a pulled copy "

@@ -164,7 +164,7 @@ def _paid(body: RebuildBody, call: Call) -> list[Excerpt]:
             f"The encoder is {body.encoder!r}; choose from {', '.join(encoders)}.{meant(body.encoder, encoders)} "
             f'Another one is allowed in server.toml: encoders = ["{body.encoder}"]'
         )
-    call.server.jobs.check_writable(call.ix)
+    call.server.jobs.check_writable(call.ix, documents=False)
     encoder = body.encoder or call.server.catalog.encoder(call.ix)
     return Index.chunks_to_rebuild(call.index.path, encoder, **body.settings)
 
