@@ -127,7 +127,9 @@ def query(
             metavar="QUERY",
         ),
     ] = None,
-    endpoint: Annotated[str | None, typer.Argument(help="Address of the endpoint, with --sparql.")] = None,
+    endpoint: Annotated[
+        str | None, typer.Argument(help="Address of the endpoint, with --sparql.", metavar="ENDPOINT")
+    ] = None,
     cypher: Annotated[
         bool, "Run the query, in Cypher and read only, in the graph database that the index was imported from."
     ] = False,

@@ -71,7 +71,7 @@ def is_home(folder: Path) -> bool:
     return folder.is_dir() and store not in parts and (not parts or any(folder.glob(f"[!.]*/{store.name}")))
 
 
-def _tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
+def tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
     """Return a function that does the work, and logs an error, as `failure` with its message, once in a row."""
     logged = ""
 
@@ -257,7 +257,7 @@ class Catalog(Mapping[str, Index]):
             _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
 
         for name, index in self.items():
-            _tried(partial(warm, name, index), f"{name} cannot be searched")()
+            tried(partial(warm, name, index), f"{name} cannot be searched")()
 
     def refresh(self, name: str) -> bool:
         """Open and warm up a newer snapshot of an index, if there is one, and return whether. Raises StoreError."""
@@ -272,7 +272,7 @@ class Catalog(Mapping[str, Index]):
                 (self.refresh, f"the new snapshot of {name} cannot be opened"),
                 (self._read_prompts, f"the prompts of {name} cannot be used, so that questions to it fail"),
             ):
-                self._refreshers.setdefault(failure, _tried(partial(work, name), failure))()
+                self._refreshers.setdefault(failure, tried(partial(work, name), failure))()
 
     def _read_prompts(self, name: str) -> None:
         """Read the prompts of an index if they have changed. Raises OptionError for a file that does not fit."""
@@ -285,7 +285,7 @@ class Catalog(Mapping[str, Index]):
         with ExitStack() as stack:
             for replica in self.replicas.values():  # a running pull is not awaited: the next server continues it
                 failure = f"{replica.name} cannot be pulled"
-                stack.enter_context(repeated(_tried(replica.follow, failure), poll, wait=False))
+                stack.enter_context(repeated(tried(replica.follow, failure), poll, wait=False))
             stack.enter_context(repeated(self._refresh_all, _INTERVAL))
             yield
 

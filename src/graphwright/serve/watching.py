@@ -10,13 +10,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphwright.data import scheme_of, watched
 from graphwright.engines import repeated
 from graphwright.errors import DataError, GraphwrightError
-from graphwright.serve.catalog import Catalog
+from graphwright.serve.catalog import Catalog, tried
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.jobs.table import Job
 from graphwright.serve.settings import ServeSettings, SyncSource
@@ -26,7 +27,7 @@ _POLL_SECONDS = 0.5  # between two checks whether a job has ended, or a source i
 _RETRY_SECONDS = 10.0  # after which a folder that is gone is looked for again
 _FIRST_PAUSE = timedelta(minutes=1)  # after one failure; doubled by each further one
 _LONGEST_PAUSE = timedelta(days=1)  # unless the interval is longer
-_COUNTED = 12  # failures that are counted; the last pause is the longest by then
+_COUNTED = 15  # failures that are counted, after which no pause is longer
 
 
 def due_at(source: SyncSource, jobs: Sequence[Job]) -> datetime | None:
@@ -73,8 +74,11 @@ class SourceWatch:
         places = [(index, source) for index, source in places if index in catalog]
         self._folders = [(index, source.place) for index, source in places if isinstance(source.place, Path)]
         self._folders = self._folders if settings.watch else []
-        self._repeated = [(index, source) for index, source in places if source.every is not None]
-        self._refused = dict[str, str]()  # the last message by address
+        self._repeated = [
+            tried(partial(self._sync_due, index, source), f"{index} is not synced with one of its sources")
+            for index, source in places
+            if source.every is not None
+        ]
         self._stop = threading.Event()
 
     @contextmanager
@@ -84,29 +88,23 @@ class SourceWatch:
         for thread in threads:
             thread.start()
         try:
-            with repeated(self._sync_due, _POLL_SECONDS):
+            with repeated(self._sync_repeated, _POLL_SECONDS):
                 yield
         finally:
             self._stop.set()
             for thread in threads:
                 thread.join()
 
-    def _sync_due(self) -> None:
-        """Queue a sync of each source that is due."""
-        for index, source in self._repeated:
-            try:
-                due = (
-                    due_at(source, self._jobs.syncs(index, source.address, _COUNTED))
-                    if index in self._catalog
-                    else None
-                )
-                if due is not None and due <= datetime.now(UTC):
-                    self._jobs.submit(index, "sync", {"folder": source.address})
-                self._refused.pop(source.address, None)
-            except (GraphwrightError, KeyError) as error:  # such as a queue that is full, an index deleted just now
-                if self._refused.get(source.address) != (said := str(error)):
-                    _log.warning("%s is not synced with one of its sources: %s", index, error)
-                self._refused[source.address] = said
+    def _sync_repeated(self) -> None:
+        for work in self._repeated:
+            work()
+
+    def _sync_due(self, index: str, source: SyncSource) -> None:
+        """Queue a sync with a source if it is due."""
+        if index in self._catalog:
+            due = due_at(source, self._jobs.syncs(index, source.address, _COUNTED))
+            if due is not None and due <= datetime.now(UTC):
+                self._jobs.submit(index, "sync", {"folder": source.address})
 
     def _watch(self, index: str, folder: Path) -> None:
         """Sync an index with a folder at first and after each change, until the server stops."""
