@@ -32,8 +32,12 @@ Graz lies on the Mur. The city has a clock tower.  Its university was founded in
 
 ## Maribor
 
-Maribor lies on the Drava. It is the second largest city of Slovenia. """
-ROWS = "name,river\nGraz,Mur\nMaribor,Drava\nLinz,Danube\n"
+Maribor lies on the Drava. It is the second largest city of Slovenia.
+
+## Old Maps
+
+They are lost. """
+ROWS = "Town Name,River Name\nGraz,Mur\nMaribor,Drava\nLinz,Danube\n"
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright import Index
+from graphwright.build.document_sources import storable
+from graphwright.data import read_documents
+from graphwright.data.document import split
 from graphwright.errors import OptionError
-from graphwright.extract.extraction import Excerpt, Extraction
+from graphwright.extract.extraction import Excerpt, Extraction, Extractor
 from graphwright.extract.extractors import EXTRACTORS, MentionExtractor, extractor_of
 from graphwright.extract.rules import LexicalExtractor
 from graphwright.models.embedded.encoder import MiniLM
@@ -146,3 +151,39 @@ def test_boilerplate_and_stop_words_are_not_entities(extractor: MentionExtractor
     assert {"Debian", "Graz"} <= names
     assert not names & {"changelog.Debian", "SEE ALSO", "Note", "The", "Prev", "Next", "Up"}
     assert all("changelog" not in relation.head for relation in extraction.relations)
+
+
+FILES = {
+    "notes.md": """# River Board
+
+## Known Problems
+
+Graz lies on the Mur. The gauge of Graz is old.
+
+## Graz
+
+| Delivery Date | Sent To |
+|---|---|
+| 2 May 2024 | Ludwig Boltzmann |
+""",
+    "towns.csv": "Gauge Station,River Name\nTorvik bridge,Sella\n",
+    "towns.json": '{"Head Office": "Graz", "Site Manager": {"Full Name": "Jonas Weill"}}',
+}
+
+
+@pytest.mark.parametrize("extractor", [MentionExtractor(), LexicalExtractor()], ids=repr)
+def test_heading_or_name_of_column_alone_is_no_name(tmp_path: Path, extractor: Extractor) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    found = dict[str, list[str]]()
+    for document in map(storable, read_documents([tmp_path], lambda _: None)):
+        excerpts = [Excerpt.of(document.title, chunk) for chunk in split(document)]
+        for extraction in extractor.extract(excerpts):
+            ends = {end for relation in extraction.relations for end in (relation.head, relation.tail)}
+            assert ends <= {mention.name for mention in extraction.mentions}
+            found.setdefault(document.id, []).extend(mention.name for mention in extraction.mentions)
+    every = " ".join(name for names in found.values() for name in names)
+    for label in ("Known", "Problems", "Delivery", "Sent", "Station", "River Name", "Office", "Manager", "Full Name"):
+        assert label not in every, label
+    assert {"Graz", "Mur", "Ludwig Boltzmann"} <= {*found["notes.md"]}, "a heading that the text names stays a name"
+    assert "Jonas Weill" in " ".join(found["towns.json"]) and "Sella" in " ".join(found["towns.csv#2"])

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from graphwright import Document
-from graphwright.data.document import Chunk
+from graphwright.build.document_sources import storable
+from graphwright.data.document import Chunk, Heading, split
 from graphwright.errors import StoreError
-from graphwright.extract.extraction import Extraction, Mention, Relation
+from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.store.chunk_record import ChunkRecord, content_hash
 from graphwright.store.store import ExtractedChunk, Store, StoredChunk
 from graphwright.text.places import Places
@@ -49,6 +50,19 @@ def store(tmp_path: Path) -> Store:
     return Store.create(tmp_path / "index.sqlite", {"encoder": "x"})
 
 
+def test_labels_of_chunks_are_kept(store: Store) -> None:
+    text = "Old Maps\n\nThey are lost. Nobody saw them.\n\nNew Maps\n\nThey show the Mur."
+    headings = tuple(Heading(text.index(title), 1, title) for title in ("Old Maps", "New Maps"))
+    document = storable(Document("a", text, headings=headings))
+    chunks = split(document, budget=9, overlap=0)
+    with store.writing():
+        store.put(document, [ExtractedChunk(chunk, MADE, "test:1") for chunk in chunks])
+    assert [chunk.excerpt for chunk in store.chunks()] == [Excerpt.of("", chunk) for chunk in chunks]
+    assert [chunk.text[slice(*span)] for chunk in chunks for span in chunk.labels] == ["Old Maps", "New Maps"]
+    (stored,) = store.texts(["a"])
+    assert split(stored.document) == split(document)
+
+
 def test_documents_and_chunks_are_ordered_by_id(store: Store) -> None:
     put(store, "b", "one", "two", title="B")
     put(store, "a", *(f"text {i}" for i in range(12)))
@@ -62,7 +76,7 @@ def test_documents_and_chunks_are_ordered_by_id(store: Store) -> None:
         and columns.texts_with_titles[-1] == "B\ntwo"
     )
     assert (columns.start.tolist()[-1], columns.end.tolist()[-1]) == (10, 13)
-    assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "", "test:1", None)
+    assert store.chunks()[-1] == StoredChunk(1, 1, "b", "B", "two", "", (), "test:1", None)
     assert extractions(store)[-1] == MADE
     assert [chunk.document for chunk in store.chunks(ids=["b"])] == ["b", "b"]
     assert list(store.columns(["b", "none"]).names) == ["b#0", "b#1"] and len(store.columns([])) == 0

@@ -132,7 +132,7 @@ def _entities(graph: Graph, chunk: int) -> list[dict[str, Any]]:
 
 
 _WIDER = 4  # times as many of the best connected are sorted by type
-_LAST = {"": 1, "number": 2, "date": 2}
+_VALUES = ("number", "date")
 MAX_EDGES = 6
 """Maximum length of a path."""
 _MAX_TYPES = 200
@@ -145,8 +145,8 @@ def entities(snapshot: Snapshot, query: str, limit: int, type: str = "") -> list
 
     `type`: only those of this type, as queries name it.
 
-    Then things come before names without a type, such as titles, and these before numbers and dates. Each is {node,
-    name, type, passages, degree}: numbers of the passages that name it, and of its neighbours.
+    Then things come before names without a type, such as titles; numbers and dates are left out where there are others.
+    Each is {node, name, type, passages, degree}: numbers of the passages that name it, and of its neighbours.
     """
     graph = snapshot.graph
     is_entity = graph.columns.kinds != Kind.CHUNK
@@ -176,8 +176,9 @@ def types(graph: Graph) -> list[dict[str, Any]]:
 def _best_connected(graph: Graph, candidates: Ints, limit: int) -> list[int]:
     degrees = np.diff(_adjacency(graph.columns).indptr)
     order = np.lexsort((candidates, -degrees[candidates]))[: _WIDER * limit]
-    best: list[int] = candidates[order].tolist()
-    return sorted(best, key=lambda node: _LAST.get(_type(graph, node), 0))[:limit]
+    best = {node: _type(graph, node) for node in candidates[order].tolist()}
+    things = [node for node, type in best.items() if type not in _VALUES]
+    return sorted(things, key=lambda node: not best[node])[:limit] or list(best)[:limit]
 
 
 def links(graph: Graph, nodes: list[int]) -> list[tuple[int, int]]:

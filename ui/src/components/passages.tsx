@@ -29,7 +29,7 @@ export function PassageList({ route, index, passages, limit = 8, beside, scale }
   const shown = all ? passages : passages.slice(0, limit);
   return (
     <>
-      {scale && passages.length > 0 && <p class="soft">{scale}</p>}
+      {scale && passages.length > 0 && <p class="scale soft">{scale}</p>}
       <ol class="passages">
         {shown.map((passage) => (
           <li key={passage.id} class="passage">

@@ -7,7 +7,7 @@ import { NameField } from "../components/choices";
 import { useLoaded } from "../components/loading";
 import { AdminTabs, Failure, Loading } from "../components/states";
 import { asProblem, refreshIndexes } from "../server";
-import { money } from "../text";
+import { count, money } from "../text";
 import type { LanguageModel } from "../types";
 
 interface Models {
@@ -73,7 +73,8 @@ function aboutOf(model: LanguageModel): string {
   const { prompt_price: prompt, completion_price: completion } = model;
   const price = prompt === null ? "no price" : `${money(prompt)} and ${money(completion)} a million tokens`;
   const answers = model.indexes.length ? `answers ${model.indexes.join(", ")}` : "answers where it is chosen";
-  return `${model.base_url ?? "OpenAI"} · ${price} · ${answers}`;
+  const limits = `replies of ${count(model.max_tokens, "token")} in ${model.timeout} s at most`;
+  return `${model.base_url ?? "OpenAI"} · ${limits} · ${price} · ${answers}`;
 }
 
 interface NewProps {
