@@ -28,14 +28,17 @@ from typing import Any
 
 from drivers.scripted_model import Script, ScriptedModels
 from harness import Record, Rows, arguments, multihop_questions, parse, percent, read_results, table, update_results
-from stamps import state
+from stamps import state, write_text
 
+from graphwright.extract import Excerpt, MentionExtractor
 from graphwright.models.cache import CachedEncoder
 from graphwright.models.embedded.encoder import MiniLM
 
 DRIVERS = Path(__file__).parent / "drivers"
 TORCH = "torch==2.13.0+cpu"
 LIMIT = 15  # passages of a question
+MORE = ("multihop/hotpotqa", "multihop/2wiki", "ir/scifact", "ir/cora", "ir/cisi", "ir/cranfield")
+"""Sets whose passages are added to those of MuSiQue."""
 
 
 @dataclass(frozen=True)
@@ -222,10 +225,44 @@ def _ratio(of: Record, ours: Record, keys: tuple[str, ...]) -> str:
 # The run
 
 
-def passages_of(options: Namespace, size: int) -> list[Record]:
-    """Return the first passages of MuSiQue."""
-    lines = (options.data / "multihop" / "musique" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines[:size]]
+def corpus(options: Namespace, size: int) -> Path:
+    """Return a folder with `corpus.jsonl` and `openie.jsonl` of at least so many passages.
+
+    Beyond MuSiQue's passages are those of other sets, with the triples of the embedded mention detector.
+    """
+    musique: Path = options.data / "multihop" / "musique"
+    passages, triples = (read_lines(musique / name) for name in ("corpus.jsonl", "openie.jsonl"))
+    if size <= len(passages):
+        return musique
+    folder: Path = options.fetched / "peers" / f"corpus-{size}"
+    if not (folder / "openie.jsonl").exists():
+        known = {passage["text"] for passage in passages}
+        more = [p for name in MORE for p in _others(options.data / name) if p["text"].strip()]
+        distinct = {p["text"]: p for p in more if p["text"] not in known}
+        added = list(distinct.values())[: size - len(passages)]
+        found = MentionExtractor().extract([Excerpt(p["id"], p["title"], p["text"]) for p in added])
+        triples += [
+            {
+                "id": passage["id"],
+                "entities": [mention.name for mention in each.mentions],
+                "triples": [list(relation[:3]) for relation in each.relations],
+            }
+            for passage, each in zip(added, found, strict=True)
+        ]
+        folder.mkdir(exist_ok=True)
+        for name, rows in (("corpus.jsonl", passages + added), ("openie.jsonl", triples)):
+            write_text(folder / name, "".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def _others(folder: Path) -> Iterator[Record]:
+    for row in read_lines(folder / "corpus.jsonl"):
+        yield {"id": f"{folder.name}-{row['id']}", "title": row["title"], "text": row["text"]}
+
+
+def read_lines(path: Path) -> list[Record]:
+    """Return the rows of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def version_of(python: Path, name: str) -> str:
@@ -252,14 +289,14 @@ def main() -> None:
     folder = options.fetched / "peers"
     folder.mkdir(exist_ok=True)
     rows = Rows(options.work / "peers.jsonl", "system", "passages")
-    script = Script.read(options.data / "multihop" / "musique")
     encoder = CachedEncoder(MiniLM(), folder / "vectors.sqlite")
     for size, name in todo(options, rows):
-        *passages, added = passages_of(options, size)
+        source = corpus(options, size)
+        *passages, added = read_lines(source / "corpus.jsonl")[:size]
         known = {passage["id"] for passage in passages}
         questions = [q for q in multihop_questions(options, "musique-openie") if set(q.gold) <= known]
         row: Record = {"system": name, "passages": len(passages)}
-        with ScriptedModels(script, encoder) as models:
+        with ScriptedModels(Script.read(source), encoder) as models:
             task = {
                 "folder": str(folder), "url": models.url, "limit": LIMIT, "passages": passages, "added": added,
                 "questions": [question.text for question in questions],

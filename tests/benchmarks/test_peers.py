@@ -7,6 +7,7 @@ import os
 import sys
 import urllib.error
 import urllib.request
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -187,3 +188,27 @@ def test_texts_find_passages_in_any_layout() -> None:
     texts = Texts([Passage(**row) for row in PASSAGES])
     assert texts.ids('1,"the mur  is also, a NOBLE family"\n2,It flows through Graz Styria') == ["b", "a"]
     assert texts.ids_of_each([READING, "none", READING]) == ["a"]
+
+
+def test_corpus_beyond_musique_has_passages_and_triples_of_other_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "MORE", ("ir/more",))
+    more = [{"id": "1", "title": "Graz", "text": "Graz lies on the Mur. Ernst Mach taught in Graz."}, PASSAGES[0]]
+    triples = {"entities": [], "triples": [["Mur", "flows through", "Graz"]]}
+    files = {
+        "multihop/musique/corpus.jsonl": PASSAGES,
+        "multihop/musique/openie.jsonl": [{"id": row["id"], **triples} for row in PASSAGES],
+        "ir/more/corpus.jsonl": [*more, {"id": "2", "title": "Empty", "text": " "}],
+    }
+    for name, rows in files.items():
+        path = tmp_path / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = Namespace(data=tmp_path / "data", fetched=tmp_path)
+    (tmp_path / "peers").mkdir()
+    assert peers.corpus(options, 2) == tmp_path / "data" / "multihop" / "musique"
+    folder = peers.corpus(options, 10)
+    assert [row["id"] for row in peers.read_lines(folder / "corpus.jsonl")] == ["a", "b", "more-1"]
+    added = peers.read_lines(folder / "openie.jsonl")[2]
+    assert "Ernst Mach" in added["entities"] and added["triples"]
