@@ -1,4 +1,7 @@
-"""LlamaIndex's property graph with its simple extractor, its file stores and its default retrievers."""
+"""LlamaIndex's property graph with its simple extractor, its file stores and its default retrievers.
+
+Not asynchronous: each call would make an event loop, in which the client has lost its connections and waits a second.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,13 @@ class LlamaIndex(Driver):
             llm=self._llm,
             embed_model=self._encoder,
             kg_extractors=[SimpleLLMPathExtractor(self._llm)],
+            use_async=False,
         )
         self._index.storage_context.persist(str(self.folder))
 
     def search(self, question: str) -> Any:
-        return self._index.as_retriever(include_text=True, similarity_top_k=self.limit).retrieve(question)
+        retriever = self._index.as_retriever(similarity_top_k=self.limit, use_async=False)
+        return retriever.retrieve(question)
 
     def ids(self, found: Any) -> list[str]:
         return list(dict.fromkeys(each.node.ref_doc_id for each in found if each.node.ref_doc_id))
