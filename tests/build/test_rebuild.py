@@ -198,8 +198,15 @@ from graphwright.models.fake import HashEncoder
 owner, name = sys.argv[2].split(".")
 def die(*_): os._exit(9)
 setattr({"layout": rebuild.IndexLayout, "division": rebuild._Division, "store": rebuild.Store}[owner], name, die)
-Index.rebuild(sys.argv[1], HashEncoder(96), chunk_tokens=16, overlap=0)
+Index.rebuild(sys.argv[1], HashEncoder(int(sys.argv[3])), **eval(sys.argv[4]))
 """
+SIZES = {"chunk_tokens": 16, "overlap": 0}
+
+
+def killed(folder: Path, where: str, dimension: int, **changed: Any) -> None:
+    """Rebuild an index in a process that dies where it calls a method."""
+    command = [sys.executable, "-c", KILLED, folder, where, str(dimension), repr(changed)]
+    assert subprocess.run(command, check=False).returncode == 9
 
 
 @pytest.mark.parametrize(
@@ -209,7 +216,7 @@ Index.rebuild(sys.argv[1], HashEncoder(96), chunk_tokens=16, overlap=0)
 def test_killed_rebuild_leaves_one_whole_index(tmp_path: Path, notes: Path, where: str, is_old: bool) -> None:
     with built(tmp_path / "ix", notes) as index:
         before = index.info()["chunks"]
-    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path / "ix", where], check=False).returncode == 9
+    killed(tmp_path / "ix", where, 96, **SIZES)
     encoder = HashEncoder() if is_old else HashEncoder(96)
     with Index.open(tmp_path / "ix", encoder=encoder) as index:
         assert (index.info()["chunks"] == before) == is_old and index.is_current
@@ -223,17 +230,20 @@ def test_killed_rebuild_leaves_one_whole_index(tmp_path: Path, notes: Path, wher
     ("where", "is_old"),
     [("layout.replacing_imported", True), ("layout.prepare", True), ("layout.switch", False)],
 )
+@pytest.mark.parametrize("dimension", [64, 96])
 def test_killed_rebuild_of_graph_with_documents_leaves_one_whole_index(
-    tmp_path: Path, notes: Path, where: str, is_old: bool
+    tmp_path: Path, notes: Path, where: str, is_old: bool, dimension: int
 ) -> None:
-    with imported(tmp_path / "ix", HashEncoder()) as index:
+    with imported(tmp_path / "ix", HashEncoder(64)) as index:
         index.sync(notes)
-    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path / "ix", where], check=False).returncode == 9
-    encoder = HashEncoder() if is_old else HashEncoder(96)
+    killed(tmp_path / "ix", where, dimension, embed=("passages", "names"))
+    encoder = HashEncoder(64) if is_old else HashEncoder(dimension)
     with Index.open(tmp_path / "ix", encoder=encoder) as index:
+        assert index.verify() == [] and (index.settings.embed == ("names", "triples")) == is_old
         index.add([Document("later", "Bruck lies on the Mur.")])
         assert index.verify() == [] and "Danube" in index.graph.names
-    Index.rebuild(tmp_path / "ix", HashEncoder(96))
+    killed(tmp_path / "ix", "layout.prepare", 80)
+    Index.rebuild(tmp_path / "ix", HashEncoder(96))  # without opening it first
     assert not (tmp_path / "ix" / "old-imported").exists()
 
 

@@ -19,6 +19,8 @@ from graphwright.store.chunk_record import id_digest
 
 NEXT = "next snapshot"
 """Setting of the store: the name of a snapshot that is to be current."""
+GRAPH = "imported checksum"
+"""Setting of the store: the checksum of the imported graph beside documents, once it was replaced."""
 
 
 class Publication:
@@ -84,9 +86,7 @@ class Publication:
         store names the new snapshot, so that `complete` can make it current if this process is killed before.
         """
         if graph is not None and self._layout.imported.is_dir():
-            before, write = self._store.revision, partial(write_snapshot, snapshot=graph)
-            with self._layout.replacing_imported(write, lambda: self._store.revision > before):
-                return self.replace(change)
+            return self._replace_imported(change, graph)
         store = self._store
         with store.writing():
             change()
@@ -101,10 +101,19 @@ class Publication:
         self.complete()
         self._clean_up(snapshot)
 
+    def _replace_imported(self, change: Callable[[], None], graph: Snapshot) -> None:
+        before, write = self._store.revision, partial(write_snapshot, snapshot=graph)
+
+        def with_checksum() -> None:
+            change()
+            self._store.set(GRAPH, self._layout.imported_checksum)
+
+        with self._layout.replacing_imported(write, lambda: self._store.revision > before):
+            self.replace(with_checksum)
+
     def complete(self) -> None:
         """Make the snapshot current that `replace` has prepared, if the store names one; settle the imported graph."""
-        if self._layout.replaced.is_dir():
-            self._layout.settle_imported(self._store.setting("encoder"))
+        self._layout.recover_imported(self._store.setting(GRAPH))
         if name := self._store.setting(NEXT):
             if (self._layout.path / name).is_dir():
                 self._layout.switch(name)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from graphwright.build.creation import GraphSource, create_from, create_index
 from graphwright.build.operation import Batch
-from graphwright.build.publication import NEXT
+from graphwright.build.publication import GRAPH, NEXT
 from graphwright.build.rebuild import paid_chunks, rebuild
 from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Excerpt, Extractor
@@ -101,7 +101,7 @@ class Index(IndexEditing, IndexAsking):
         if schema is not None and schema != self.extraction_schema:
             self.close()
             raise OptionError(f"{self.path} has another schema. Replace it: index.reextract(schema=…)")
-        clean_creation(layout, self.encoder)
+        clean_creation(layout, self._store.setting(GRAPH))
         if self._reader.interrupted() or self._store.setting(NEXT):
             self._resume()
 

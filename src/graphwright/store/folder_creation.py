@@ -46,13 +46,13 @@ def create_folder(folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLay
     return IndexLayout(folder)
 
 
-def clean_creation(layout: IndexLayout, encoder: str) -> None:
+def clean_creation(layout: IndexLayout, imported: str | None) -> None:
     """Delete the remains of a process that died just after it had created the index, or while it replaced its graph.
 
-    `encoder`: the id of that of the index.
+    `imported`: the checksum of the graph that was committed last.
     """
     if layout.replaced.is_dir() and not is_held(layout.path / WRITER):
-        layout.settle_imported(encoder)
+        layout.recover_imported(imported)
     draft = layout.path / _DRAFT
     if draft.exists() and not is_held(draft / WRITER):
         shutil.rmtree(draft, ignore_errors=True)

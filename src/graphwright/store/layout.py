@@ -108,15 +108,23 @@ class IndexLayout:
         finally:
             self.settle_imported()
 
-    def settle_imported(self, encoder: str | None = None) -> None:
-        """Delete the imported graph that was replaced, or put it back where there is no other.
+    @property
+    def imported_checksum(self) -> str:
+        """The checksum of the imported graph that is kept."""
+        return str(json.loads((self.imported / "about.json").read_text(encoding="utf-8"))["sum"])
 
-        `encoder`: the id of the store's; a graph with the vectors of another one was not committed, and is no other.
+    def recover_imported(self, committed: str | None) -> None:
+        """Settle a replacement of the imported graph whose process was killed; `committed`: the checksum of the last.
+
+        A graph that was not committed makes way for the one that it was to replace.
         """
-        about = self.imported / "about.json"
-        stored = json.loads(about.read_text(encoding="utf-8"))["encoder"] if encoder and about.exists() else encoder
-        if stored != encoder:
-            shutil.rmtree(self.imported)
+        if self.replaced.is_dir():
+            if self.imported.is_dir() and self.imported_checksum != committed:
+                shutil.rmtree(self.imported)
+            self.settle_imported()
+
+    def settle_imported(self) -> None:
+        """Delete the imported graph that was replaced, or put it back where there is no other."""
         if self.imported.is_dir():
             shutil.rmtree(self.replaced, ignore_errors=True)
         else:
