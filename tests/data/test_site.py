@@ -285,13 +285,15 @@ def test_crawl_follows_rules_for_robots(site: Site, index: Index) -> None:
 
 
 def test_crawl_takes_a_page_once(site: Site, index: Index) -> None:
-    site.linked(home="/a?print=1 /moved /for-now", a="", new="")
+    site.linked(home="/a?print=1 /moved /for-now /index.html", a="", new="")
+    site.answers["/index.html"] = site.answers["/"]
     site.answers["/a?print=1"] = b'<html><link rel="canonical" href="/a">Print'
     site.answers["/moved"] = (301, {"Location": "/new"})
     site.answers["/for-now"] = (302, {"Location": "/new"})
     changes = index.sync(site.source(""))
     assert site.ids(index) == {"/", "/a", "/new"}
     assert [item.reason for item in changes.skipped] == [f"it leads to {site.url}/new for the time being"]
+    assert not index.sync(site.source("")).added  # though the text of an unchanged page is not sent
     site.answers["/new"] = (301, {"Location": "/newest"})
     site.linked(newest="")
     assert index.sync(site.source("")).removed == [f"{site.url}/new"] and "/newest" in site.ids(index)

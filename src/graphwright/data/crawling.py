@@ -7,6 +7,7 @@ followed; by `rel="canonical"` (RFC 6596) that another address is its own.
 from __future__ import annotations
 
 import mimetypes
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_ADDRESS = 2_000  # characters
 _NOT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
+_INDEX = re.compile(r"(?<=/)index\.\w+$")  # a page that servers send for its folder
 _PACKED = frozenset((".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".exe", ".dmg", ".iso", ".jar"))
 _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")  # rules with a colon
 
@@ -48,16 +50,24 @@ def is_page(response: httpx.Response) -> bool:
 class Crawl:
     """The part of a site below the folder of the page `start`. `may_fetch`: whether robots.txt allows an address.
 
-    Of pages that differ only in the query of their address, and have the same text, the first counts. So session ids
-    in links end with the pages that have them.
+    Of pages that differ only in the query of their address, and have the same text, the first counts, as of a folder
+    and its index.html. So session ids in links end with the pages that have them.
     """
 
     start: str
     may_fetch: Callable[[str], bool]
-    _texts: dict[tuple[str, bytes], str] = field(default_factory=dict)  # the address by path and digest of the text
+    _texts: dict[tuple[str, str], str] = field(default_factory=dict)  # the address by path and digest of the text
+
+    def is_first(self, name: str, digest: str) -> bool:
+        """Return whether no other page has the same text at an address that differs only in its query."""
+        path = _INDEX.sub("", urlsplit(name).path.partition(";")[0])
+        return self._texts.setdefault((path, digest), name) == name
 
     def fetched(self, name: str, response: httpx.Response, file: File, tag: str) -> Fetched:
-        """Return a page with the addresses that it leads to. One that leads elsewhere itself has no file."""
+        """Return a page with the addresses that it leads to. One that leads elsewhere itself has no file.
+
+        `tag`: its version; that of a page is returned with a digest of its text, on a line of its own.
+        """
         url = page_address("", str(response.url))
         if response.history and url != name:
             first, links = response.history[0], tuple(self._followed([url], url))
@@ -71,12 +81,11 @@ class Crawl:
         for canonical in self._followed([page.canonical], url):
             if canonical != name:
                 return Fetched(None, links=(canonical,))
-        key = (urlsplit(name).path.partition(";")[0], page.digest)
-        if self._texts.setdefault(key, name) != name:
+        if not self.is_first(name, page.digest):
             return Fetched(None)
         if "noindex" in page.rules:
             return Fetched(Skipped(name, "the page asks not to be indexed (noindex)"), links=links)
-        return Fetched(file, tag, links)
+        return Fetched(file, tag and f"{tag}\n{page.digest}", links)
 
     def _followed(self, targets: Iterable[str], page: str) -> Iterator[str]:
         """Yield the addresses among the links of a page that belong to this part of the site and may be fetched.
@@ -100,7 +109,7 @@ class _Page:
     canonical: str
     rules: frozenset[str]
     links: tuple[str, ...]
-    digest: bytes  # of its text
+    digest: str  # of its text
 
     @classmethod
     def of(cls, content: bytes, url: str, headers: Iterable[str]) -> _Page:
@@ -116,7 +125,7 @@ class _Page:
         links = () if "nofollow" in rules else tuple(_targets(tree, 'a[href]:not([rel~="nofollow" i])', base))
         tree.strip_tags(["script", "style"])
         text = "" if tree.body is None else " ".join(tree.body.text(separator=" ").split())
-        return cls(canonical, frozenset(rules), links, blake2b(text.encode(), digest_size=16).digest())
+        return cls(canonical, frozenset(rules), links, blake2b(text.encode(), digest_size=16).hexdigest())
 
 
 def _own_rules(header: str) -> str:

@@ -85,11 +85,13 @@ class WebSite:
 
     def fetch(self, name: str, tag: str) -> Fetched | Skipped | None:
         """Fetch a page, unless its ETag or the date of its change is still the same."""
-        known = "If-None-Match" if tag.endswith('"') else "If-Modified-Since"
+        version, _, digest = tag.partition("\n")
+        condition = "If-None-Match" if version.endswith('"') else "If-Modified-Since"
         try:
-            with self._visitor.answer(name, {known: tag} if tag else {}) as response:
+            with self._visitor.answer(name, {condition: version} if version else {}) as response:
                 if response.status_code == httpx.codes.NOT_MODIFIED:
-                    return None
+                    is_copy = self._crawl is not None and digest and not self._crawl.is_first(name, digest)
+                    return Fetched(None) if is_copy else None
                 if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.GONE):
                     return Skipped(name, f"it answered {response.status_code} {response.reason_phrase}")
                 web.check_found(response, name)
