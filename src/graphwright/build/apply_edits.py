@@ -149,7 +149,8 @@ class _State:
     def __init__(self, merged: MergedChunks, edits: Sequence[Edit], imported: Columns | None) -> None:
         self._merged, self._chunks, self._same = merged, merged.chunks, dict(merged.same)
         named = {form: None for edit in edits for form in map(normal_form, edit.change.entities)}
-        self.graph = None if imported is None else self._nodes(imported, named)
+        given = {normal_form(name) for edit in edits if (name := edit.change.new_name)}
+        self.graph = None if imported is None else self._nodes(imported, named, given)
         self.forms = list(dict.fromkeys(self._same.get(form, form) for form in named))
         self._number = {form: at for at, form in enumerate(self.forms)}
         self.node = np.array([self._number[form] for form in (self.graph.form if self.graph else ())], np.int64)
@@ -167,11 +168,12 @@ class _State:
         self._splits, self._added = dict[str, Ints](), dict[str, Edit]()
         self._relations = _Relations(self._chunks, self.rows)
 
-    def _nodes(self, imported: Columns, named: Iterable[str]) -> NodeEdits:
+    def _nodes(self, imported: Columns, named: Iterable[str], given: Collection[str]) -> NodeEdits:
         """Return the nodes that edits name; note which forms mean the same as the names of some."""
         forms = list(dict.fromkeys(self._same.get(form, form) for form in named))
         extracted = self._merged.entities.forms.positions(TextColumn.of(forms)) >= 0
-        graph = NodeEdits(imported, forms, {form for form, known in zip(forms, extracted, strict=True) if known})
+        own = {form for form, known in zip(forms, extracted, strict=True) if known or form in given}
+        graph = NodeEdits(imported, forms, own)
         self._same |= {form: graph.same[to] for form, to in self._same.items() if to in graph.same} | graph.same
         return graph
 

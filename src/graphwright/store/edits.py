@@ -52,6 +52,11 @@ class Change:
         fields = ("name", "to", "into", "first", "second", "head", "tail")
         return *(getattr(self, field) for field in fields if hasattr(self, field)), *getattr(self, "names", ())
 
+    @property
+    def new_name(self) -> str:
+        """The name that it gives an entity, "" for none."""
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the kind and the fields as JSON values."""
         return {"kind": self.kind, **asdict(self)}
@@ -76,6 +81,11 @@ class RenameEntity(Change):
     kind, pattern = "rename", "rename {name} to {to}"
     name: str
     to: str
+
+    @property
+    def new_name(self) -> str:
+        """See Change."""
+        return self.to
 
 
 @dataclass(frozen=True)
@@ -103,6 +113,11 @@ class SplitEntity(Change):
     name: str
     documents: tuple[str, ...]
     to: str
+
+    @property
+    def new_name(self) -> str:
+        """See Change."""
+        return self.to
 
 
 @dataclass(frozen=True)
@@ -132,6 +147,11 @@ class AddEntity(Change):
     name: str
     type: str = ""
     description: str = ""
+
+    @property
+    def new_name(self) -> str:
+        """See Change."""
+        return self.name
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,17 @@ def test_node_is_named_by_its_id_where_several_have_its_name(tmp_path: Path) -> 
     assert len(index.graph.ids("Springfield")) == 1 and index.verify() == []
 
 
+def test_new_name_may_be_a_shorter_form_of_another_node(tmp_path: Path) -> None:
+    graph = Graph.from_triples([("Graz (painting)", "by", "Ida"), ("Gratz", "lies on", "Mur")])
+    index = index_of(tmp_path / "towns", graph)
+    (edit,) = index.edit(RetypeEntity("Graz", "picture"))  # by the shorter form
+    assert ("Graz (painting)", "type", "picture") in triples(index.graph)
+    index.undo(edit.id)
+    index.edit(RenameEntity("Gratz", "Graz"))
+    assert triples(index.graph) == [("Graz", "lies on", "Mur"), ("Graz (painting)", "by", "Ida")]
+    assert index.verify() == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -36,8 +36,8 @@ class NodeEdits:
     that are left out.
     """
 
-    def __init__(self, columns: Columns, forms: Collection[str], extracted: Collection[str] = ()) -> None:
-        """`forms`: those that edits name; `extracted`: those of them that are entities of documents."""
+    def __init__(self, columns: Columns, forms: Collection[str], own: Collection[str] = ()) -> None:
+        """`forms`: those that edits name; `own`: those of them that mean no node by another form than its name."""
         self.columns, index = columns, name_index_of(columns)
         self.same, form_of = dict[str, str](), dict[int, str]()
         others = dict[str, int]()
@@ -45,7 +45,7 @@ class NodeEdits:
             found = index.find(form).tolist()
             named = self._named(found, form)
             form_of |= dict.fromkeys(named, form)
-            if len(found) == 1 and not named and form not in extracted:
+            if len(found) == 1 and not named and form not in own:
                 others[form] = found[0]
         for form, node in others.items():
             name = normal_form(columns.names[node])
