@@ -1,7 +1,8 @@
 """Kill an indexing process at random moments, then run the same command again.
 
-Each kill begins without an index. A process indexes MuSiQue's corpus and, once Python has loaded what it needs, gets
-SIGKILL after a random time, spread over the whole run. The index is then opened, verified and asked, and the command is
+Each kill begins without an index. A process indexes MuSiQue's corpus, edits the graph by hand, extracts again with a
+schema and builds again with other settings. Once Python has loaded what it needs, it gets SIGKILL after a random time,
+spread over the whole run. The index is then opened, verified and asked, and the command is
 run again to its end: that index must equal the one of a run without interruption, and no other file may be left in its
 folder or beside it. The time of a whole run is measured anew for every five kills. Kills at every call that writes are
 in the part `crash`.
@@ -9,6 +10,7 @@ in the part `crash`.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -25,16 +27,18 @@ from typing import Any, NamedTuple
 
 from harness import Record
 
-from attacks.crash import contents
+from attacks.crash import EDITS, SCHEMA, contents
 from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
 
 QUESTION = "Who founded the company that published the album?"
 WORK = """
-import sys
+import json, sys
 from pathlib import Path
+from graphwright.extract.schema import Schema
 from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
+from graphwright.store.edits import Edit
 folder, corpus, encoder = Path(sys.argv[1]), Path(sys.argv[2]), HashEncoder()
 print("begun", flush=True)
 exists = (folder / "index.sqlite").exists()
@@ -42,8 +46,18 @@ index = (Index.open if exists else Index.create)(folder, encoder=encoder)
 print("opened", flush=True)
 index.add(corpus)
 print("added", index.documents, flush=True)
+index.edit(*map(Edit.of_dict, json.loads(sys.argv[3])), strict=False)
+print("edited", flush=True)
+index.reextract(schema=Schema.of_toml(sys.argv[4]))
+print("typed", flush=True)
 index.close()
+Index.rebuild(folder, encoder, embed=("passages", "names", "triples"))
+print("rebuilt", flush=True)
 """
+
+
+STEPS = {"rebuilt": "ending", "typed": "building again", "edited": "extracting again", "added": "editing"}
+"""The phase after each step that was reported, the last step first."""
 
 
 class Outcome(NamedTuple):
@@ -62,7 +76,8 @@ class Work:
 
     def index(self, folder: Path, kill_after: float | None = None) -> Outcome:
         """Index in a process that may be killed."""
-        command = [sys.executable, "-c", WORK, str(folder), str(self.corpus)]
+        edits = json.dumps([edit.to_dict() for edit in EDITS])
+        command = [sys.executable, "-c", WORK, str(folder), str(self.corpus), edits, SCHEMA.to_toml()]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             child.stdout.readline()
@@ -94,8 +109,15 @@ def after_kill(folder: Path, output: str) -> tuple[str, list[str]]:
         problems = [message for message in messages if "older than the stored documents" not in message]
         if index.ask(QUESTION).answer is None:
             problems.append("no answer")
-        if "added" in output and (index.documents != int(output.split()[-1]) or messages):
+        done, info = output.split(), index.info()
+        if "added" in done and index.documents != int(done[done.index("added") + 1]):
             problems.append("documents that were reported added are missing")
+        if "edited" in done and len(index.edits()) < len(EDITS):
+            problems.append("edits that were reported made are missing")
+        if ("typed" in done and not info["schema"]) or ("rebuilt" in done and len(info["embedded"]) < 3):
+            problems.append("a schema or settings that were reported stored are missing")
+        if "added" in done:
+            return next(name for step, name in STEPS.items() if step in done), problems
         if not index.documents:
             return "reading and storing", problems
         if index.is_current:

@@ -29,7 +29,7 @@ def problems_of(layout: IndexLayout, store: Store, encoder: NamedEncoder) -> lis
 
     Checks that the store's file and chunks can be read; that no file of the snapshot has changed since it was written;
     and that the snapshot has the store's revision, and equals, array by array, a snapshot that is built anew from the
-    store. Of an imported graph only the files are checked.
+    store. Of an imported graph without documents and edits only the files are checked.
     """
     while True:
         current = _current(layout)

@@ -1,7 +1,7 @@
-"""Edits by hand of the graph of documents: values, each of which says what changes, by whom, when and why.
+"""Edits by hand of a graph: values, each of which says what changes, by whom, when and why.
 
 An edit names entities by their names, never by numbers, so that it holds for any set of documents. The merge applies
-all edits in order, so that the graph is a function of the documents and the edits (see `build.apply_edits`).
+all edits in order, so that the graph is a function of the import, the documents and the edits (`build.apply_edits`).
 """
 
 from __future__ import annotations
