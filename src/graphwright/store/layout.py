@@ -33,8 +33,8 @@ class IndexLayout:
     repeat encodings; `replies.sqlite`, of language models' replies, so that nothing is paid for twice;
     `recognised.sqlite`, of the text in pictures, which is found out once; `database.jsonl.gz`, of the rows of an
     imported graph database, so that only changed ones are fetched again. `imported/` is the first snapshot of an
-    imported graph, kept once documents or edits are added. The progress of the writer means nothing after the writer was killed.
-    `settings.toml` and `prompts/` are written by the user.
+    imported graph, kept once documents or edits are added. The progress of the writer means nothing after the writer
+    was killed. `settings.toml` and `prompts/` are written by the user.
     """
 
     def __init__(self, path: Path) -> None:
