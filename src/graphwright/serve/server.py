@@ -204,10 +204,12 @@ class Query:
         return {name: value for name, value in options.items() if value is not None}
 
     def _told(self, reply: Mapping[str, Any]) -> dict[str, Any]:
-        details = {"fallback_details": self.llm and self.llm.fallback_details} if self.for_admin else {}
         quoted = any(NOT_FOLLOWED in step["notes"] for step in reply["trace"])
-        instructed = not quoted if self.instruction else None
-        return {**reply, "fallback": self.llm and self.llm.fallback, **details, "instructed": instructed}
+        told = {**reply, "fallback": self.llm and self.llm.fallback}
+        told["instructed"] = not quoted if self.instruction else None
+        if self.llm and self.for_admin and (details := self.llm.fallback_details):
+            told["fallback_details"] = details
+        return told
 
     def _reported(self, state: State) -> dict[str, Any]:
         reply = state.to_dict(method=self.method, top_k=self.top_k)
