@@ -2,9 +2,9 @@
 
 An imported graph is taken from its snapshot, because the files that it came from are not stored.
 
-A language model reads the title and the text of a chunk, a free extractor also the headings above it. A chunk with the
-same input keeps its extraction. The others are read again by the free extractor of their document; where a language
-model had read the document, they then wait for one.
+A language model reads the title and the text of a chunk, a free extractor also the headings above and in it. A chunk
+with the same input keeps its extraction. The others are read again by the free extractor of their document; where a
+language model had read the document, they then wait for one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from graphwright.build.creation import stored_settings
 from graphwright.build.document_storage import chunker, extracted
 from graphwright.build.operation import Operation
 from graphwright.build.publication import Publication
-from graphwright.data.document import Chunk, Document
+from graphwright.data.document import Chunk, Document, Labels
 from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.extract.extractors import EXTRACTORS, extractor_of
@@ -176,14 +176,14 @@ class _Division:
             yield [self._divided(text) for text in store.texts(part)]
 
     def _divided(self, stored: StoredText) -> _Divided:
-        known, before = dict[tuple[str, str | None], ExtractedChunk](), list[Extractor]()
+        known, before = dict[tuple[str, tuple[str, Labels] | None], ExtractedChunk](), list[Extractor]()
         for chunk in stored.chunks:
             free = self._free.get(chunk.extractor)
-            known[chunk.chunk.text, None if free is None else chunk.chunk.heading] = chunk
+            known[chunk.chunk.text, None if free is None else (chunk.chunk.heading, chunk.chunk.labels)] = chunk
             before += [] if free is None else [free]
         waits = len(before) < len(stored.chunks) or any(chunk.pending for chunk in stored.chunks)
         chunks = [
-            (chunk, known.get((chunk.text, None)) or known.get((chunk.text, chunk.heading)))
+            (chunk, known.get((chunk.text, None)) or known.get((chunk.text, (chunk.heading, chunk.labels))))
             for chunk in self._split(stored.document)
         ]
         extractor = self._given or next(iter(before), None) or self._default

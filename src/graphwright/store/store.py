@@ -197,7 +197,7 @@ class Store(StoreFile):
         for (id, title, outline), group in groupby(rows, lambda row: row[:3]):
             whole, headings, spaces, spans = json.loads(outline)
             labels = tuple((start, end) for start, end in spans)
-            chunks = [_chunk(row) for row in group if row[6] is not None]
+            chunks = [_chunk(row, labels) for row in group if row[6] is not None]
             text = joined([(chunk.chunk.start, chunk.chunk.text) for chunk in chunks], spaces)
             parts = tuple(Heading(*heading) for heading in headings)
             document = Document(id, text, title, whole=whole, headings=parts, labels=labels)
@@ -329,10 +329,11 @@ class Store(StoreFile):
             yield view
 
 
-def _chunk(row: tuple[Any, ...]) -> ExtractedChunk:
+def _chunk(row: tuple[Any, ...], labels: Labels) -> ExtractedChunk:
     id, _, _, start, stored, heading, ordinal, extractor, pending, *record = row
     text = stored.decode("utf-8", "surrogatepass")
-    chunk = Chunk(id, ordinal, start, start + len(text), text, heading)
+    end = start + len(text)
+    chunk = Chunk(id, ordinal, start, end, text, heading, labels_within(labels, start, end))
     return ExtractedChunk(chunk, ChunkRecord(*record).extraction(), extractor, pending)
 
 
