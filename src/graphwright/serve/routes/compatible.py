@@ -287,7 +287,7 @@ class OllamaGenerateWriter(OllamaWriter):
 
     def loaded(self) -> dict[str, Any]:
         """Return the reply to an empty prompt, which clients send to load a model."""
-        return {**self._piece(""), "done": True, "done_reason": "load"}
+        return {**self._piece(""), "done": True, "done_reason": "load", "citations": [], "graphwright": {}}
 
 
 def _line(data: Mapping[str, Any]) -> bytes:
