@@ -70,6 +70,8 @@ def test_moments_of_a_day_are_ordered() -> None:
         (["$5.2 million", "3 Mio. €", "12k", "12万"], [5.2e6, 3e6, 12e3, 12e4]),
         (["1:23:45", "4:05"], [5025, 245]),
         (["14:30", "9:15"], [52200, 33300]),
+        (["($1,200.50)", "$(75.10)", "-$3", "EUR -1.200,00", "12,00-"], [-1200.5, -75.1, -3, -1200, -12]),
+        (["%12", "% 7,5", "(3,1 %)"], [12, 7.5, -3.1]),
     ],
 )
 def test_column_decides_how_its_numbers_are_read(texts: list[str], amounts: list[float]) -> None:
@@ -80,6 +82,19 @@ def test_column_decides_order_of_day_and_month() -> None:
     american = typed_values(["3/25/2024", "1/2/2024"])
     european = typed_values(["25/3/2024", "1/2/2024"])
     assert american.low[0] == european.low[0] and american.low[1] < european.low[1]
+
+
+def test_date_of_one_possible_order_is_read_in_it() -> None:
+    assert typed_values(["31/12/2025"]).low[0] == typed_values(["12/31/2025"]).low[0]
+    assert found("since 12/31/2025") == [("12/31/2025", "")]
+    mixed = typed_values(["31/12/2025", "2/1/2025", "12/31/2025"])
+    assert mixed.low[0] == mixed.low[2] and mixed.low[1] < 2025.01
+
+
+def test_currencies_of_other_countries_have_one_name() -> None:
+    assert units(["1,500円", "¥300"]) == ["JPY", "JPY"]
+    assert units(["12,00 zł", "3 PLN"]) == ["PLN", "PLN"]
+    assert units(["R$ 5,00", "120 Kč", "8元", "900원"]) == ["BRL", "CZK", "CNY", "KRW"]
 
 
 def test_units_of_one_dimension_become_the_most_frequent() -> None:

@@ -142,6 +142,8 @@ def _date_of(text: str, day_first: bool) -> Period | None:
     if match := _NUMBERS.fullmatch(text):
         first, second = int(match["first"]), int(match["second"])
         day, month = (first, second) if day_first or match["sign"] == "." else (second, first)
+        if day <= 12 < month and match["sign"] != ".":  # the only order that is a date
+            day, month = month, day
         return _period(full_year(match["year"]), month, day)
     for pattern in (_ISO, _MONTH_OF_YEAR, _CHARACTERS):
         if match := pattern.fullmatch(text):

@@ -74,7 +74,7 @@ _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d{1,2}|\.\d{4,})?", re.ASCII)
 _CURRENCY = (
     r"(?:us|au|nz|ca|hk|mx|a|c|s|r)\$|chf|eur|usd|gbp|jpy|cny|inr|sek|nok|dkk|pln|czk|huf|cad|aud|brl|mxn|zar|rub|krw"
-    r"|(?:rs|kr|fr)\b\.?|zł|[$€£¥₹₽₩₺₴฿₪₫]"
+    r"|(?:rs|kr|fr)\b\.?|zł|kč|[$€£¥₹₽₩₺₴฿₪₫円元원%]"  # percent, too, stands before a number in some languages
 )
 _IS_CURRENCY = re.compile(_CURRENCY)
 _AMOUNT = re.compile(
@@ -90,7 +90,10 @@ _SCALES = {
     **dict.fromkeys(("bn", "billion", "billions", "mrd", "mrd.", "milliarden", "mld"), 1e9),
     "tn": 1e12, "trillion": 1e12, "万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "兆": 1e12, "lakh": 1e5, "crore": 1e7,
 }  # fmt: skip
-_SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY"}
+_SIGNS = {
+    "€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY",
+    "円": "JPY", "元": "CNY", "원": "KRW", "zł": "PLN", "kč": "CZK", "r$": "BRL",
+}  # fmt: skip
 _PREFIXES = {
     "n": 1e-9, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1, "": 1, "h": 1e2, "k": 1e3, "M": 1e6, "G": 1e9,
     "T": 1e12,
