@@ -71,6 +71,22 @@ def test_terms_exclude_hiragana_and_begin_korean_words() -> None:
     assert frequent_terms("파일을 열고 파일이 닫힙니다. 열립니다.") == [(0, "파일"), (7, "파일")]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("中华人民共和国成立于1949年。中华人民共和国的首都是北京。", {"中华人民共和国"}),
+        ("北京大学很大，他们从北京来到北京大学。", {"北京大学", "北京"}),
+        ("山田太郎は京都大学を卒業し、横浜市立病院の医師になった。", {"山田太郎", "京都大学", "横浜市立病院"}),
+        ("東京大学と京都大学の学長", {"東京大学", "京都大学"}),  # not the part that they share
+        ("현대자동차는 울산에 있다. 현대자동차의 공장", {"현대자동차"}),
+        ("มหาวิทยาลัยเชียงใหม่ใหญ่ เขาสอนที่มหาวิทยาลัยเชียงใหม่", {"มหาวิทยาลัยเชียงใหม่"}),
+        ("ราชธานีเก่า ครองราชย์ ย้ายราชธานี", {"ราชธานี"}),  # no letter without its mark
+    ],
+)
+def test_frequent_terms_name_in_script_without_spaces_is_whole(text: str, expected: set[str]) -> None:
+    assert {term for _, term in frequent_terms(text)} == expected
+
+
 def test_terms_have_their_places() -> None:
     assert frequent_terms("whale ship whale") == [(0, "whale"), (6, "ship"), (11, "whale")]
 

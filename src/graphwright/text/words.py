@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from zlib import crc32
 
@@ -206,7 +206,12 @@ _TERM_RUN = re.compile(  # kanji and katakana; Hangul; Thai, Lao, Burmese, Khmer
 _MAX_PHRASES = 8
 _MAX_TERMS = 16
 _MIN_LETTERS = 4  # of a term in a script with spaces
-_MAX_CHARACTERS = 6  # of a term in a script without spaces
+_MAX_CHARACTERS = 24  # of a term in a script without spaces
+_ALPHABETIC = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff]")  # Thai, Lao, Burmese, Khmer
+_INSIDE = re.compile(f"[{MARKS}]")  # a mark, of the letter before it
+_LEADING = re.compile("[\u0e40-\u0e44\u0ec0-\u0ec4]$")  # a vowel that is written before its consonant
+_HIRAGANA = re.compile("[\u3041-\u309f]")
+_COMPOUND = 3  # characters of a run between Hiragana that is a term
 
 
 def repeated_phrases(text: str) -> list[tuple[str, int]]:
@@ -236,13 +241,15 @@ def repeated_phrases(text: str) -> list[tuple[str, int]]:
 def frequent_terms(text: str) -> list[tuple[int, str]]:
     """Return all occurrences of the most frequent terms of a text, words and runs of characters: (offset, term).
 
-    In scripts without spaces a term is a repeated run of two to six characters, without Hiragana, that is not part of a
-    longer run repeated as often; in Hangul it begins a word. Ties: the longer term first, then the earlier one.
+    In scripts without spaces a term is a repeated run of characters that is not part of a longer run repeated as often;
+    in Hangul it begins a word, in alphabets it has whole letters, at least four. Japanese is divided at Hiragana: a run
+    between them of three characters is a term, and so is a shorter one that is repeated. Of terms at one place, the
+    longest. Ties: the longer term first, then the earlier one.
 
     >>> frequent_terms("the whale swam. a whale is a mammal")
     [(4, 'whale'), (10, 'swam'), (18, 'whale'), (29, 'mammal')]
-    >>> frequent_terms("東京都は日本の首都。東京都の人口")
-    [(0, '東京都'), (10, '東京都')]
+    >>> frequent_terms("東京都は日本の首都。東京都の人口は京都市より多い")
+    [(0, '東京都'), (10, '東京都'), (17, '京都市')]
     """
     offsets: dict[str, list[int]] = {}
     for match in _WITH_MARKS.finditer(UNSPACED.sub(lambda run: " " * len(run[0]), text)):
@@ -252,23 +259,59 @@ def frequent_terms(text: str) -> list[tuple[int, str]]:
     for term, starts in _repeated_runs(text).items():
         offsets.setdefault(term, []).extend(starts)
     best = sorted(offsets, key=lambda term: (-len(offsets[term]), -len(term), offsets[term][0]))[:_MAX_TERMS]
-    return sorted((start, text[start : start + len(term)]) for term in best for start in offsets[term])
+    found, end = [], 0
+    for start, size in sorted({start: len(term) for term in sorted(best, key=len) for start in offsets[term]}.items()):
+        if start + size > end:  # not inside a longer term
+            found.append((start, text[start : start + size]))
+            end = start + size
+    return found
 
 
 def _repeated_runs(text: str) -> dict[str, list[int]]:
-    """Return the repeated runs of unspaced scripts, with their offsets, unless a longer run is repeated as often."""
-    offsets: dict[str, list[int]] = {}
-    for match in _TERM_RUN.finditer(text):
-        run = match.group()
-        starts = 1 if run[0] >= _FIRST_SYLLABLE else len(run) - 1
-        for start in range(starts):
-            for size in range(2, min(_MAX_CHARACTERS, len(run) - start) + 1):
-                offsets.setdefault(run[start : start + size], []).append(match.start() + start)
-    repeated = {term for term, starts in offsets.items() if len(starts) > 1}
-    covered = {
-        part for term in repeated for part in (term[1:], term[:-1]) if len(offsets.get(part, ())) == len(offsets[term])
-    }
-    return {term: offsets[term] for term in repeated - covered}
+    """Return the terms of unspaced scripts with their offsets: repeated runs and, between Hiragana, whole ones."""
+    runs = [match.span() for match in _TERM_RUN.finditer(text)]
+    ends = {at: end for start, end in runs for at in _starts(text, start, end)}
+    terms: dict[str, list[int]] = {}
+    repeated = _grouped(text, ends, ends, 2)
+    for size in range(3, _MAX_CHARACTERS + 2):
+        longer = _grouped(text, (start for starts in repeated.values() for start in starts), ends, size)
+        covered = {
+            part for run, at in longer.items() for part in (run[1:], run[:-1]) if len(repeated.get(part, ())) == len(at)
+        }
+        terms |= {
+            run: starts for run, starts in repeated.items() if run not in covered and _is_whole(text, run, starts)
+        }
+        repeated = longer
+    if not _HIRAGANA.search(text):
+        return terms
+    whole: dict[str, list[int]] = {}
+    for start, end in runs:
+        if text[start] < _FIRST_SYLLABLE and not _ALPHABETIC.match(text, start):
+            whole.setdefault(text[start:end], []).append(start)
+    terms = {run: starts for run, starts in terms.items() if len(run) >= _COMPOUND or run in whole}
+    return {run: at for run, at in whole.items() if _COMPOUND <= len(run) <= _MAX_CHARACTERS} | terms
+
+
+def _starts(text: str, start: int, end: int) -> Iterable[int]:
+    """Return where a term may begin in a run: in Hangul at its beginning."""
+    return (start,) if text[start] >= _FIRST_SYLLABLE else range(start, end - 1)
+
+
+def _grouped(text: str, starts: Iterable[int], ends: Mapping[int, int], size: int) -> dict[str, list[int]]:
+    """Return the runs of a size that begin at some of these places and are repeated, with their places."""
+    places: dict[str, list[int]] = {}
+    for start in starts:
+        if start + size <= ends[start]:
+            places.setdefault(text[start : start + size], []).append(start)
+    return {run: at for run, at in places.items() if len(at) > 1}
+
+
+def _is_whole(text: str, run: str, starts: Sequence[int]) -> bool:
+    """Return whether a run has whole letters, and in an alphabet at least four characters."""
+    if not _ALPHABETIC.match(run):
+        return True
+    is_cut = _INSIDE.match(run) or _LEADING.search(run) or any(_INSIDE.match(text, at + len(run)) for at in starts)
+    return len(run) >= _MIN_LETTERS and not is_cut
 
 
 @lru_cache(1 << 16)
