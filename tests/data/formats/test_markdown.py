@@ -181,3 +181,35 @@ def test_markdown_html_table_has_rows_as_in_a_page() -> None:
 
 def test_markdown_cell_keeps_its_sign() -> None:
     assert "limit: x > 3" in markdown_text("| name | limit |\n|---|---|\n| a | x > 3 |").text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<details><summary>Warranty</summary>Two years.</details>\n\nAfter", "Warranty\n\nTwo years.\n\nAfter"),
+        ("<ul>\n<li>One</li>\n<li>Two</li>\n</ul>\n\n<ol><li>First</li><li>Second</li></ol>",
+         "- One\n- Two\n\n1. First\n2. Second"),
+        ("<script>\nvar a = '# no';\n</script>\n\n<style>\n.x{top:0}\n</style>\nSeen", "Seen"),  # type 1
+        ("<pre>\n# kept\n\n```\na &lt; b\n</pre>\nAfter", "# kept\n\n```\na < b\n\nAfter"),
+        ("<?php echo '# x';\n?>\n\n<!DOCTYPE html>\n\n<![CDATA[\n# x\n]]>\nSeen", "Seen"),  # types 3 to 5
+        ("<div>\n\n*Marked*\n\n</div>\n\n> <p>In</p>\nout", "Marked\n\nIn\n\nout"),  # type 6
+        ("<p style='display:none'>gone</p>\n\nSeen", "Seen"),
+        ("1. Open\n\n   <p>Wait a <b>bit</b></p>\n\n2. Close", "1. Open\n\nWait a bit\n\n2. Close"),
+        ("<img\n  src='a.png'\n  alt='x'\n/>\n\nSeen", "Seen"),
+        ("if x <y and\nz > 3 then", "if x <y and\nz > 3 then"),
+        ("<!--\n```\nhidden\n# x\n-->Seen <!-- a --> it `<!-- b`", "Seen  it <!-- b"),  # type 2
+        ("```\n<!-- kept -->\n<div>\n```", "<!-- kept -->\n<div>"),
+        ("open <!-- comment\nkept", "open <!-- comment\nkept"),
+    ],
+)  # fmt: skip
+def test_markdown_text_html_block_is_read_as_in_a_page(source: str, text: str) -> None:
+    assert markdown_text(source).text == text
+
+
+def test_markdown_text_headings_and_links_of_html_blocks_are_kept() -> None:
+    page = markdown_text('<h1 align="center">\n <img src=l.png>\n Pump <a href="u.md">line</a>\n</h1>\n\n## Use\n\nIt.')
+    assert (page.title, [heading.title for heading in page.headings], page.links) == (
+        "Pump line",
+        ["Pump line", "Use"],
+        ["u.md"],
+    )

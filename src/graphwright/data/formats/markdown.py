@@ -22,7 +22,29 @@ from graphwright.data.records.record import DOCUMENT, Field, Record
 from graphwright.data.records.table import Table
 
 _FENCE = re.compile(r"[ \t]{0,20}(`{3,}|~{3,})")  # in a nested list, too
-_HTML = re.compile(r"[ \t]*<(table|dl)\b", re.IGNORECASE)
+_ITEM = re.compile(r" *(?:[-*+]|\d{1,9}[.)])(?: +|$)")
+_WHOLE = re.compile(r"<(table|dl)\b", re.IGNORECASE)  # read to its end, also beyond blank lines
+# HTML blocks that end with a text: types 1 and 3 to 5 of CommonMark 0.31, section 4.6.
+_RAW = tuple(
+    (re.compile(start, re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    for start, end in (
+        (r"<(?:script|pre|style|textarea)(?:[\s>]|$)", r"</(?:script|pre|style|textarea)>"),
+        (r"<\?", r"\?>"),
+        (r"<!\[CDATA\[", r"\]\]>"),
+        (r"<![A-Za-z]", ">"),
+    )
+)
+_ELEMENT = re.compile(  # type 6: an element of these begins or ends, and the block ends at a blank line
+    r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl"
+    r"|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main"
+    r"|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title"
+    r"|tr|track|ul)(?:\s|/?>|$)",
+    re.IGNORECASE,
+)
+_OPEN_TAG = re.compile(r"<[A-Za-z][\w-]{0,20}(?:\s[^<>]*)?$")  # that goes on in the next line
+_ATTRIBUTE = r"""\s+[\w:@.-]+(?:=(?:"[^"]*"|'[^']*'|[^\s"'<>]+))?"""
+_LONG_TAG = re.compile(rf"<[A-Za-z][\w-]*(?:{_ATTRIBUTE})+\s*/?>")
+_MAX_TAG, _MAX_TABLE = 20, 5_000  # lines
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _ATTRIBUTES = re.compile(r"\{:?[ \t]{0,9}(?:-|(?:[#.]|[\w-]{1,50}=)[^{}]{1,500})\}$")  # of a heading: {#piers .wide}
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*$")
@@ -56,7 +78,6 @@ _TARGET = re.compile(  # the target of a link, or of a reference definition
 )
 _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^<>\s]{1,1000})>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]{0,20}(?:\s[^<>\n]{0,1000})?/?>")
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NOTE, _NOTE_TEXT = re.compile(r"\[\^([^\[\]\s]{1,100})\]"), re.compile(r"^ {0,3}\[\^([^\[\]\s]{1,100})\]:[ \t]+")
 _STARS = re.compile(r"(?<!\\)(\*{1,3}|~~)(?=\S)([^*~\n]{1,1000})(?<=[^\s\\])\1")
 _UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^_\n]{1,1000})(?<=[^\s\\])\1(?!\w)")
@@ -86,8 +107,6 @@ def markdown_text(source: str) -> Extracted:
     settings: dict[str, str] = {}
     for setting in fields:
         settings[setting.name] = ", ".join(filter(None, (settings.get(setting.name), setting.text)))
-    if "<!--" in body and "-->" in body:
-        body = _COMMENT.sub("", body)
     reader = _Reader()
     reader.read(body.split("\n"))
     headings = reader.builder.headings
@@ -118,12 +137,16 @@ class _Reader:
     def __init__(self) -> None:
         self.builder = TextBuilder()
         self.targets: list[str] = []
+        self.indent = 0  # columns before the text of the current item of a list
 
     def read(self, lines: list[str]) -> None:
         """Add the lines of a file."""
-        fence, in_quote, table_end = "", False, 0
+        fence, in_quote, block_end = "", False, 0
+        last = max((number for number, line in enumerate(lines) if "-->" in line), default=0)
         code: list[str] = []
         for number, line in enumerate(lines):
+            if number < block_end:
+                continue
             if in_quote or not fence:
                 in_quote = line.lstrip().startswith(">")
                 if fence and not in_quote:  # a fence ends with the quotation that it is in
@@ -136,24 +159,26 @@ class _Reader:
                 fence, code = "" if fence else mark[1], []
             elif fence:
                 code.append(line)
-            else:
-                if "](" in line or "]:" in line:
-                    self.targets.extend(_targets(line))
-                if number >= table_end and not (table_end := self._add_block(lines, number, line)):
+            elif (block_end := _unfinished(lines, number, line, last)) == number:
+                line = _without_comments(line) if "<!--" in line else line
+                block_end = self._add_block(lines, number, line)
+                if not block_end:
+                    self.targets += _targets(line)
                     self._add(line, lines[number + 1] if number + 1 < len(lines) else "")
         self.builder.line("\n".join(code))
 
     def _add_block(self, lines: list[str], number: int, line: str) -> int:
         """Add the table or HTML element that begins at a line; return the line after it, 0 if there is none."""
         if rows := _table(lines, number) if "|" in line else []:
-            self._add_table(Table(spread(rows), header=1))
-            return number + len(rows) + 1
+            return self._add_table(Table(spread(rows), header=1), lines[number : number + len(rows) + 1], number)
         if drawn := drawn_table(lines, number) if line[:1] == "+" else None:
-            self._add_table(drawn[0])
-            return drawn[1]
-        end = _html_end(lines, number, tag[1]) if (tag := _HTML.match(line)) else 0
+            return self._add_table(drawn[0], lines[number : drawn[1]], number)
+        item = _ITEM.match(line)
+        self.indent = len(item[0]) if item else self.indent * (line[:1] in ("", " "))
+        text = line.lstrip(" ")
+        end = _html_end(lines, number, text) if text[:1] == "<" and len(line) - len(text) <= self.indent + 3 else 0
         if end:
-            part = html_text("\n".join(_QUOTE.sub("", row, count=1) for row in lines[number:end]))
+            part = html_text("\n".join([text, *(_QUOTE.sub("", row, count=1) for row in lines[number + 1 : end])]))
             self.builder.include(part)
             self.targets.extend(part.links)
         return end
@@ -176,24 +201,71 @@ class _Reader:
             elif not text.strip():
                 self.builder.blank()
 
-    def _add_table(self, table: Table) -> None:
+    def _add_table(self, table: Table, lines: list[str], number: int) -> int:
+        """Add a table that is written in lines, the first of which has a number; return the line after it."""
         self.builder.types.begin()
         for item in table.items():
             self.builder.row(item)
+        for line in lines:
+            self.targets += _targets(line)
+        return number + len(lines)
 
 
-def _html_end(lines: list[str], number: int, tag: str) -> int:
-    """Return the line after the HTML element that begins at a line, 0 if it has no end."""
-    depth, marks = 0, re.compile(rf"<(/?){tag}\b", re.IGNORECASE)
-    for at in range(number, len(lines)):
-        depth += sum(-1 if mark[1] else 1 for mark in marks.finditer(lines[at]))
-        if depth <= 0:
-            return at + 1
-    return 0
+def _without_comments(line: str) -> str:
+    """Return a line without comments, unless one stands in code."""
+    parts, at = [], 0
+    while (start := line.find("<!--", at)) >= 0 and (end := line.find("-->", start)) >= 0:
+        parts.append(line[at:start])
+        at = end + 3
+    return "".join((*parts, line[at:])) if "<!--" in _CODE.sub("", line) else line
+
+
+def _unfinished(lines: list[str], number: int, line: str, last: int) -> int:
+    """Return the line that ends a comment or a tag that begins in a line, and write all of it there; else the line.
+
+    `last`: the last line with the end of a comment.
+    """
+    if "<!--" in line and "<!--" in _CODE.sub("", _without_comments(line)):
+        end = next((at for at in range(number + 1, last + 1) if "-->" in lines[at]), number)
+        if end > number:
+            lines[end] = line[: line.rindex("<!--")] + lines[end].partition("-->")[2]
+        return end
+    text = line.strip()
+    if text[:1] == "<" and _OPEN_TAG.match(text) and not _ELEMENT.match(text):
+        for end in range(number + 1, min(number + _MAX_TAG, len(lines))):
+            text = f"{text} {lines[end].strip()}"
+            if _LONG_TAG.match(text):
+                lines[end] = text
+                return end
+    return number
+
+
+def _html_end(lines: list[str], number: int, text: str) -> int:
+    """Return the line after the HTML block that begins with a text in a line, 0 if none begins there."""
+    for start, end in _RAW:
+        if start.match(text):
+            rest = (at for at in range(number, len(lines)) if end.search(text if at == number else lines[at]))
+            return next(rest, len(lines) - 1) + 1
+    if not _ELEMENT.match(text):
+        return 0
+    if whole := _WHOLE.match(text):
+        depth, marks = 0, re.compile(rf"<(/?){whole[1]}\b", re.IGNORECASE)
+        for at in range(number, min(number + _MAX_TABLE, len(lines))):
+            depth += sum(-1 if mark[1] else 1 for mark in marks.finditer(lines[at]))
+            if depth <= 0:
+                return at + 1
+    in_quote = lines[number].lstrip().startswith(">")
+    for at in range(number + 1, len(lines)):
+        row = lines[at]
+        if not _QUOTE.sub("", row, count=1).strip() or (in_quote and not row.lstrip().startswith(">")):
+            return at
+    return len(lines)
 
 
 def _targets(line: str) -> Iterator[str]:
     """Yield the targets of the links in a line, without those of images and in code."""
+    if "](" not in line and "]:" not in line:
+        return
     unquoted = _CODE.sub("", _IMAGE.sub("", line) if "!" in line else line)
     for match in _TARGET.finditer(unquoted):
         yield html.unescape(_ESCAPE.sub(r"\1", next(filter(None, match.groups()))))
