@@ -170,7 +170,7 @@ def _asked(driver: Driver, meter: Meter, question: str) -> dict[str, Any]:
 
 
 def _changed(driver: Driver, meter: Meter, passage: Passage) -> dict[str, Any]:
-    """Measure a change and its reversal, where the system can; `found`: whether the next question finds the passage."""
+    """Measure a change and its reversal, where the system can, each with the next question; `found`: what it finds."""
     row: dict[str, Any] = {}
     for name in ("add", "remove"):
         change = getattr(driver, name, None)
@@ -178,6 +178,6 @@ def _changed(driver: Driver, meter: Meter, passage: Passage) -> dict[str, Any]:
             continue
         with meter.measured():
             change(passage)
-        row[name] = meter.last.row()
-        row[name]["found"] = passage.id in driver.ids(driver.search(passage.title))[: driver.limit]
+            found = driver.search(passage.title)
+        row[name] = {**meter.last.row(), "found": passage.id in driver.ids(found)[: driver.limit]}
     return row
