@@ -178,27 +178,29 @@ def _size(systems: Record) -> str:
     ours = systems.get("graphwright", {})
     worked = {name: of for name, of in systems.items() if "failed" not in of}
     ratios = [[_named(name, of), *(_ratio(of, ours, keys) for keys in COLUMNS.values())] for name, of in worked.items()]
-    counts = [
-        [
-            _named(name, of),
-            *(f"{of[f'recall@{k}']:.1f}" for k in (5, LIMIT)),
-            *(f"{of[key] / of['passages']:,.{digits}f}" for key, digits in (("calls", 2), ("tokens", 0), ("texts", 1))),
-            *(f"{of['question'][key]:,.{digits}f}" for key, digits in (("calls", 1), ("tokens", 0))),
-        ]
-        for name, of in worked.items()
-    ]
-    header = ["system", "recall@5", f"recall@{LIMIT}", "calls", "tokens", "texts encoded"]
+    counts = [[_named(name, of), *_counts(of)] for name, of in worked.items()]
+    header = ["system", "recall@5", f"recall@{LIMIT}", "calls", "tokens", "texts", "one added: calls"]
     failed = [f"- {_named(name, of)}: {of['failed']}" for name, of in systems.items() if "failed" in of]
     return "\n".join(
         [
             "### Ratios to graphwright\n",
             table(["system", *COLUMNS], ratios),
             "### Recall, and what is asked of models\n",
-            "Calls, tokens and texts for each passage that is indexed, then for each question.\n",
-            table([*header, "calls of a question", "tokens of a question"], counts),
+            "Calls, tokens (read and written) and encoded texts of each passage that is indexed; then of one more, and of "
+            "a question.\n",
+            table([*header, "one added: tokens", "question: calls", "question: tokens"], counts),
             *(["### Not measured\n", *failed, ""] if failed else []),
         ]
     )
+
+
+def _counts(of: Record) -> list[str]:
+    """Return recall, and what was asked of models."""
+    recall = [f"{of[f'recall@{k}']:.1f}" for k in (5, LIMIT)]
+    indexed = [f"{of[key] / of['passages']:,.{digits}f}" for key, digits in (("calls", 2), ("tokens", 0), ("texts", 1))]
+    added, question = of.get("add"), of["question"]
+    one = [str(added["calls"]), f"{added['prompt_tokens'] + added['completion_tokens']:,}"] if added else ["no", "no"]
+    return [*recall, *indexed, *one, f"{question['calls']:.1f}", f"{question['tokens']:,.0f}"]
 
 
 def _named(name: str, of: Record) -> str:
