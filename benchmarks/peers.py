@@ -186,8 +186,8 @@ def _size(systems: Record) -> str:
             "### Ratios to graphwright\n",
             table(["system", *COLUMNS], ratios),
             "### Recall, and what is asked of models\n",
-            "Calls, tokens (read and written) and encoded texts of each passage that is indexed; then of one more, and of "
-            "a question.\n",
+            "Calls, tokens (read and written) and encoded texts of each passage that is indexed; then of one "
+            "more, and of a question.\n",
             table([*header, "one added: tokens", "question: calls", "question: tokens"], counts),
             *(["### Not measured\n", *failed, ""] if failed else []),
         ]

@@ -1,4 +1,7 @@
-"""graphwright, with the default method, and a language model that extracts with descriptions."""
+"""graphwright with its default method and a language model that extracts with descriptions.
+
+The scorer of passages is the one that was fitted without MuSiQue, of which the questions are.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ from driver import Driver, Passage, run
 from graphwright import Index
 from graphwright.extract import GenerativeExtractor
 from graphwright.models import OpenAIEncoder, OpenAILLM
+from graphwright.operators.rerank.fitted_scorer import PassageScorer
+
+SCORER = PassageScorer.read(Path(__file__).parents[1] / "results" / "scorer" / "musique.json")
 
 
 class Graphwright(Driver):
@@ -23,7 +29,7 @@ class Graphwright(Driver):
         self._index.add([vars(passage) for passage in passages])
 
     def search(self, question: str) -> Any:
-        return self._index.retrieve(question, top_k=self.limit)
+        return self._index.retrieve(question, "multihop", top_k=self.limit, scorer=SCORER)
 
     def ids(self, found: Any) -> list[str]:
         return list(dict.fromkeys(passage.document for passage in found.passages))
