@@ -27,7 +27,6 @@ from graphwright.cli import terminal as progress
 from graphwright.cli.terminal import clean, console, note, plain_table, print_json, say
 from graphwright.cli.terminal import progress as show_progress
 from graphwright.data.duckdb_session import duckdb_session
-from graphwright.kernels import csr
 from graphwright.models.protocols import Usage
 
 EVIL = "a\x1b[31mb\x9b2Jc\x1b]0;d\x07e\x1bf\u202eg\u2066h\u200bi\U000e0041j\u200dk\x8el"
@@ -219,14 +218,3 @@ def _wait(capsys: pytest.CaptureFixture[str], expected: str) -> str:
         text += capsys.readouterr().err
     assert expected in text
     return text
-
-
-def test_first_run_reports_kernel_compilation(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(csr, "compiled_before", lambda: False)
-    progress.note_compilation()
-    assert "compiles its kernels, once" in capsys.readouterr().err
-    monkeypatch.setattr(csr, "compiled_before", lambda: True)
-    progress.note_compilation()
-    assert not capsys.readouterr().err

@@ -20,7 +20,6 @@ from graphwright.cli.options import read_method
 from graphwright.cli.terminal import (
     console,
     note,
-    note_compilation,
     print_json,
     progress,
     progress_text,
@@ -97,7 +96,6 @@ class Asking:
         instruction = model.instruction if settings is None else settings.instruction
         options |= {"instruction": instruction} if instruction else {}
         method, options = to_ask(query.method, query.method_file, options)
-        note_compilation()
         return cls(open_index(folder), query, method, options, settings)
 
     def answer(self, question: str, history: Sequence[State] | None = None) -> State:
@@ -197,7 +195,6 @@ def retrieve(folder: Path, question: str, query: QueryOptions) -> None:
     method, options = to_ask(query.method, query.method_file, query.index_options())
     if isinstance(method, str) and METHODS[method].required:
         raise OptionError(f"{query.method} asks a language model only, and retrieves nothing; use graphwright ask.")
-    note_compilation()
     index = open_index(folder)
     state = index.retrieve(_question(question, query, index), method, **options)
     _show(state, index, query, query.top_k or _RETRIEVED_PASSAGES)
@@ -311,7 +308,6 @@ def show_passages(state: State, top_k: int) -> None:
 def run_demo(folder: Path | None) -> None:
     """Index the bundled corpus and ask two questions; keep the index if a folder is given."""
     start = time.perf_counter()
-    note_compilation()
     with ExitStack() as stack:
         corpus = stack.enter_context(as_file(files("graphwright.cli") / "demo_corpus"))
         place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index" if folder is None else folder

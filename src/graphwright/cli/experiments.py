@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphwright.cli.options import AsJson, Confidence, IndexFolder, ModelOptions, expanded, names_in
-from graphwright.cli.terminal import Show, console, note, note_compilation, plain_table, print_json, progress, say
+from graphwright.cli.terminal import Show, console, note, plain_table, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ def evaluate(
         raise OptionError(f"--base-url {model.base_url} names a server but no model; add --llm or --judge MODEL.")
     llm = None if model.llm is None else client(model.llm)
     judging = None if judge is None else client(judge)
-    note_compilation()
     with progress() as show:
         summary = run(experiment, out, llm=llm, judge=judging, progress=show)
     _show_notes(summary["data"])

@@ -10,7 +10,7 @@ import typer
 
 from graphwright.cli.options import AsJson, IndexFolder, expanded
 from graphwright.cli.serve import Data
-from graphwright.cli.terminal import note, note_compilation, print_json, say
+from graphwright.cli.terminal import note, print_json, say
 from graphwright.errors import DataError, counted
 
 if TYPE_CHECKING:
@@ -59,7 +59,6 @@ def refit(
             note(f"{index} is ranked as the package does.")
             return
         rows = _questions(opened, data)
-        note_compilation()
         fit = fit_gate(opened.snapshot, map(JudgedQuestion.of_row, rows))
         opened.set_gate(fit.gate)
     if as_json:

@@ -33,7 +33,7 @@ from graphwright.cli.options import (
     Vision,
     expanded,
 )
-from graphwright.cli.terminal import flush_output, note, note_compilation, print_json, progress, say
+from graphwright.cli.terminal import flush_output, note, print_json, progress, say
 from graphwright.errors import DataError, GraphwrightError, OptionError, counted
 
 if TYPE_CHECKING:
@@ -521,7 +521,6 @@ def _change(
     from graphwright.index_folder.index import Index
     from graphwright.models import Usage
 
-    note_compilation()
     usage, start = Usage() if describer is None else describer.usage, time.perf_counter()
     with progress(usage, whole=not model) as show:
         transform = {} if refer is None else {"transform": partial(refer, usage=usage, progress=show)}

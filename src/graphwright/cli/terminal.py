@@ -280,11 +280,3 @@ def _lines(parts: Callable[[], Iterable[str]], interval: float) -> Iterator[None
 
     with repeated(line, interval):
         yield
-
-
-def note_compilation() -> None:
-    """Print to stderr that the kernels are compiled, on the first run of an installation."""
-    from graphwright.kernels.csr import compiled_before
-
-    if not compiled_before():
-        note("note: the first run of this installation compiles its kernels, once; that takes a minute or two.")

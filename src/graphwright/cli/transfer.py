@@ -11,7 +11,7 @@ import typer
 
 from graphwright.cli.indexing_output import show_graph, show_source
 from graphwright.cli.options import AsJson, DatabaseOptions, Encoder, TripleFileOptions, expanded, names_in
-from graphwright.cli.terminal import note, note_compilation, print_json, progress, say
+from graphwright.cli.terminal import note, print_json, progress, say
 from graphwright.errors import OptionError, counted
 
 
@@ -54,7 +54,6 @@ def import_(
         "reports": reports,
     }
     source = _source(files, triples, database)
-    note_compilation()
     start = time.perf_counter()
     with progress() as show:
         opened = Index.from_graph(into, source, progress=show, **options)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Ids, kernel, node_ids, readonly
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import Ids, node_ids, readonly
 
 BLOCK = 1 << 14
 """Bytes of a block: a power of two."""
@@ -41,12 +42,12 @@ class Limits(NamedTuple):
     ascending: bool = False
 
 
-@kernel
+@subkernel
 def _rotated(x: np.uint64, left: int) -> np.uint64:
     return (x << np.uint64(left)) | (x >> np.uint64(64 - left))
 
 
-@kernel
+@subkernel
 def _sum_block(words: Words, first: int) -> np.uint64:
     """Return XXH64 (Collet, 2014; seed 0) of the block that begins at a word."""
     a, b, c, d = _A + _B, _B, np.uint64(0), np.uint64(0) - _A
@@ -221,6 +222,7 @@ LARGEST = 65_504.0
 """The largest number that half precision holds."""
 Singles = NDArray[np.float32]
 Halves = NDArray[np.uint16]
+HalfMatrix = np.ndarray[tuple[int, int], np.dtype[np.uint16]]
 
 _LANES = 32  # partial sums of a product: the order of additions is the same for all rows
 _ROWS = 1_024  # rows that are multiplied by a matrix at a time
@@ -229,7 +231,7 @@ _CORES = min(4, os.cpu_count() or 1)
 _SCALE = np.float32(2.0**112)  # between the exponents of both formats
 
 
-@kernel
+@subkernel
 def _single(bits: np.uint16) -> np.float32:
     """Return the number of 16 bits in half precision: sign, exponent and fraction move to their places in 32 bits."""
     moved = np.uint32(np.int32(np.int16(bits)) << 13) & np.uint32(0x8FFFE000)
@@ -243,9 +245,8 @@ def _expand(bits: Halves, out: Singles) -> None:
 
 
 @kernel
-def _products(table: Halves, rows: Ids, query: Singles, out: Singles) -> None:
+def _products(table: HalfMatrix, rows: Ids, query: Singles, sums: Singles, out: Singles) -> None:
     """Write the dot product of each row of a matrix with `query`, added up in one order for all rows."""
-    sums = np.empty(_LANES, np.float32)
     whole = query.size // _LANES * _LANES
     for i in range(rows.size):
         row = table[rows[i]]
@@ -266,10 +267,14 @@ def _products(table: Halves, rows: Ids, query: Singles, out: Singles) -> None:
 def _all_products(matrix: Halves, query: Singles, out: Singles) -> None:
     """Write the product of each row with `query`; of many rows on several cores, since one waits for memory."""
     rows, parts = readonly(np.arange(len(matrix)), np.int32), max(1, min(_CORES, len(matrix) // _ALONE))
+
+    def part(at: int, end: int) -> None:
+        _products(matrix, rows[at:end], query, np.empty(_LANES, np.float32), out[at:end])
+
     if parts == 1:
-        _products(matrix, rows, query, out)
-        return
-    _in_threads(parts, len(rows), lambda at, end: _products(matrix, rows[at:end], query, out[at:end]))
+        part(0, len(rows))
+    else:
+        _in_threads(parts, len(rows), part)
 
 
 def to_single(halves: NDArray[np.float16]) -> Singles:
@@ -354,5 +359,5 @@ def products(table: ArrayLike | HalfArray, rows: ArrayLike, query: ArrayLike) ->
         single: Singles = np.einsum("ij,j->i", matrix[at], vector)
         return single
     out, wide = np.empty(at.size, np.float32), at.astype(np.int64)
-    _products(rows_verified(matrix, wide, wide + 1), at, vector, out)
+    _products(rows_verified(matrix, wide, wide + 1), at, vector, np.empty(_LANES, np.float32), out)
     return out

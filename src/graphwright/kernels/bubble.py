@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from graphwright.kernels import bubble_kernels as at
 from graphwright.kernels.blocks import HalfArray
-from graphwright.kernels.bubble_kernels import Costs, Tables
+from graphwright.kernels.bubble_kernels import Costs, Table, Tables
 from graphwright.kernels.csr import Ids, Pointers, node_ids, readonly, workspace
-
-Table = NDArray[np.int64]
 
 _ROOM = 1024  # initial rows of the tables
 

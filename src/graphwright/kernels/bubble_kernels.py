@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.kernels.csr import Ids, Pointers, kernel
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import Floats, IdMatrix, Ids, Pointers
 
-Table = NDArray[np.int64]
-Rows32 = NDArray[np.float32] | NDArray[np.uint16]
+Table = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Row32 = NDArray[np.float32] | NDArray[np.uint16]
+Rows32 = np.ndarray[tuple[int, int], np.dtype[np.float32]] | np.ndarray[tuple[int, int], np.dtype[np.uint16]]
 
 _SCALE = np.float32(2.0**112)  # between the exponents of half precision and float32
 _UNIT = 2.0**32  # costs are whole multiples of 2^-32: sums are exact, and ties do not depend on their order
@@ -33,8 +35,8 @@ class Costs(NamedTuple):
     d]`, or bits of halves. `rows`: the row of each id, -1 for none; empty where row i is that of id i.
     """
 
-    query: NDArray[np.float64]
-    ids: Table
+    query: Floats
+    ids: Pointers
     vectors: Rows32
     rows: Ids
 
@@ -47,12 +49,12 @@ class Tables(NamedTuple):
     heap: Table
     origins: Table
     events: Table
-    place: Table
-    marks: Ids
+    place: Pointers
+    marks: IdMatrix
     queue: Ids
 
 
-@kernel
+@subkernel
 def _push(heap: Table, size: int, distance: int, code: int) -> None:
     """Add to a binary heap ordered by distance, then code."""
     at = size
@@ -65,7 +67,7 @@ def _push(heap: Table, size: int, distance: int, code: int) -> None:
     heap[at, 0], heap[at, 1] = distance, code
 
 
-@kernel
+@subkernel
 def _pop(heap: Table, size: int) -> None:
     distance, code = heap[size - 1, 0], heap[size - 1, 1]
     at, down = 0, 1
@@ -80,7 +82,7 @@ def _pop(heap: Table, size: int) -> None:
     heap[at, 0], heap[at, 1] = distance, code
 
 
-@kernel
+@subkernel
 def _number(value: float, is_half: bool) -> np.float64:
     """Return a number of a vector; a half is given by its bits, as in `half.HalfArray`."""
     if not is_half:
@@ -89,8 +91,8 @@ def _number(value: float, is_half: bool) -> np.float64:
     return np.float64(np.uint32(moved).view(np.float32) * _SCALE)
 
 
-@kernel
-def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
+@subkernel
+def _distance(vector: Row32, query: NDArray[np.float64]) -> int:
     """Return 1 - cos, at least 0, in units; four partial sums, so that additions run in parallel."""
     d0 = d1 = d2 = d3 = s0 = s1 = s2 = s3 = 0.0
     whole, is_half = vector.size & ~3, vector.itemsize == 2
@@ -108,7 +110,7 @@ def _distance(vector: Rows32, query: NDArray[np.float64]) -> int:
     return int(max(0.0, 1.0 - ((d0 + d1) + (d2 + d3)) / np.sqrt(length)) * _UNIT + 0.5)
 
 
-@kernel
+@subkernel
 def _cost(costs: Costs, v: int) -> int:
     row = int(costs.ids[v] if costs.ids.size else v)
     if costs.rows.size:
@@ -116,7 +118,7 @@ def _cost(costs: Costs, v: int) -> int:
     return _distance(costs.vectors[row], costs.query) if 0 <= row < costs.vectors.shape[0] else int(_UNIT)
 
 
-@kernel
+@subkernel
 def _root(origins: Table, o: int) -> int:
     while origins[o, ROOT] != o:
         origins[o, ROOT] = origins[origins[o, ROOT], ROOT]
@@ -124,7 +126,7 @@ def _root(origins: Table, o: int) -> int:
     return o
 
 
-@kernel
+@subkernel
 def _join(origins: Table, a: int, b: int) -> None:
     """Merge the components of two origins (union-find)."""
     a, b = _root(origins, a), _root(origins, b)
@@ -134,7 +136,7 @@ def _join(origins: Table, a: int, b: int) -> None:
         origins[a, SIZE] += origins[b, SIZE]
 
 
-@kernel
+@subkernel
 def _can_meet(origins: Table) -> int:
     """Return 1 while two origins can still meet: an open component with two origins, or two open components.
 
@@ -147,7 +149,7 @@ def _can_meet(origins: Table) -> int:
     return 1 if alive > 1 else 0
 
 
-@kernel
+@subkernel
 def _enter(tables: Tables, groups: int, v: int, cost: int, hops: int) -> int:
     """Add a row for a node, without labels; return it."""
     slot = int(tables.place[COUNT])
@@ -160,7 +162,7 @@ def _enter(tables: Tables, groups: int, v: int, cost: int, hops: int) -> int:
     return slot
 
 
-@kernel
+@subkernel
 def _open(tables: Tables, groups: int, slot: int, label: int, origin: int) -> None:
     """Count a new open label; all origins with a label at one node lie in one component."""
     tables.origins[_root(tables.origins, origin), OPEN] += 1
@@ -169,7 +171,7 @@ def _open(tables: Tables, groups: int, slot: int, label: int, origin: int) -> No
             _join(tables.origins, origin, tables.labels[other, ORIGIN])
 
 
-@kernel
+@subkernel
 def _label(tables: Tables, groups: int, label: int, distance: int, parent: int, origin: int) -> None:
     tables.labels[label, DISTANCE], tables.labels[label, FROM] = distance, parent
     tables.labels[label, ORIGIN] = origin
@@ -195,7 +197,7 @@ def begin(tables: Tables, groups: int) -> None:
     tables.place[ALIVE] = _can_meet(tables.origins)
 
 
-@kernel
+@subkernel
 def _stamp_node(tables: Tables, slot: int, column: int, stamp: int, also: int) -> int:
     """Stamp a node in a column; return 1 if it was not stamped yet and has the stamp `also` in STAMP, where not 0."""
     if tables.nodes[slot, column] == stamp:
@@ -204,7 +206,7 @@ def _stamp_node(tables: Tables, slot: int, column: int, stamp: int, also: int) -
     return int(also == 0 or tables.nodes[slot, STAMP] == also)
 
 
-@kernel
+@subkernel
 def _stamp_path(tables: Tables, groups: int, label: int, column: int, stamp: int, also: int) -> int:
     """Stamp the nodes on the path of a label; return how many are new, as `_stamp_node` counts them."""
     new, slot = 0, int(label // groups)
@@ -218,7 +220,7 @@ def _stamp_path(tables: Tables, groups: int, label: int, column: int, stamp: int
     return new
 
 
-@kernel
+@subkernel
 def _stamp_all(tables: Tables, groups: int, label: int, other: int, column: int, stamp: int, also: int) -> int:
     """Stamp the nodes of a candidate; return their number, with `also` of those that have that stamp in STAMP."""
     new = _stamp_path(tables, groups, other, column, stamp, also) if other >= 0 else 0
@@ -229,7 +231,7 @@ def _stamp_all(tables: Tables, groups: int, label: int, other: int, column: int,
     return new
 
 
-@kernel
+@subkernel
 def _covered(tables: Tables, stamp: int) -> int:
     """Return as bits, modulo 62, the groups with a terminal, or both ends of its edge, among the stamped nodes."""
     bits, origins = 0, tables.origins
@@ -240,7 +242,7 @@ def _covered(tables: Tables, stamp: int) -> int:
     return bits
 
 
-@kernel
+@subkernel
 def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
     """Add a candidate, all groups at a node or two neighbouring labels, unless it is a near-duplicate (see bubble)."""
     place, events = tables.place, tables.events
@@ -263,7 +265,7 @@ def _offer(tables: Tables, groups: int, label: int, other: int) -> None:
     place[EVENTS] += 1
 
 
-@kernel
+@subkernel
 def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int) -> bool:
     """Return whether a node lies within `hops` of a terminal; the first call marks all that do."""
     marks, queue = tables.marks, tables.queue
@@ -287,7 +289,7 @@ def _inside(indptr: Pointers, neighbours: Ids, tables: Tables, v: int, hops: int
     return bool(marks[v, 1] != 0)
 
 
-@kernel
+@subkernel
 def _relax(tables: Tables, groups: int, label: int, neighbour: int) -> None:
     slot, near = label // groups, neighbour // groups
     origin, known = tables.labels[label, ORIGIN], tables.labels[neighbour, ORIGIN]
@@ -300,7 +302,7 @@ def _relax(tables: Tables, groups: int, label: int, neighbour: int) -> None:
         _label(tables, groups, neighbour, distance, slot, origin)
 
 
-@kernel
+@subkernel
 def _scan(
     indptr: Pointers, neighbours: Ids, costs: Costs, tables: Tables, groups: int, hops: int, budget: int, label: int
 ) -> None:
@@ -325,7 +327,7 @@ def _scan(
                 return
 
 
-@kernel
+@subkernel
 def _settle(tables: Tables, groups: int, slot: int, label: int) -> None:
     """Settle a label; after the node's first, the paths of all groups settled there are a candidate."""
     tables.place[SETTLED] += 1

@@ -1,15 +1,14 @@
-"""Compilation, scratch arrays, and adjacency in CSR layout."""
+"""Scratch arrays, and adjacency in CSR layout."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from graphwright.kernels.compiled import kernel
 
 Pointers = NDArray[np.int64]
 """Row pointers of a CSR array: int64[n + 1]."""
@@ -17,25 +16,11 @@ Ids = NDArray[np.int32]
 """Local node ids, 0 to n - 1: int32."""
 Floats = NDArray[np.float64]
 """Weights and scores: float64."""
+IdMatrix = np.ndarray[tuple[int, int], np.dtype[np.int32]]
+FloatMatrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+SingleMatrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 _MAX_OVERSIZED = 1000  # queries after which an oversized workspace is released
-
-Compiled = TypeVar("Compiled", bound=Callable[..., Any])
-
-
-def kernel(function: Compiled) -> Compiled:
-    """Compile `function` on its first call, cached on disk, releasing the interpreter lock.
-
-    Never `fastmath` (sums keep their order, and infinities are used) and never `parallel` (queries run in parallel).
-    A kernel calls only kernels of its own file, because numba's cache watches only that file.
-    """
-    return cast(Compiled, njit(cache=True, nogil=True)(function))
-
-
-def compiled_before() -> bool:
-    """Return whether compiled kernels of this installation are in the cache."""
-    path = Path(_scatter.stats.cache_path)  # type: ignore[attr-defined]
-    return any(path.glob("*.nbi"))
 
 
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
@@ -77,8 +62,8 @@ class Workspace:
     def __init__(self, size: int) -> None:
         self.size = size
         self.oversized = 0  # queries in a row
-        self.rows: Floats = np.zeros((size, 4))
-        self.marks: Ids = np.zeros((size, 2), np.int32)
+        self.rows: FloatMatrix = np.zeros((size, 4))
+        self.marks: IdMatrix = np.zeros((size, 2), np.int32)
         self.order: NDArray[np.int32] = np.zeros(size, np.int32)
         self.queue: NDArray[np.int32] = np.zeros(size, np.int32)
 
@@ -150,7 +135,7 @@ def _squeeze(starts: Pointers, ends: Pointers, out: Ids, indptr: Pointers) -> No
 
 
 @kernel
-def _induce(indptr: Pointers, neighbours: Ids, nodes: Ids, marks: Ids, rows: Pointers, out: Ids) -> None:
+def _induce(indptr: Pointers, neighbours: Ids, nodes: Ids, marks: IdMatrix, rows: Pointers, out: Ids) -> None:
     """Write the rows of `nodes` as positions in `nodes`; `marks` is zero before and after."""
     for i in range(nodes.size):
         marks[nodes[i], 0] = i + 1

@@ -7,7 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, kernel, node_ids, readonly, workspace
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import (
+    FloatMatrix,
+    Floats,
+    IdMatrix,
+    Ids,
+    Pointers,
+    Workspace,
+    node_ids,
+    readonly,
+    workspace,
+)
 
 # Scores are rounded to multiples of this, so that mathematically equal scores tie in any order of sums.
 _GRAIN = 2.0**-40
@@ -18,6 +29,7 @@ _HOPS = 3  # up to three hops no edge is looked at twice
 _ALL = np.iinfo(np.int64).max
 
 Table = NDArray[np.int32]
+PathTable = np.ndarray[tuple[int, int, int], np.dtype[np.int32]]
 
 
 class FlowPathTable(NamedTuple):
@@ -33,7 +45,7 @@ class FlowPathTable(NamedTuple):
 
 
 @kernel
-def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Pointers, adjacent: Ids) -> int:
+def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: IdMatrix, starts: Pointers, adjacent: Ids) -> int:
     """Number the nodes adjacent to an end from 1, in `marks[:, 1]`; return how many there are.
 
     The node numbered i is adjacent to the ends `adjacent[starts[i - 1] : starts[i]]`, as ascending positions in `ends`.
@@ -59,7 +71,7 @@ def _border(indptr: Pointers, neighbours: Ids, ends: Ids, marks: Ids, starts: Po
 @kernel
 def _spread(
     indptr: Pointers, neighbours: Ids, start: int, decay: float, threshold: float, layers: int,
-    resource: Floats, marks: Ids, order: Ids,
+    resource: Floats, marks: IdMatrix, order: Ids,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Spread the resource of `start` over `layers` layers after its own (Eq. 2), into the places of `order`.
 
@@ -96,7 +108,7 @@ def _spread(
 @kernel
 def _arrive(
     indptr: Pointers, ends: Ids, decay: float, starts: Pointers, adjacent: Ids, first: int, last: int,
-    resource: Floats, marks: Ids, order: Ids, arrived: Floats,
+    resource: Floats, marks: IdMatrix, order: Ids, arrived: Floats,
 ) -> None:  # fmt: skip
     """Write the resource of each end into `arrived`: its own if a layer has it, else the flow from the last layer."""
     for j in range(ends.size):
@@ -112,8 +124,10 @@ def _arrive(
                     arrived[adjacent[i]] += share
 
 
-@kernel
-def _offer(end: int, score: float, path: Ids, depth: int, last: int, counts: Ids, best: Floats, paths: Table) -> None:
+@subkernel
+def _offer(
+    end: int, score: float, path: Ids, depth: int, last: int, counts: Ids, best: FloatMatrix, paths: PathTable
+) -> None:
     """Insert a path among the best to this end: higher score first, then smaller nodes in order."""
     at, room = counts[end], best.shape[1]
     while at > 0 and best[end, at - 1] <= score:
@@ -130,18 +144,19 @@ def _offer(end: int, score: float, path: Ids, depth: int, last: int, counts: Ids
         return
     for i in range(min(counts[end], room - 1), at, -1):
         best[end, i] = best[end, i - 1]
-        paths[end, i] = paths[end, i - 1]
+        for step in range(paths.shape[2]):
+            paths[end, i, step] = paths[end, i - 1, step]
     counts[end] = min(counts[end] + 1, room)
     best[end, at] = score
-    paths[end, at] = -1
-    paths[end, at, : depth + 1] = path[: depth + 1]
+    for step in range(paths.shape[2]):
+        paths[end, at, step] = path[step] if step <= depth else -1
     paths[end, at, depth + 1] = last
 
 
-@kernel
+@subkernel
 def _close(
-    path: Ids, depth: int, total: float, ends: Ids, starts: Pointers, adjacent: Ids, marks: Ids, arrived: Floats,
-    counts: Ids, best: Floats, paths: Table, joined: Ids, count: int,
+    path: Ids, depth: int, total: float, ends: Ids, starts: Pointers, adjacent: Ids, marks: IdMatrix, arrived: Floats,
+    counts: Ids, best: FloatMatrix, paths: PathTable, joined: Ids, count: int,
 ) -> int:  # fmt: skip
     """Offer the path to every end adjacent to its last node (Eq. 4); return the number of ends joined so far."""
     slot = marks[path[depth], 1]
@@ -164,7 +179,7 @@ def _close(
 @kernel
 def _extend(
     indptr: Pointers, neighbours: Ids, hops: int, ends: Ids, starts: Pointers, adjacent: Ids, resource: Floats,
-    marks: Ids, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: Floats, paths: Table,
+    marks: IdMatrix, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: FloatMatrix, paths: PathTable,
     joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and join those next to an end.

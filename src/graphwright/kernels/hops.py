@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Floats, Ids, Pointers, kernel, node_ids, readonly, same_length, workspace
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import Floats, IdMatrix, Ids, Pointers, node_ids, readonly, same_length, workspace
 from graphwright.kernels.ranking import kth
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -17,7 +18,7 @@ _UNIT = 2.0**-53
 
 
 @kernel
-def _spread(indptr: Pointers, neighbours: Ids, seeds: Ids, hops: int, marks: Ids, queue: Ids) -> int:
+def _spread(indptr: Pointers, neighbours: Ids, seeds: Ids, hops: int, marks: IdMatrix, queue: Ids) -> int:
     """Write the nodes within `hops` of `seeds` into `queue`, nearest first, and 1 + distance into `marks`."""
     size = 0
     for i in range(seeds.size):
@@ -38,7 +39,7 @@ def _spread(indptr: Pointers, neighbours: Ids, seeds: Ids, hops: int, marks: Ids
     return size
 
 
-@kernel
+@subkernel
 def _draw(state: NDArray[np.uint64]) -> float:
     """Return the next number in [0, 1) of splitmix64 (Steele, Lea, Flood, 2014)."""
     state[0] += _GOLDEN
@@ -48,7 +49,7 @@ def _draw(state: NDArray[np.uint64]) -> float:
     return np.float64((x ^ (x >> np.uint64(31))) >> np.uint64(11)) * _UNIT
 
 
-@kernel
+@subkernel
 def _start(seeds: Ids, sums: Floats, state: NDArray[np.uint64]) -> int:
     """Return a seed drawn by weight; `sums` holds the running sums of the weights, ending in 1."""
     x = _draw(state)
@@ -66,7 +67,7 @@ def _start(seeds: Ids, sums: Floats, state: NDArray[np.uint64]) -> int:
 @kernel
 def _walk(
     indptr: Pointers, neighbours: Ids, seeds: Ids, sums: Floats, walks: int, steps: int, restart: float,
-    state: NDArray[np.uint64], marks: Ids, queue: Ids,
+    state: NDArray[np.uint64], marks: IdMatrix, queue: Ids,
 ) -> int:  # fmt: skip
     """Count visits in `marks`, write the nodes visited into `queue`, and return their number."""
     size = 0

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, workspace
+from graphwright.kernels.compiled import kernel
+from graphwright.kernels.csr import Floats, IdMatrix, Ids, Pointers, SingleMatrix, node_ids, readonly, workspace
 
 _EPSILON = np.float32(1e-6)  # added to a variance, so that its root has a gradient everywhere
 
@@ -33,13 +34,13 @@ class Aggregate(NamedTuple):
 
 @kernel
 def _aggregate(
-    ptr: Pointers, begin: Pointers, gate: Pointers, x: Numbers, gates: Numbers, stats: Numbers, top: Ids
-) -> None:
+    ptr: Pointers, begin: Pointers, gate: Pointers, x: SingleMatrix, gates: SingleMatrix, stats: SingleMatrix,
+    top: IdMatrix, sums: SingleMatrix, arcs: IdMatrix,
+) -> None:  # fmt: skip
     """Fill `stats[n, 4 · h]` and `top[n, 2 · h]`, initially zero; local rows without branches are vectorised."""
     n, h = x.shape
-    mean, spread = np.empty(h, np.float32), np.empty(h, np.float32)
-    maximum, minimum = np.empty(h, np.float32), np.empty(h, np.float32)
-    highest, lowest = np.empty(h, np.int32), np.empty(h, np.int32)
+    mean, spread, maximum, minimum = sums[0], sums[1], sums[2], sums[3]
+    highest, lowest = arcs[0], arcs[1]
     for v in range(n):
         first, end = ptr[v], ptr[v + 1]
         if first == end:
@@ -69,13 +70,12 @@ def _aggregate(
 
 @kernel
 def _gradients(
-    ptr: Pointers, begin: Pointers, gate: Pointers, x: Numbers, gates: Numbers, stats: Numbers, top: Ids,
-    slope: Numbers, to_x: Numbers, to_gates: Numbers,
+    ptr: Pointers, begin: Pointers, gate: Pointers, x: SingleMatrix, gates: SingleMatrix, stats: SingleMatrix,
+    top: IdMatrix, slope: SingleMatrix, to_x: SingleMatrix, to_gates: SingleMatrix, sums: SingleMatrix, arcs: IdMatrix,
 ) -> None:  # fmt: skip
     n, h = x.shape
-    even, by, mean = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
-    up, down, slopes = np.empty(h, np.float32), np.empty(h, np.float32), np.empty(h, np.float32)
-    highest, lowest, none = np.empty(h, np.int32), np.empty(h, np.int32), np.float32(0)
+    even, by, mean, up, down, slopes = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]
+    highest, lowest, none = arcs[0], arcs[1], np.float32(0)
     for v in range(n):
         first, end = ptr[v], ptr[v + 1]
         share = np.float32(1.0) / np.float32(max(end - first, 1))
@@ -103,17 +103,21 @@ def aggregate(messages: Messages) -> Aggregate:
     """
     n, h = messages.x.shape
     out = Aggregate(np.zeros((n, 4 * h), np.float32), np.zeros((n, 2 * h), np.int32))
-    _aggregate(*_read(messages), *out)
+    _aggregate(*_read(messages), *out, *_scratch(h))
     return out
 
 
 def gradients(messages: Messages, by: Aggregate, slope: Numbers) -> tuple[Numbers, Numbers]:
     """Return the gradients of `x` and `gates`, given that of the statistics; of equal messages the first counts."""
     arcs = _read(messages)
-    to_x, to_gates = np.zeros(arcs.x.shape, np.float32), np.zeros(arcs.gates.shape, np.float32)
+    to_x, to_gates = np.zeros_like(arcs.x), np.zeros_like(arcs.gates)
     stats, top, outer = readonly(by.stats, np.float32), readonly(by.top, np.int32), readonly(slope, np.float32)
-    _gradients(*arcs, stats, top, outer, to_x, to_gates)
+    _gradients(*arcs, stats, top, outer, to_x, to_gates, *_scratch(arcs.x.shape[1]))
     return to_x, to_gates
+
+
+def _scratch(h: int) -> tuple[SingleMatrix, IdMatrix]:
+    return np.empty((6, h), np.float32), np.empty((2, h), np.int32)
 
 
 def _read(messages: Messages) -> Messages:
@@ -123,14 +127,21 @@ def _read(messages: Messages) -> Messages:
 
 @kernel
 def _smooth(
-    indptr: Pointers, neighbours: Ids, nodes: Ids, signal: Numbers, alpha: float, marks: Ids, out: Numbers
+    indptr: Pointers,
+    neighbours: Ids,
+    nodes: Ids,
+    signal: SingleMatrix,
+    alpha: float,
+    marks: IdMatrix,
+    mean: Floats,
+    likely: NDArray[np.bool_],
+    out: SingleMatrix,
 ) -> None:
     """Write (1 - alpha) H + alpha P H, and copy rows without neighbours; `marks` is zero before and after.
 
-    Neighbours are visited by id, so the sums do not depend on the order of `nodes`.
+    Neighbours are visited by id, so the sums do not depend on the order of `nodes`. `likely`, 4,096 times False,
+    becomes a filter by the last bits of an id: most neighbours are not among `nodes`.
     """
-    mean = np.empty(signal.shape[1], np.float64)
-    likely = np.zeros(4096, np.bool_)  # a filter by the last bits of an id: most neighbours are not among `nodes`
     for i in range(nodes.size):
         marks[nodes[i], 0] = i + 1
         likely[nodes[i] & 4095] = True
@@ -174,7 +185,9 @@ def smooth(indptr: Pointers, neighbours: Ids, nodes: ArrayLike, signal: ArrayLik
         raise ValueError(f"Got rows of shape {rows.shape} for {ids.size} nodes. Pass one row per node.")
     if len(set(ids.tolist())) < ids.size:
         raise ValueError(f"nodes holds {ids.size - len(set(ids.tolist()))} repeats. Pass each node once.")
-    out, scratch = np.empty(rows.shape, np.float32), workspace(n)
+    out, scratch = np.empty_like(rows), workspace(n)
+    mean, likely = np.empty(rows.shape[1]), np.zeros(4096, np.bool_)
     with scratch:
-        _smooth(readonly(indptr, np.int64), readonly(neighbours, np.int32), ids, rows, float(alpha), scratch.marks, out)
+        graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
+        _smooth(*graph, ids, rows, float(alpha), scratch.marks, mean, likely, out)
     return out

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, row_entries, row_pointers, workspace
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import IdMatrix, Ids, Pointers, node_ids, readonly, row_entries, row_pointers, workspace
 from graphwright.kernels.hops import khop
 
 ADJACENT, APART = -1, -2  # in place of a node at which two others meet
@@ -45,7 +46,7 @@ def _extend(
 
 @kernel
 def _advance(
-    indptr: Pointers, neighbours: Ids, every: bool, marks: Ids, nodes: Ids, parents: Pointers, first: int, last: int,
+    indptr: Pointers, neighbours: Ids, every: bool, marks: IdMatrix, nodes: Ids, parents: Pointers, first: int, last: int,
     room: int,
 ) -> int:  # fmt: skip
     """Append the paths from `first` to `last` that stay shortest with one edge more, as `_extend` does.
@@ -166,7 +167,7 @@ def _paths(tree: tuple[Layer, list[int]]) -> tuple[Ids, Pointers]:
     return out, ptr
 
 
-@kernel
+@subkernel
 def _least(
     v: int, u: int, indptr: Pointers, edges: Ids, ends: Ids, allowed: Pointers, restricted: bool, best: int
 ) -> int:  # fmt: skip

@@ -1,18 +1,15 @@
-# mypy: allow-untyped-calls, allow-untyped-decorators
 """Personalised PageRank: pushes along a frontier with a hash table, and sweeps (conjugate gradients)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from graphwright.kernels.csr import Floats, Ids, Pointers, Workspace, induced, kernel, readonly
+from graphwright.kernels.compiled import kernel, prefetch, subkernel
+from graphwright.kernels.csr import FloatMatrix, Floats, Ids, Pointers, Workspace, induced, readonly
 from graphwright.kernels.hops import khop
 from graphwright.kernels.ranking import kth
 
@@ -156,23 +153,7 @@ _REFINED = 2  # one in 2 of the edges walked may be walked again to refine the s
 _MIN_REFINED = 4096
 
 
-def _prefetched(context: Any, array: Any, index: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), cgutils.voidptr_t)
-        number = ir.IntType(32)
-        declared = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [cgutils.voidptr_t], declared)
-        builder.call(prefetch, [place, number(0), number(3), number(1)])  # for reading, to all caches, data
-        return context.get_dummy_value()
-
-    return types.void(array, index), generate
-
-
-_prefetch = cast(Callable[[Any, Any], None], intrinsic(_prefetched))
-
-
-@kernel
+@subkernel
 def _find(table: Table, bits: int, node: np.uint64) -> np.uint64:
     """Return the place of `node` in a table of 2^bits places, or the free place where it belongs.
 
@@ -194,8 +175,8 @@ def _enter(nodes: Ids, table: Table, bits: int) -> None:
         table[_find(table, bits, node)] = ((node + _ONE) << _HALF) | np.uint64(slot)
 
 
-@kernel
-def _meet(indptr: Pointers, known: int, size: int, nodes: Ids, rows: Floats) -> None:
+@subkernel
+def _meet(indptr: Pointers, known: int, size: int, nodes: Ids, rows: FloatMatrix) -> None:
     """Fill the rows of nodes[known:size] with their degrees, in independent reads."""
     for new in range(known, size):
         v = np.uint32(nodes[new])
@@ -205,8 +186,8 @@ def _meet(indptr: Pointers, known: int, size: int, nodes: Ids, rows: Floats) -> 
         rows[new, _INVERSE] = 1.0 / degree
 
 
-@kernel
-def _enqueue(threshold: float, known: int, size: int, rows: Floats, queue: Ids, tail: int) -> int:
+@subkernel
+def _enqueue(threshold: float, known: int, size: int, rows: FloatMatrix, queue: Ids, tail: int) -> int:
     """Append the slots known to size − 1 with a residual of `threshold` per degree; return their number."""
     count = 0
     for slot in range(known, size):
@@ -220,7 +201,7 @@ def _enqueue(threshold: float, known: int, size: int, rows: Floats, queue: Ids, 
 @kernel
 def _push(
     indptr: Pointers, neighbours: Ids, restart: float, threshold: float, budget: int, room: int, size: int,
-    table: Table, bits: int, nodes: Ids, rows: Floats, queue: Ids,
+    table: Table, bits: int, nodes: Ids, rows: FloatMatrix, queue: Ids,
 ) -> tuple[int, int, float, bool]:  # fmt: skip
     """Push, first in first out, until every residual is below `threshold` times its degree.
 
@@ -241,7 +222,7 @@ def _push(
         head = head + 1 if head + 1 < queue.size else 0
         waiting -= 1
         if waiting > _AHEAD and head + _AHEAD < queue.size:
-            _prefetch(neighbours, indptr[np.uint32(nodes[np.uint32(queue[head + _AHEAD])])])
+            prefetch(neighbours, indptr[np.uint32(nodes[np.uint32(queue[head + _AHEAD])])])
         mass = rows[slot, _RESIDUAL]
         rows[slot, _RESIDUAL] = 0.0
         rows[slot, _ESTIMATE] += restart * mass
@@ -253,7 +234,7 @@ def _push(
             u = np.uint64(np.uint32(neighbours[i]))
             at = _find(table, bits, u)
             if table[at] == _FREE:
-                _prefetch(indptr, np.int64(u))
+                prefetch(indptr, np.int64(u))
                 table[at] = ((u + _ONE) << _HALF) | np.uint64(size)
                 nodes[size] = u
                 rows[size, _RESIDUAL] = share
@@ -273,7 +254,7 @@ def _push(
 
 
 @kernel
-def _estimate(restart: float, spread: float, rows: Floats, scores: Floats) -> None:
+def _estimate(restart: float, spread: float, rows: FloatMatrix, scores: Floats) -> None:
     """Write p + restart·r + spread·degree of each slot."""
     for slot in range(scores.size):
         scores[slot] = rows[slot, _ESTIMATE] + restart * rows[slot, _RESIDUAL] + spread * rows[slot, _DEGREE]
@@ -282,12 +263,12 @@ def _estimate(restart: float, spread: float, rows: Floats, scores: Floats) -> No
 @kernel
 def _refine(
     indptr: Pointers, neighbours: Ids, restart: float, spread: float, slots: Ids,
-    table: Table, bits: int, nodes: Ids, rows: Floats, scores: Floats,
+    table: Table, bits: int, nodes: Ids, rows: FloatMatrix, scores: Floats,
 ) -> None:  # fmt: skip
     """Write p + restart·r + (1 − restart)·(restart·Σ r(u)/deg(u) over neighbours u + spread·degree) of `slots`."""
     for i in range(slots.size):
         if i + _AHEAD < slots.size:
-            _prefetch(neighbours, indptr[np.uint32(nodes[np.uint32(slots[i + _AHEAD])])])
+            prefetch(neighbours, indptr[np.uint32(nodes[np.uint32(slots[i + _AHEAD])])])
         slot = np.uint32(slots[i])
         v = np.uint32(nodes[slot])
         neighbours_share = 0.0

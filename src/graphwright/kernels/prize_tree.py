@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import Floats, Ids, kernel, node_ids, readonly, same_length
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import Floats, Ids, node_ids, readonly, same_length
 
 Part = tuple[list[int], list[int]]
 _EPSILON = 1e-9  # rounding error of a used-up prize
 
 
-@kernel
+@subkernel
 def _next_edge(
     heads: Ids, tails: Ids, costs: Floats, open_edges: Ids, count: int, cluster: Ids, room: Floats, depth: Floats
 ) -> tuple[int, float, int]:
@@ -36,7 +37,7 @@ def _next_edge(
     return best, wait, size
 
 
-@kernel
+@subkernel
 def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
     """Grow all clusters by a time; a cluster stops when its prizes are used up."""
     for v in range(cluster.size):
@@ -48,15 +49,15 @@ def _pass(time: float, cluster: Ids, room: Floats, depth: Floats) -> None:
 
 
 @kernel
-def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> int:
+def _grow(
+    heads: Ids, tails: Ids, costs: Floats, room: Floats, depth: Floats, cluster: Ids, open_edges: Ids, chosen: Ids
+) -> int:
     """Write the edges that join clusters into `chosen`, in the order filled; return their number.
 
     A cluster is identified by its smallest node, with the room left for its moat in `room`: initially its prize.
+    `depth` is zero at first, `cluster` and `open_edges` number the nodes and the edges.
     """
     size, count = 0, heads.size
-    cluster = np.arange(room.size).astype(np.int32)
-    open_edges = np.arange(heads.size).astype(np.int32)
-    depth = np.zeros(room.size)
     while True:
         growing, smallest = 0, np.inf
         for v in range(room.size):
@@ -71,7 +72,9 @@ def _grow(heads: Ids, tails: Ids, costs: Floats, room: Floats, chosen: Ids) -> i
             a, b = cluster[heads[edge]], cluster[tails[edge]]
             a, b = min(a, b), max(a, b)
             room[a] += room[b]
-            cluster[cluster == b] = a
+            for v in range(cluster.size):
+                if cluster[v] == b:
+                    cluster[v] = a
             chosen[size] = edge
             size += 1
 
@@ -132,7 +135,8 @@ def prize_tree(n: int, heads: ArrayLike, tails: ArrayLike, costs: ArrayLike, pri
         return np.empty(0, np.int32), np.empty(0, np.int32)
     links: dict[int, list[tuple[int, int]]] = {}
     forest = np.empty(n, np.int32)
-    size = _grow(heads, tails, costs, prizes.copy(), forest)
+    cluster, open_edges = np.arange(n, dtype=np.int32), np.arange(heads.size, dtype=np.int32)
+    size = _grow(heads, tails, costs, prizes.copy(), np.zeros(n), cluster, open_edges, forest)
     for edge in forest[:size].tolist():
         head, tail = int(heads[edge]), int(tails[edge])
         links.setdefault(head, []).append((tail, edge))

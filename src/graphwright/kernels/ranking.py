@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Ids, kernel, readonly
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import Ids, readonly
 
 Array = NDArray[Any]
 Positions = NDArray[np.int64]
@@ -121,14 +122,15 @@ def _check(k: int | None) -> None:
 
 
 Codes = NDArray[np.uint64]
+CodeMatrix = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 _FULL = 0.75  # share of slots in use before the table grows
 _FIRST = 1 << 16
 _ONE = np.uint64(1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads close codes
 
 
-@kernel
-def _slot(slots: Codes, shift: int, code: np.uint64) -> np.uint64:
+@subkernel
+def _slot(slots: CodeMatrix, shift: int, code: np.uint64) -> np.uint64:
     """Return the slot that holds a code, or the free one where it belongs.
 
     A slot holds a code and its number plus 1; `shift` leaves as many bits of the spread code as number the slots.
@@ -141,7 +143,7 @@ def _slot(slots: Codes, shift: int, code: np.uint64) -> np.uint64:
 
 
 @kernel
-def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out: Ids) -> tuple[int, int]:
+def _take(codes: Codes, slots: CodeMatrix, shift: int, size: int, capacity: int, out: Ids) -> tuple[int, int]:
     """Number codes by first appearance up to `capacity`; return how many were read and how many are distinct."""
     for i in range(codes.size):
         at = _slot(slots, shift, codes[i])
@@ -155,16 +157,17 @@ def _take(codes: Codes, slots: Codes, shift: int, size: int, capacity: int, out:
 
 
 @kernel
-def _find(codes: Codes, slots: Codes, shift: int, out: Ids) -> None:
+def _find(codes: Codes, slots: CodeMatrix, shift: int, out: Ids) -> None:
     for i in range(codes.size):
         out[i] = np.int32(np.int64(slots[_slot(slots, shift, codes[i]), 1]) - 1)
 
 
 @kernel
-def _move(old: Codes, slots: Codes, shift: int) -> None:
+def _move(old: CodeMatrix, slots: CodeMatrix, shift: int) -> None:
     for i in range(len(old)):
         if old[i, 1] != 0:
-            slots[_slot(slots, shift, old[i, 0])] = old[i]
+            at = _slot(slots, shift, old[i, 0])
+            slots[at, 0], slots[at, 1] = old[i, 0], old[i, 1]
 
 
 class Numbering:
@@ -180,7 +183,7 @@ class Numbering:
 
     def __init__(self) -> None:
         self._size = 0
-        self._slots: Codes = np.zeros((_FIRST, 2), np.uint64)
+        self._slots: CodeMatrix = np.zeros((_FIRST, 2), np.uint64)
 
     def __len__(self) -> int:
         return self._size

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphwright.kernels.csr import Ids, kernel, readonly
+from graphwright.kernels.compiled import kernel
+from graphwright.kernels.csr import Ids, SingleMatrix, readonly
 
 
 @kernel
 def _add(
-    rows: NDArray[np.float32], roots: Ids, feature: Ids, value: NDArray[np.float64], other: Ids,
+    rows: SingleMatrix, roots: Ids, feature: Ids, value: NDArray[np.float64], other: Ids,
     out: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Add the value of the leaf that each row reaches in each tree, tree by tree."""

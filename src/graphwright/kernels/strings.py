@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.blocks import rows_verified
-from graphwright.kernels.csr import Ids, Pointers, kernel, readonly, row_pointers
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import Ids, Pointers, readonly, row_pointers
 from graphwright.kernels.ranking import sort_by
 
 Bytes = NDArray[np.uint8]
@@ -27,9 +28,10 @@ _FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
 _LAST_MIX = np.uint64(0x94D049BB133111EB)
 _MAX = 2**31 - 2
 _SEED = np.uint64(0)
+_ROOM = 1024  # initial size of arrays that grow
 
 
-@kernel
+@subkernel
 def _mixed(x: np.uint64) -> np.uint64:
     """Return x with each bit spread over all: splitmix64's last steps (Steele, Lea, Flood, 2014)."""
     x = (x ^ (x >> np.uint64(30))) * _FIRST_MIX
@@ -37,7 +39,7 @@ def _mixed(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@kernel
+@subkernel
 def _eight(data: Bytes, at: int, size: int) -> np.uint64:
     """Return `size` bytes, at most eight, as a number, the first in its lowest bits; `data` has eight or more."""
     i = np.uint64(min(at, data.size - 8))
@@ -48,7 +50,7 @@ def _eight(data: Bytes, at: int, size: int) -> np.uint64:
     return word << np.uint64(64 - 8 * size) >> np.uint64(64 - 8 * size) if size < 8 else word
 
 
-@kernel
+@subkernel
 def _seeded(data: Bytes, start: int, end: int, seed: np.uint64) -> np.uint64:
     """Return a hash, eight bytes a step; the length distinguishes trailing zero bytes."""
     state = np.uint64(end - start) * _GOLDEN ^ seed
@@ -63,7 +65,7 @@ def _fingerprints(data: Bytes, offsets: Pointers, seed: np.uint64, out: Hashes) 
         out[i] = _seeded(data, offsets[i], offsets[i + 1], seed)
 
 
-@kernel
+@subkernel
 def _same(data: Bytes, start: int, end: int, other: Bytes, begin: int, until: int) -> bool:
     if end - start != until - begin:
         return False
@@ -73,7 +75,7 @@ def _same(data: Bytes, start: int, end: int, other: Bytes, begin: int, until: in
     return True
 
 
-@kernel
+@subkernel
 def _probe(slots: Hashes, tag: np.uint64, at: np.uint64) -> np.uint64:
     """Return the first slot from `at` on that holds the hash or is free; the caller compares the strings, for speed.
 
@@ -87,8 +89,8 @@ def _probe(slots: Hashes, tag: np.uint64, at: np.uint64) -> np.uint64:
 
 
 @kernel
-def _doubled(slots: Hashes) -> Hashes:
-    wider = np.zeros(2 * slots.size, np.uint64)
+def _rehash(slots: Hashes, wider: Hashes) -> None:
+    """Enter all slots of a hash table into a larger one, which is empty."""
     mask = np.uint64(wider.size - 1)
     for slot in slots:
         if slot != np.uint64(0):
@@ -96,14 +98,16 @@ def _doubled(slots: Hashes) -> Hashes:
             while wider[at] != np.uint64(0):
                 at = (at + np.uint64(1)) & mask
             wider[at] = slot
-    return wider
 
 
 @kernel
-def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first: Pointers) -> int:
-    slots = np.zeros(1024, np.uint64)
-    size = 0
-    for i in range(starts.size):
+def _numbered(
+    data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first: Pointers, slots: Hashes, begin: int, size: int
+) -> tuple[int, int]:
+    """Number the strings from `begin` on, after `size` numbers, until the table is half full; return both then."""
+    for i in range(begin, starts.size):
+        if 2 * size >= slots.size:
+            return i, size
         tag = _seeded(data, starts[i], ends[i], _SEED) & _LOW
         at = _probe(slots, tag, tag)
         j = np.int64(slots[at] & _LOW) - 1
@@ -117,12 +121,10 @@ def _numbered(data: Bytes, starts: Pointers, ends: Pointers, number: Ids, first:
         number[i] = size
         first[size] = i
         size += 1
-        if 2 * size > slots.size:
-            slots = _doubled(slots)
-    return size
+    return starts.size, size
 
 
-@kernel
+@subkernel
 def _word(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """Return start and end of the first word in data[at:end]; start is `end` where there is none."""
     while at < end and data[at] == _SPACE:
@@ -147,15 +149,19 @@ def _count(data: Bytes, offsets: Pointers) -> int:
 
 @kernel
 def _tokens(
-    data: Bytes, offsets: Pointers, number: Ids, owner: Ids, starts: Pointers, ends: Pointers
-) -> tuple[int, Pointers, Pointers, Hashes]:
-    """Number the words by first appearance; return how many are distinct, where each is first, and their hash table."""
-    slots = np.zeros(1024, np.uint64)
-    size = count = 0
-    for i in range(offsets.size - 1):
+    data: Bytes, offsets: Pointers, number: Ids, owner: Ids, starts: Pointers, ends: Pointers, slots: Hashes,
+    text: int, position: int, count: int, size: int,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Number the words by first appearance from a position in a text on, until the table is half full.
+
+    Returns the text and the position then, how many words were read, and how many are distinct.
+    """
+    for i in range(text, offsets.size - 1):
         end = offsets[i + 1]
-        start, stop = _word(data, offsets[i], end)
+        start, stop = _word(data, max(position, offsets[i]), end)
         while start < end:
+            if 2 * size >= slots.size:
+                return i, start, count, size
             tag = _seeded(data, start, stop, _SEED) & _LOW
             at = _probe(slots, tag, tag)
             j = np.int64(slots[at] & _LOW) - 1
@@ -164,20 +170,16 @@ def _tokens(
                 j = np.int64(slots[at] & _LOW) - 1
             if j < 0:
                 j = np.int64(size)
-                if size == starts.size:
-                    starts, ends = np.append(starts, starts), np.append(ends, ends)
                 starts[size], ends[size] = start, stop
                 slots[at] = tag << np.uint64(32) | np.uint64(size + 1)
                 size += 1
-                if 2 * size > slots.size:
-                    slots = _doubled(slots)
             number[count], owner[count] = j, i
             count += 1
             start, stop = _word(data, stop, end)
-    return size, starts, ends, slots
+    return offsets.size - 1, position, count, size
 
 
-@kernel
+@subkernel
 def _edge(keys: Hashes, children: Ids, key: np.uint64) -> np.int64:
     """Return the slot of an edge of the trie, or the free slot where it belongs (child -1)."""
     mask = np.uint64(keys.size - 1)
@@ -210,7 +212,7 @@ def _trie(number: Ids, owner: Ids, size: int, keys: Hashes, children: Ids, inner
             form[node] = owner[i]
 
 
-@kernel
+@subkernel
 def _read(
     data: Bytes, at: int, end: int, slots: Hashes, known: Bytes, starts: Pointers, ends: Pointers, words: Ids
 ) -> int:
@@ -230,7 +232,7 @@ def _read(
     return size
 
 
-@kernel
+@subkernel
 def _walk(
     words: Ids, size: int, keys: Hashes, children: Ids, inner: Ids, form: Ids, text: int, seen: Ids, out: Ids,
 ) -> int:  # fmt: skip
@@ -253,21 +255,22 @@ def _walk(
 
 @kernel
 def _phrases(
-    data: Bytes, offsets: Pointers, longest: int, forms: int, slots: Hashes, known: Bytes, starts: Pointers,
-    ends: Pointers, keys: Hashes, children: Ids, inner: Ids, form: Ids,
-) -> tuple[Ids, Ids]:  # fmt: skip
-    words, seen, matches = np.empty(longest // 2 + 1, np.int32), np.full(forms, -1, np.int32), np.empty(forms, np.int32)
-    texts, out = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    size = 0
-    for text in range(offsets.size - 1):
+    data: Bytes, offsets: Pointers, slots: Hashes, known: Bytes, starts: Pointers, ends: Pointers, keys: Hashes,
+    children: Ids, inner: Ids, form: Ids, words: Ids, seen: Ids, matches: Ids, texts: Ids, out: Ids, begin: int,
+    size: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Append the forms of the texts from `begin` on, while there is room; return the text and the size then."""
+    for text in range(begin, offsets.size - 1):
         count = _read(data, offsets[text], offsets[text + 1], slots, known, starts, ends, words)
         more = _walk(words, count, keys, children, inner, form, text, seen, matches)
-        while size + more > out.size:
-            texts, out = np.append(texts, texts), np.append(out, out)
+        if size + more > out.size:
+            for i in range(more):
+                seen[matches[i]] = -1
+            return text, size
         for i in range(more):
             texts[size + i], out[size + i] = text, matches[i]
         size += more
-    return texts[:size].copy(), out[:size].copy()
+    return offsets.size - 1, size
 
 
 @kernel
@@ -278,7 +281,7 @@ def _copy(data: Bytes, starts: Pointers, borders: Pointers, out: Bytes) -> None:
             out[target + np.uint64(k)] = data[start + np.uint64(k)]
 
 
-@kernel
+@subkernel
 def _key(data: Bytes, start: int, end: int) -> np.uint64:
     """Return seven bytes, the first in the highest bits, then how many there are; 8 if more follow."""
     key = np.uint64(0)
@@ -309,7 +312,10 @@ def distinct(data: ArrayLike, offsets: ArrayLike) -> tuple[Ids, Pointers]:
     """
     block, borders = _column(data, offsets, "offsets")
     number, first = np.empty(borders.size - 1, np.int32), np.empty(borders.size - 1, np.int64)
-    size = _numbered(block, borders[:-1], borders[1:], number, first)
+    slots, at, size = np.zeros(_ROOM, np.uint64), 0, 0
+    while at < number.size:
+        slots = _roomy(slots, size)
+        at, size = _numbered(block, borders[:-1], borders[1:], number, first, slots, at, size)
     return number, first[:size].copy()
 
 
@@ -346,10 +352,15 @@ def phrases(data: ArrayLike, offsets: ArrayLike, form_data: ArrayLike, form_offs
     keys, children = np.empty(width, np.uint64), np.full(width, -1, np.int32)
     inner, form = np.zeros(starts.size + number.size, np.int32), np.full(starts.size + number.size, -1, np.int32)
     _trie(number, owner, starts.size, keys, children, inner, form)
-    longest = int(np.diff(borders).max(initial=0))
-    return _phrases(
-        block, borders, longest, known_borders.size - 1, slots, known, starts, ends, keys, children, inner, form
-    )
+    forms, longest = known_borders.size - 1, int(np.diff(borders).max(initial=0))
+    scratch = np.empty(longest // 2 + 1, np.int32), np.full(forms, -1, np.int32), np.empty(forms, np.int32)
+    tables = slots, known, starts, ends, keys, children, inner, form
+    found, which, text, size = np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32), 0, 0
+    while True:
+        text, size = _phrases(block, borders, *tables, *scratch, found, which, text, size)
+        if text == borders.size - 1:
+            return found[:size].copy(), which[:size].copy()
+        found, which = np.append(found, found), np.append(which, which)
 
 
 def fingerprints(data: ArrayLike, offsets: ArrayLike, seed: int = 0) -> Hashes:
@@ -389,7 +400,7 @@ def gather(data: ArrayLike, offsets: ArrayLike, ids: ArrayLike) -> tuple[Bytes, 
 _AS_STORED = readonly([], np.int64)
 
 
-@kernel
+@subkernel
 def _is_less(data: Bytes, start: int, end: int, key: Bytes) -> bool:
     for k in range(min(end - start, key.size)):
         if data[start + k] != key[k]:
@@ -465,6 +476,20 @@ def _words(data: Bytes, offsets: Pointers) -> tuple[Ids, Ids, Pointers, Pointers
     count = _count(data, offsets)
     _countable(count, "words")
     number, owner = np.empty(count, np.int32), np.empty(count, np.int32)
-    room = np.empty(1024, np.int64), np.empty(1024, np.int64)
-    size, starts, ends, slots = _tokens(data, offsets, number, owner, *room)
+    starts, ends = np.empty(count, np.int64), np.empty(count, np.int64)  # mapped as far as they are filled
+    slots, text, position, done, size = np.zeros(_ROOM, np.uint64), 0, 0, 0, 0
+    while text < offsets.size - 1:
+        slots = _roomy(slots, size)
+        text, position, done, size = _tokens(
+            data, offsets, number, owner, starts, ends, slots, text, position, done, size
+        )
     return number, owner, starts[:size].copy(), ends[:size].copy(), slots
+
+
+def _roomy(slots: Hashes, size: int) -> Hashes:
+    """Return a hash table of which less than half is filled by `size` strings: this one, or a larger one."""
+    if 2 * size < slots.size:
+        return slots
+    wider = np.zeros(2 * slots.size, np.uint64)
+    _rehash(slots, wider)
+    return wider

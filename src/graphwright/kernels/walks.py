@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphwright.kernels.csr import Ids, Pointers, kernel, node_ids, readonly, row_pointers, same_length, workspace
+from graphwright.kernels.compiled import kernel, subkernel
+from graphwright.kernels.csr import IdMatrix, Ids, Pointers, node_ids, readonly, row_pointers, same_length, workspace
 
 _ANY = _NONE = _RETURNING = -1
 _NODE, _PARENT, _EDGE, _OTHER, _OTHER_EDGE = 0, 1, 2, 3, 4
@@ -57,7 +58,7 @@ class Front(NamedTuple):
         return cls(readonly([node], np.int32), none, none, none, none)
 
 
-@kernel
+@subkernel
 def _reaches(u: int, v: int, way: int, source: int, came: int, before: int, other: int) -> bool:
     """Return whether a walk that reached v may step to u by `way`.
 
@@ -71,7 +72,7 @@ def _reaches(u: int, v: int, way: int, source: int, came: int, before: int, othe
 @kernel
 def _steps(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, nodes: Ids,
-    before: Ids, others: Ids, source: int, came: int, cursor: Pointers, steps: Ids,
+    before: Ids, others: Ids, source: int, came: int, cursor: Pointers, steps: IdMatrix,
 ) -> None:  # fmt: skip
     """Advance each way's cursor, unless it is -1, by its valid steps, and write those that lie in `steps`."""
     for forward in range(2):
@@ -88,7 +89,7 @@ def _steps(
 
 
 @kernel
-def _merge(steps: Ids, starts: Pointers, marks: Ids, ptr: Pointers) -> None:
+def _merge(steps: IdMatrix, starts: Pointers, marks: IdMatrix, ptr: Pointers) -> None:
     """Merge in place the steps of each way that lead to one node; `marks` is zero before and after."""
     size = 0
     for way in range(starts.size - 1):
@@ -145,7 +146,7 @@ def leading(
 @kernel
 def _extend(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, way: int,
-    came: int, source: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int, marks: Ids,
+    came: int, source: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int, marks: IdMatrix,
 ) -> int:  # fmt: skip
     """Extend the walks `first` to `last`, which ended by `came`, by a step of `way`; return the new number of walks.
 
