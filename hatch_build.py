@@ -55,10 +55,7 @@ def c_compiler() -> str | None:
 
 def build_library(root: Path, folder: Path) -> Path:
     """Compile the kernels of a clone for any processor of this platform, in an empty folder; return the library."""
-    library, path = (
-        folder / "library.bin",
-        os.pathsep.join([str(root / "src"), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]),
-    )
+    library, path = folder / "library.bin", os.pathsep.join([str(root / "src"), os.environ.get("PYTHONPATH", "")])
     target = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(folder / "cache")}
     command = [sys.executable, __file__, str(folder)]
     subprocess.run(command, check=True, env={**os.environ, **target, "PYTHONPATH": path})

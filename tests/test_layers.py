@@ -149,7 +149,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "a source is checked before an index is made": "index_folder.sources:source_of",
         "it lists types as queries name them": "operators.query.query:OfType",
         "it reports what is installed and compiled": (
-            "kernels.csr:compiled_before kernels:csr learn.network:import_torch models.embedded.encoder:import_runtime "
+            "kernels:csr kernels:compiled learn.network:import_torch models.embedded.encoder:import_runtime "
             "store.tables:SCHEMA"
         ),
         "options are those of models and filters": (

@@ -173,7 +173,7 @@ def test_doctor_finds_failing_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csr, "undirected", fails)
     check = by_name(list(doctor.check_machine()))["kernels"]
     assert check.status is Status.FAILED and check.detail.endswith("no locator available")
-    assert "NUMBA_CACHE_DIR" in check.remedy
+    assert "--force-reinstall graphwright" in check.remedy
     monkeypatch.setattr(csr, "undirected", lambda *_: (np.zeros(4), np.zeros(4)))
     assert doctor.check_kernels().status is Status.FAILED
 

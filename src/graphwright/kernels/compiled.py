@@ -171,11 +171,3 @@ def subkernel(function: Kernel) -> Kernel:
         ) from error
     options: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
     return cast(Kernel, njit(**options)(function))
-
-
-def prefetch(array: Any, index: Any) -> None:
-    """Have the processor load an element of an array into its caches; for kernels only."""
-
-
-if not library():
-    pass

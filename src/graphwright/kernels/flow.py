@@ -179,8 +179,8 @@ def _close(
 @kernel
 def _extend(
     indptr: Pointers, neighbours: Ids, hops: int, ends: Ids, starts: Pointers, adjacent: Ids, resource: Floats,
-    marks: IdMatrix, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids, best: FloatMatrix, paths: PathTable,
-    joined: Ids, max_edges: int,
+    marks: IdMatrix, arrived: Floats, path: Ids, cursor: Pointers, total: Floats, counts: Ids,
+    best: FloatMatrix, paths: PathTable, joined: Ids, max_edges: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Walk all simple paths from `path[0]` whose nodes pass Eq. 3, depth first, and join those next to an end.
 

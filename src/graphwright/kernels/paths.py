@@ -46,8 +46,8 @@ def _extend(
 
 @kernel
 def _advance(
-    indptr: Pointers, neighbours: Ids, every: bool, marks: IdMatrix, nodes: Ids, parents: Pointers, first: int, last: int,
-    room: int,
+    indptr: Pointers, neighbours: Ids, every: bool, marks: IdMatrix, nodes: Ids, parents: Pointers, first: int,
+    last: int, room: int,
 ) -> int:  # fmt: skip
     """Append the paths from `first` to `last` that stay shortest with one edge more, as `_extend` does.
 

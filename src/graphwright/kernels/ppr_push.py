@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.kernels.compiled import kernel, prefetch, subkernel
+from graphwright.kernels.compiled import kernel, subkernel
 from graphwright.kernels.csr import FloatMatrix, Floats, Ids, Pointers, Workspace, induced, readonly
 from graphwright.kernels.hops import khop
+from graphwright.kernels.prefetch import prefetch
 from graphwright.kernels.ranking import kth
 
 _TOLERANCE = 1e-8

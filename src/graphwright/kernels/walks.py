@@ -146,7 +146,8 @@ def leading(
 @kernel
 def _extend(
     out_ptr: Pointers, out: Ids, into_ptr: Pointers, into: Ids, heads: Ids, tails: Ids, relation: Ids, way: int,
-    came: int, source: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int, marks: IdMatrix,
+    came: int, source: int, nodes: Ids, edges: Ids, parents: Pointers, first: int, last: int, room: int,
+    marks: IdMatrix,
 ) -> int:  # fmt: skip
     """Extend the walks `first` to `last`, which ended by `came`, by a step of `way`; return the new number of walks.
 
