@@ -4,7 +4,7 @@ ARG PYTHON=3.12-slim-bookworm
 FROM python:${PYTHON} AS build
 WORKDIR /build
 RUN python -m venv /opt/graphwright
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN /opt/graphwright/bin/pip install --no-cache-dir ".[serve,documents,watch]"
 
@@ -12,12 +12,11 @@ FROM python:${PYTHON}
 RUN useradd --system --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin graphwright \
  && install -d -o graphwright -g graphwright -m 0700 /data /indexes
 COPY --from=build /opt/graphwright /opt/graphwright
-# Keys, jobs and compiled kernels are in /data, the only folder beside /indexes and /tmp that is written to.
+# Keys and jobs are in /data, the only folder beside /indexes and /tmp that is written to.
 ENV PATH=/opt/graphwright/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
-    XDG_DATA_HOME=/data \
-    NUMBA_CACHE_DIR=/data/kernels
+    XDG_DATA_HOME=/data
 USER 10001
 VOLUME ["/data", "/indexes"]
 EXPOSE 8000

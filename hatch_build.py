@@ -23,6 +23,8 @@ from typing import Any, get_type_hints
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NUMBA = "numba>=0.60"
+UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of numba that leave out what Python and C would call."""
 
 
 class KernelHook(BuildHookInterface[Any]):
@@ -72,7 +74,9 @@ def write_objects(module: str, folder: Path) -> None:
 
     from graphwright.kernels.compiled import KERNELS, interfaces, symbol
 
-    importlib.import_module(module)
+    for value in vars(importlib.import_module(module)).values():
+        if hasattr(value, "targetoptions"):
+            value.targetoptions |= UNWRAPPED
     triple = binding.Target.from_default_triple()
     machine = triple.create_target_machine("generic", opt=3, reloc="pic", codemodel="small")
     for kernel in KERNELS:
@@ -89,7 +93,7 @@ def final_module(kernel: Any, interface: Any, name: str) -> Any:
 
     names, source = entry(kernel, interface)
     exec(source, names)
-    function = njit(_nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)(names["entry"])
+    function = njit(_nrt=False, **UNWRAPPED)(names["entry"])
     function.compile((types.int64,))
     compiled = function.overloads[(types.int64,)]
     module = compiled.library._final_module

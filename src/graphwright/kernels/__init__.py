@@ -1,1 +1,1 @@
-"""Numba kernels: arrays in, arrays out. Import the modules themselves: loading numba takes long."""
+"""Compiled kernels: arrays in, arrays out (see `kernels.compiled`). Import the modules themselves."""
