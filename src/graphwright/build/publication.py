@@ -16,11 +16,7 @@ from graphwright.extract.llm import Derived
 from graphwright.search.snapshot import Snapshot
 from graphwright.search.snapshot_format import open_snapshot, refused, write_snapshot
 from graphwright.store.chunk_record import id_digest
-
-NEXT = "next snapshot"
-"""Setting of the store: the name of a snapshot that is to be current."""
-GRAPH = "imported checksum"
-"""Setting of the store: the checksum of the imported graph beside documents, once it was replaced."""
+from graphwright.store.layout import GRAPH, NEXT
 
 
 class Publication:

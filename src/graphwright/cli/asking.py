@@ -26,7 +26,6 @@ from graphwright.cli.terminal import (
     say,
     shortened,
 )
-from graphwright.data import read_questions
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index
@@ -319,6 +318,8 @@ def run_demo(folder: Path | None) -> None:
             f"Indexed {info['documents']} passages of Wikipedia (from MuSiQue): a graph of {info['nodes']:,} nodes and "
             f"{info['edges']:,} edges.\n"
         )
+        from graphwright.data import read_questions
+
         output, questions = console(), read_questions(corpus / "questions.jsonl")
         for question in (questions[position].text for position in _DEMO_QUESTIONS):
             _print(output, Text(question, "bold"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from graphwright.build.duplicates import Duplicate, duplicates
 from graphwright.errors import OptionError
 from graphwright.index_folder.writing import IndexWriting
 from graphwright.store.changes import Progress
 from graphwright.store.edits import Change, Edit
+
+if TYPE_CHECKING:
+    from graphwright.build.duplicates import Duplicate
 
 
 class IndexEditing(IndexWriting):
@@ -67,4 +70,6 @@ class IndexEditing(IndexWriting):
         """
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise OptionError(f"limit is {limit!r}; it must be a whole number, at least 1.")
+        from graphwright.build.duplicates import duplicates
+
         return duplicates(self.snapshot, self._store.edits(), limit)

@@ -6,12 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from graphwright.build.creation import GraphSource, create_from, create_index
-from graphwright.build.operation import Batch
-from graphwright.build.publication import GRAPH, NEXT
-from graphwright.build.rebuild import paid_chunks, rebuild
 from graphwright.errors import OptionError, StoreError
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.extract.extractors import extractor_of
@@ -26,9 +22,13 @@ from graphwright.models.protocols import NamedEncoder
 from graphwright.models.registry import EMBEDDED, encoder_of
 from graphwright.store.changes import Changes, Progress
 from graphwright.store.folder_creation import clean_creation
-from graphwright.store.layout import IndexLayout
+from graphwright.store.layout import GRAPH, NEXT, IndexLayout
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
+
+if TYPE_CHECKING:
+    from graphwright.build.creation import GraphSource
+    from graphwright.build.operation import Batch
 
 GivenEncoder = NamedEncoder | str | Callable[..., Any] | None
 
@@ -70,6 +70,8 @@ class Index(IndexEditing, IndexAsking):
         """
         layout = IndexLayout(checked_path(path))
         if not layout.store.exists():
+            from graphwright.build.creation import create_index  # a process that only asks does not need it
+
             layout = create_index(layout.path, encoder, settings or Settings(), schema=schema or NO_SCHEMA)
             settings = schema = None
         self.path = layout.path
@@ -116,6 +118,8 @@ class Index(IndexEditing, IndexAsking):
         schema: Schema | None = None,
     ) -> Index:
         """Create an empty index in a new or empty folder. Arguments as in `Index`; raises StoreError for others."""
+        from graphwright.build.creation import create_index
+
         layout = create_index(Path(path), encoder, settings or Settings(), schema=schema or NO_SCHEMA)
         return cls(layout.path, encoder=encoder, extractor=extractor)
 
@@ -173,6 +177,8 @@ class Index(IndexEditing, IndexAsking):
         >>> index.ask("What does the Mur flow into?", method="lego-1").answer.text.splitlines()[-1]
         'Drava'
         """
+        from graphwright.build.creation import create_from
+
         folder = create_from(
             Path(path),
             source,
@@ -203,12 +209,16 @@ class Index(IndexEditing, IndexAsking):
         one (`Changes.pending`); `chunks_to_rebuild` returns them for an estimate. An imported graph keeps what was read
         from its files.
         """
+        from graphwright.build.rebuild import rebuild
+
         made = None if extractor is None else extractor_of(extractor)
         return rebuild(IndexLayout(checked_path(path)), encoder, made, progress, **settings)
 
     @staticmethod
     def chunks_to_rebuild(path: str | Path, encoder: GivenEncoder = None, **settings: Any) -> list[Excerpt]:
         """Return the chunks that a language model would have to read again after `rebuild`; writes nothing."""
+        from graphwright.build.rebuild import paid_chunks
+
         return paid_chunks(IndexLayout(checked_path(path)), encoder, **settings)
 
     def __enter__(self) -> Self:

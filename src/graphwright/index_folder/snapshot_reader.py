@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from graphwright.build.apply_edits import edits_of_part
-from graphwright.build.build import build_from_chunks
 from graphwright.errors import DataError, StoreError
 from graphwright.extract.llm import Derived
 from graphwright.models.protocols import NamedEncoder
@@ -124,6 +122,8 @@ class SnapshotReader:
             if edits and filter.date_alone is None:
                 graph = self._imported()
                 nodes = None if graph is None else graph.graph.columns
+                from graphwright.build.apply_edits import edits_of_part
+
                 edits = edits_of_part(edits, chunks, store.packed_columns(), nodes)
             part = self._part(store, chunks, whole, edits, imported=imported)
         if filter.as_of is not None:
@@ -194,6 +194,8 @@ class SnapshotReader:
         imported: Snapshot | None = None,
     ) -> Snapshot:
         """Build the index of some documents; texts that have a vector in a snapshot are not encoded."""
+        from graphwright.build.build import build_from_chunks  # a process that only asks does not need it
+
         return build_from_chunks(
             chunks,
             store.build_settings,

@@ -1,19 +1,15 @@
-"""Writing of an index: add, replace, remove and re-extract documents, change by change or in a batch."""
+"""Writing of an index: add, replace, remove and re-extract documents, change by change or in a batch.
+
+What builds is imported where it is used, because most processes only ask.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from graphwright.build.apply_change import IndexChange
-from graphwright.build.document_sources import Source, Transform
-from graphwright.build.imports.database_import import RowChanges, sync_database
-from graphwright.build.operation import Batch, Operation, vector_cache
-from graphwright.build.verification import problems_of
-from graphwright.data.connectors import Connector
-from graphwright.data.folders import ReadOptions
-from graphwright.data.graph_database import DatabaseRows, GraphDatabase
 from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine
@@ -27,6 +23,15 @@ from graphwright.operators.rerank.fitted_scorer import MAX_GATE
 from graphwright.store.changes import Changes, Progress, Recorder
 from graphwright.store.layout import Problem
 from graphwright.store.locks import writer_lock
+
+if TYPE_CHECKING:
+    from graphwright.build.apply_change import IndexChange
+    from graphwright.build.document_sources import Source, Transform
+    from graphwright.build.imports.database_import import RowChanges
+    from graphwright.build.operation import Batch
+    from graphwright.data.connectors import Connector
+    from graphwright.data.folders import ReadOptions
+    from graphwright.data.graph_database import DatabaseRows, GraphDatabase
 
 
 class IndexWriting(IndexReading):
@@ -95,6 +100,9 @@ class IndexWriting(IndexReading):
         the second call with it. Raises OptionError for an index of anything else, and DataError if the database cannot
         be read to the end; then nothing is changed.
         """
+        from graphwright.build.imports.database_import import sync_database
+        from graphwright.build.operation import Operation
+
         self._check_open()
         self._reader.release()
         with writer_lock(self.path):
@@ -114,6 +122,8 @@ class IndexWriting(IndexReading):
         return self._source_database().query(cypher)
 
     def _source_database(self) -> GraphDatabase:
+        from graphwright.data.graph_database import GraphDatabase
+
         facts = (self.imported or {}).get("database")
         if facts is None:
             raise OptionError(f"{self.path} was not imported from a graph database.")
@@ -145,6 +155,8 @@ class IndexWriting(IndexReading):
         >>> len(index.list_documents())
         2
         """
+        from graphwright.build.operation import Batch, vector_cache
+
         if self._batch is not None:
             raise OptionError(f"{self.path} is in a batch already; changes of the outer block are published together.")
         self._check_open()
@@ -205,6 +217,8 @@ class IndexWriting(IndexReading):
         The store and all files are read, and the snapshot is compared with a rebuilt one. `repair`: rebuild
         the snapshot if it has problems, and return those that are left.
         """
+        from graphwright.build.verification import problems_of
+
         self._check_open()
         problems = problems_of(self._layout, self._store, self._encoder)
         if repair and any(problem.repairable for problem in problems):
@@ -230,6 +244,9 @@ class IndexWriting(IndexReading):
         engine: Engine | None = None,
         schema: Schema | None = None,
     ) -> IndexChange:
+        from graphwright.build.apply_change import IndexChange
+        from graphwright.build.operation import Operation
+
         changes = Changes(resumed=self._resumed, usage=Usage() if usage is None else usage)
         encoder = self._encoder
         extractor = with_schema(self._extractor, self._store.schema if schema is None else schema)
