@@ -248,3 +248,10 @@ def test_importing_package_loads_nothing_heavy() -> None:
     code = f"import sys, graphwright; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_asking_loads_neither_builders_nor_readers_of_files() -> None:
+    unused = ["graphwright.build", "graphwright.data.documents", "rapidfuzz", "pathspec", "torch"]
+    code = f"import sys, graphwright.cli.asking; print([m for m in {[*unused, 'duckdb', 'httpx']} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data import GraphQuestion, read_graph_questions
 from graphwright.errors import DataError, OptionError
 from graphwright.graph import Graph
 from graphwright.graph.evidence import Ints
@@ -19,6 +18,9 @@ from graphwright.kernels.csr import Csr, group
 from graphwright.operators import Anchor, Induce, LinkEntities, PersonalizedPageRank, start
 from graphwright.search import VectorIndex
 from graphwright.text.names import normal_form
+
+if TYPE_CHECKING:
+    from graphwright.data import GraphQuestion
 
 _SHOWN = 3  # unusable questions, in an error
 
@@ -50,6 +52,8 @@ def read_examples(
     with `names`. A question without an entity or an answer in the graph is left out. Raises DataError, with file, line
     and reason, if more than the share `max_unusable` is left out or nothing can be read.
     """
+    from graphwright.data import read_graph_questions  # loads the readers of files
+
     if not 0 <= max_unusable <= 1:
         raise OptionError(f"max_unusable is {max_unusable!r}; it must be a number, at least 0 and at most 1.")
     questions = read_graph_questions(path)
