@@ -230,8 +230,11 @@ def _meet(first: Ids, second: Ids, indptr: Pointers, neighbours: Ids, result: Id
     for i in range(first.size):
         at, end = indptr[first[i]], indptr[first[i] + 1]
         other, last = indptr[second[i]], indptr[second[i] + 1]
-        place = at + np.searchsorted(neighbours[at:end], second[i])
-        result[i] = ADJACENT if place < end and neighbours[place] == second[i] else APART
+        low, high = at, end
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if neighbours[middle] < second[i] else (low, middle)
+        result[i] = ADJACENT if low < end and neighbours[low] == second[i] else APART
         fewest = neighbours.size + 1
         while result[i] != ADJACENT and at < end and other < last:
             node = neighbours[at]
