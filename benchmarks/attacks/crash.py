@@ -69,11 +69,11 @@ ROWS = [json.loads(line) for line in CORPUS[:4]]
 CHANGED = {**ROWS[1], "text": "Nobody knows who wrote this."}
 OUTDATED = "the snapshot is older than the stored documents"
 CHANGES: Sequence[Change] = (
-    MergeEntities(["182319 March 1893"], "4 November"),
+    MergeEntities(("182319 March 1893",), "4 November"),
     RenameEntity("Samos", "Isle of Samos"),
     RetypeEntity("Canada", "country"),
     DeleteEntity("BC"),
-    SplitEntity("New Brunswick", [ROWS[0]["id"]], "Province"),
+    SplitEntity("New Brunswick", (ROWS[0]["id"],), "Province"),
     KeepApart("Karel Komzák I", "Karel Komzák II"),
     DeleteStatement("Karel Komzák II", "grandfather of", "Karel Komzák III"),
     AddEntity("Vienna", "city", "Where he worked."),
