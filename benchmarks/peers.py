@@ -37,6 +37,7 @@ from graphwright.models.embedded.encoder import MiniLM
 DRIVERS = Path(__file__).parent / "drivers"
 TORCH = "torch==2.13.0+cpu"
 LIMIT = 15  # passages of a question
+FEWEST = 40  # passages
 MORE = ("multihop/hotpotqa", "multihop/2wiki", "ir/scifact", "ir/cora", "ir/cisi", "ir/cranfield")
 """Sets whose passages are added to those of MuSiQue."""
 
@@ -288,6 +289,8 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[1890], help="numbers of passages")
     parser.add_argument("--minutes", type=float, default=60.0, help="at most, for one system and size")
     options = parse(parser)
+    if min(options.sizes) < FEWEST:
+        parser.error(f"--sizes: at least {FEWEST} passages, so that some have a question")
     folder = options.fetched / "peers"
     folder.mkdir(exist_ok=True)
     rows = Rows(options.work / "peers.jsonl", "system", "passages")
