@@ -42,6 +42,7 @@ class KernelHook(BuildHookInterface[Any]):
             self.folder = tempfile.TemporaryDirectory()
             library = build_library(Path(self.root), Path(self.folder.name))
             build_data["force_include"][str(library)] = f"graphwright/kernels/{library.name}"
+            build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{re.sub('[-.]', '_', sysconfig.get_platform())}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
