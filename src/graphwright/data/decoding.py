@@ -291,9 +291,14 @@ def _guess(sample: bytes) -> str:
         return _WESTERN[errors.index(min(errors)) if errors[0] * 10 > len(runs) else 0]
     codecs = _LATIN if is_latin else _NOT_LATIN
     text = b" ".join(_AROUND.findall(sample)) if is_latin else words
-    codec = chardet.detect(text, include_encodings=codecs)["encoding"]
+    unknown = codecs[0]  # as it is written here only where none fits: chardet itself calls it windows-125x
+    codec = chardet.detect(text, include_encodings=codecs, no_match_encoding=unknown, empty_input_encoding=unknown)[
+        "encoding"
+    ]
     if codec is None:
         return ""
+    if codec == unknown:
+        return _LATIN[0]
     if codec == "GB18030" and _is_japanese(words):
         return "euc_jis_2004"
     decoded = words.decode(codec, "replace")  # the usual one of those that read it alike: the rest may tell them apart
