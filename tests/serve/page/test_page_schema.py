@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from tests.llm_server import LLMServer
 from tests.serve.conftest import Running
 from tests.serve.page.conftest import Opener, Screen
@@ -51,7 +52,7 @@ def test_admin_replaces_a_schema_and_a_faulty_one_names_its_line(opener: Opener,
     shown(screen, "faulty")
     file = {"name": "schema.toml", "mimeType": "application/toml", "buffer": FIRMS.encode()}
     tab.get_by_label("Take a schema.toml").set_input_files(file)
-    assert field.input_value() == FIRMS
+    expect(field).to_have_value(FIRMS)  # once the browser has read the file
     tab.get_by_role("button", name="Read again with these types").click()
     tab.get_by_text("found outside the types").wait_for()
     tab.get_by_role("button", name="Read the documents again", exact=True).wait_for()  # it is that of the index
