@@ -181,7 +181,7 @@ def test_sync_graph_that_cannot_publish_changes_nothing(
     rivers.run("CREATE (:City {name: 'Leoben'})")
     imported = index.imported
     with monkeypatch.context() as patched:
-        patched.setattr(IndexLayout, "publish", refuse)
+        patched.setattr(IndexLayout, "prepare", refuse)
         with pytest.raises(StoreError, match="disk is full"):
             index.sync_graph()
     assert (IndexLayout(tmp_path / "index").current(), index.imported) == ("snapshot-0", imported)
