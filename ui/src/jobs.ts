@@ -55,6 +55,7 @@ async function follow(id: string, put: (job: Job) => void, signal: AbortSignal):
       if (kind === "error") throw problemFrom(data);
       if (kind === "done") break;
       const job = await getJson<Job>(path, signal);
+      if (!isOpen(job)) break; // put below: to put it here would end this before it returns
       put(job);
     }
   } catch (error) {
