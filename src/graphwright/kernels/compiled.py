@@ -1,4 +1,4 @@
-"""How kernels are compiled: ahead, into a library that an installation has, or by numba in a clone.
+"""Compilation of kernels: ahead, into a library that an installation has, or by numba in a clone.
 
 A kernel of the library is called with the address of 64-bit words: for each argument a number, or the address and the
 shape of an array; then room for the results. `interfaces` derives them from the annotations, for the calls as for the
