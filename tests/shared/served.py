@@ -91,7 +91,7 @@ def _api(**described: Any) -> dict[str, Any]:
     return _BUILT[0]
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     """Wait until a condition holds. Raises TimeoutError where it does not within these seconds."""
     end = time.monotonic() + seconds
     while not condition():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +21,7 @@ from graphwright.models.settings import LLMSettings
 
 CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(__file__).parents[3] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE = 60.0  # seconds that a test waits for what the page is to show
 OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -29,6 +31,29 @@ OPTIONS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+SETTLED = """() => {
+    const [path, query] = location.hash.slice(2).split("?");
+    const asks = new URLSearchParams(query).has("q");
+    const shown = { ask: ".turn", evidence: ".turn", passages: ".turn", trace: ".turn", compare: ".side" };
+    const wanted = (asks && shown[path]) || "h1, h2";
+    const busy = document.querySelector(".loading, .progress .spinner, .answer.writing, [aria-label=Stop]");
+    return !busy && document.querySelector(`${wanted}, [role=alert], .empty`) !== null;
+}"""
+# The page does without the browser's database where that takes two seconds, as it may on a busy machine.
+PATIENT = """{
+    const usual = window.setTimeout;
+    window.setTimeout = (then, wait, ...more) => usual(then, wait === 2000 ? 60_000 : wait, ...more);
+}"""
+TURNS_KEPT = """() => new Promise((resolve, reject) => {
+    const opening = indexedDB.open("graphwright:/");
+    opening.onerror = () => reject(opening.error);
+    opening.onsuccess = () => {
+        const all = opening.result.transaction("threads").objectStore("threads").getAll();
+        all.onerror = () => reject(all.error);
+        all.onsuccess = () => resolve(all.result.reduce((sum, { turns }) => sum + turns.length, 0));
+        opening.result.close();
+    };
+})"""
 ATTACK = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 HEBREW = "גרץ היא עיר באוסטריה, והמור זורם דרכה 🏞️."
 GRAZ = f"🏔️🏔️ Graz lies on the Mur in Styria. 😀 The Mur flows into the Drava.\n\n{HEBREW}\n\nGraz has a clock tower."
@@ -67,11 +92,12 @@ def unavailable(reason: str) -> NoReturn:
 def browser() -> Iterator[Any]:
     """Debian's Chromium; an event loop runs while it does, so it ends before tests that start one."""
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         unavailable("playwright is not installed")
     if not CHROMIUM.exists():
         unavailable(f"there is no {CHROMIUM}")
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
         yield chromium
@@ -94,6 +120,29 @@ def shared(library: Path) -> Iterator[Running]:
         yield running
 
 
+def expect(shown: Any, message: str | None = None) -> Any:
+    """Return Playwright's assertions on a locator or a tab, which wait until they hold. `message`: what should be."""
+    from playwright.sync_api import expect
+
+    return expect(shown, message)
+
+
+def eventually(tab: Any, read: Callable[[], Any], wanted: Any = True) -> None:
+    """Wait until `read` returns what is wanted, where `expect` has no form for it.
+
+    The events of the tab are handled meanwhile. Raises AssertionError with what was read at last.
+    """
+    end = time.monotonic() + PATIENCE
+    while (found := read()) != wanted:
+        assert time.monotonic() < end, f"{found!r} after {PATIENCE} s, not {wanted!r}"
+        tab.wait_for_timeout(50)
+
+
+def wait_kept(tab: Any, turns: int) -> None:
+    """Wait until the browser keeps so many turns; the page shows an answer before it is kept."""
+    eventually(tab, lambda: tab.evaluate(TURNS_KEPT), turns)
+
+
 class Screen:
     """A tab of the browser, and the errors that the page reported in it."""
 
@@ -101,7 +150,8 @@ class Screen:
         self.url = url
         self.context = browser.new_context(accept_downloads=True, **options)
         self.tab = self.context.new_page()
-        self.tab.set_default_timeout(60_000)
+        self.tab.set_default_timeout(PATIENCE * 1000)
+        self.tab.add_init_script(PATIENT)
         self.errors: list[str] = []
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("console", self._note)
@@ -120,22 +170,37 @@ class Screen:
         return self.tab
 
     def settle(self) -> None:
-        """Wait until the page shows what it has loaded."""
-        self.tab.locator("h1, h2").first.wait_for(state="attached")
-        for busy in (".loading", ".progress .spinner", ".answer.writing"):
-            self.tab.locator(busy).first.wait_for(state="detached")
+        """Wait until the page shows what it has loaded, and the whole answer where its address asks a question."""
+        self.tab.wait_for_function(SETTLED, polling=50)
 
-    def violations(self) -> list[str]:
-        """Return what axe-core finds wrong with the page as it is shown."""
+    def check(self, name: str = "") -> None:
+        """Check that the page as it is shown is accessible and fits.
+
+        A picture of it is kept by this name in the folder GRAPHWRIGHT_PICTURES, where that is set.
+        """
+        eventually(self.tab, self.faults, [])
+        if (folder := os.environ.get("GRAPHWRIGHT_PICTURES")) and name:
+            self.tab.screenshot(path=f"{folder}/{name}.png", full_page=True)
+
+    def check_looks(self, name: str = "") -> None:
+        """Check the page wide, narrow and dark."""
+        for width, colours in ((1280, "light"), (360, "light"), (360, "dark")):
+            self.tab.set_viewport_size({"width": width, "height": 800})
+            self.tab.emulate_media(color_scheme=colours)
+            self.check(name and f"{name}-{width}-{colours}")
+        self.tab.set_viewport_size({"width": 1280, "height": 800})
+        self.tab.emulate_media(color_scheme="light")
+
+    def faults(self) -> list[str]:
+        """Return what axe-core finds wrong with the page as it is shown, and whether it is wider than its window."""
         if not AXE.exists():
             unavailable(f"{AXE} is missing; run: cd ui && npm ci")
-        self.tab.evaluate(AXE.read_text(encoding="utf-8"))
+        if not self.tab.evaluate("() => 'axe' in window"):
+            self.tab.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.tab.evaluate("() => axe.run().then((result) => result.violations)")
-        return [f"{item['id']}: {item['nodes'][0]['html']} {item['nodes'][0]['failureSummary']}" for item in found]
-
-    def overflow(self) -> int:
-        """Return by how many pixels the page is wider than its window."""
-        return self.tab.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+        faults = [f"{item['id']}: {item['nodes'][0]['html']} {item['nodes'][0]['failureSummary']}" for item in found]
+        over = self.tab.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+        return [*faults, f"{over} px too wide"] if over > 0 else faults
 
     def close(self) -> None:
         self.context.close()
@@ -177,7 +242,9 @@ class SlowModel:
         handler.begin(200, {"Transfer-Encoding": "chunked", "Content-Type": "text/event-stream"})
         for part in parts[:half]:
             handler.chunk(part)
-        self.go_on.wait(20)
+        while not self.go_on.wait(0.05):
+            if handler.server.closing.is_set():  # the test has ended
+                return
         usage = event({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}})
         for part in (*parts[half:], usage, DONE):
             handler.chunk(part)

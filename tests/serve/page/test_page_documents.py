@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.llm_server import LLMServer
 from tests.serve.conftest import Running, serving
-from tests.serve.page.conftest import ATTACK, Opener, Screen
+from tests.serve.page.conftest import ATTACK, Opener, Screen, expect
 
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.settings import SyncSource
@@ -30,7 +31,7 @@ def own(library: Path, tmp_path: Path) -> Iterator[Running]:
 
 def ended(screen: Screen) -> None:
     """Wait until the newest job has ended."""
-    screen.tab.locator(".jobs .job:not(.queued):not(.running)").first.wait_for()
+    expect(screen.tab.locator(".jobs .job").first).to_have_class(re.compile("done|failed"))
 
 
 def test_upload_is_read_and_answers(opener: Opener, own: Running) -> None:
@@ -48,17 +49,17 @@ def test_upload_is_read_and_answers(opener: Opener, own: Running) -> None:
     tab.get_by_label("Choose files").set_input_files(files)
     ended(screen)
     job = tab.locator(".job.done").first
-    assert "2 added" in job.locator(".job-changes").inner_text()
+    expect(job.locator(".job-changes")).to_contain_text("2 added")
     job.locator("summary").click()
-    assert "picture.bin" in job.locator(".failed").inner_text()
+    expect(job.locator(".failed")).to_contain_text("picture.bin", use_inner_text=True)
     tab.get_by_role("heading", name=f"{total + 2} documents").wait_for()
     tab.get_by_label("Search documents").fill("bregenz")
     tab.get_by_role("heading", name="1 document found").wait_for()
     tab.locator(".document-list a").click()
     tab.locator(".text .entity", has_text="Bregenz").click()
-    tab.get_by_role("heading", name="Bregenz").first.wait_for()
+    expect(tab.get_by_role("heading", name="Bregenz", level=2)).to_be_visible()
     screen.open(index="cities", q="On which lake does Bregenz lie?")
-    assert "Lake Constance 🏞️" in tab.locator(".answer").inner_text()
+    expect(tab.locator(".answer")).to_contain_text("Lake Constance 🏞️")
 
 
 def test_pasted_text_is_added_and_removed(opener: Opener, own: Running) -> None:
@@ -72,24 +73,26 @@ def test_pasted_text_is_added_and_removed(opener: Opener, own: Running) -> None:
     row = tab.locator(".document-row", has_text="Villach")
     row.wait_for()
     row.get_by_role("button", name="Remove Villach").click()
+    expect(row.get_by_role("button", name="Remove", exact=True)).to_be_focused()
     tab.keyboard.press("Escape")
-    tab.wait_for_function("() => document.activeElement.ariaLabel?.startsWith('Remove Villach')")
+    expect(row.get_by_role("button", name="Remove Villach")).to_be_focused()
     tab.keyboard.press("Enter")
     row.get_by_role("button", name="Keep").click()
     row.get_by_role("button", name="Remove Villach").click()
     row.get_by_role("button", name="Remove", exact=True).click()
     tab.locator(".jobs li").nth(1).wait_for()
-    row.wait_for(state="detached")
-    assert tab.locator("main img, main script").count() == 0
+    expect(row).to_have_count(0)
+    expect(tab.locator("main img, main script")).to_have_count(0)
 
 
 def test_documents_are_sorted(opener: Opener, own: Running) -> None:
     screen = opener(own)
     tab = screen.open("documents", index="cities")
     tab.get_by_role("link", name="Longest").press("Enter")
-    tab.wait_for_function("() => document.querySelector('.document-list a')?.innerText === 'Annals'")
-    screen.tab.set_viewport_size({"width": 360, "height": 800})
-    assert "sort=size" in tab.url and screen.overflow() <= 0 and screen.violations() == []
+    expect(tab.locator(".document-list a").first).to_have_text("Annals")
+    expect(tab).to_have_url(re.compile("sort=size"))
+    tab.set_viewport_size({"width": 360, "height": 800})
+    screen.check()
 
 
 def test_chosen_documents_are_removed_together(opener: Opener, own: Running) -> None:
@@ -98,18 +101,20 @@ def test_chosen_documents_are_removed_together(opener: Opener, own: Running) -> 
     total = own.client.get("/v1/indexes/cities").json()["documents"]
     for title in ("Survey", "Vienna"):
         box = tab.get_by_label(f"Choose {title}", exact=True)
-        box.focus()
-        tab.keyboard.press("Space")
+        box.press("Space")
+        expect(box).to_be_checked()
     tab.get_by_role("button", name="Remove 2 documents").press("Enter")
-    assert screen.violations() == []
+    tab.get_by_role("button", name="Keep").wait_for()
+    screen.check()
     tab.get_by_role("button", name="Keep").press("Enter")
     tab.get_by_role("button", name="Remove 2 documents").press("Enter")
-    tab.keyboard.press("Enter")  # the question has the focus
+    expect(tab.locator(".confirm .danger")).to_be_focused()
+    tab.keyboard.press("Enter")
     tab.get_by_role("heading", name=f"{total - 2} documents").wait_for()
     tab.get_by_label("Choose all shown").check()
     tab.get_by_role("button", name=f"Remove {total - 2} documents").wait_for()
-    screen.tab.set_viewport_size({"width": 360, "height": 800})
-    assert screen.overflow() <= 0
+    tab.set_viewport_size({"width": 360, "height": 800})
+    screen.check()
 
 
 def test_model_cost_is_shown_before_reading(opener: Opener, library: Path, tmp_path: Path) -> None:
@@ -122,15 +127,18 @@ def test_model_cost_is_shown_before_reading(opener: Opener, library: Path, tmp_p
             file = {"name": "Bregenz.txt", "mimeType": "text/plain", "buffer": b"Bregenz lies on Lake Constance."}
             tab.get_by_label("Choose files").set_input_files([file])
             offer = tab.locator(".estimate")
-            offer.wait_for()
-            assert "priced" in offer.inner_text() and "$0.0" in offer.inner_text()
-            assert screen.violations() == []
+            expect(offer).to_contain_text("priced")
+            expect(offer).to_contain_text("$0.0")
+            screen.check()
             offer.get_by_role("button", name="Cancel").click()
-            assert model.requests == [] and tab.locator(".jobs").count() == 0
+            expect(offer).to_have_count(0)
+            expect(tab.locator(".jobs")).to_have_count(0)
+            assert model.requests == []
             tab.get_by_label("Choose files").set_input_files([file])
             offer.get_by_role("button", name="Add documents").click()
             ended(screen)
-            assert model.requests and "1 added" in tab.locator(".job.done .job-changes").first.inner_text()
+            expect(tab.locator(".job.done .job-changes").first).to_contain_text("1 added")
+            assert model.requests
 
 
 def test_unreadable_upload_is_reported(opener: Opener, own: Running) -> None:
@@ -141,9 +149,9 @@ def test_unreadable_upload_is_reported(opener: Opener, own: Running) -> None:
         [{"name": name, "mimeType": "application/octet-stream", "buffer": bytes(range(256)) * 8}]
     )
     ended(screen)
-    assert tab.locator(".job.failed .job-message, .job .failed").first.inner_text().strip()
-    assert tab.locator("main img, main script").count() == 0
-    assert tab.title() == "Documents · graphwright"
+    expect(tab.locator(".job.failed .job-message, .job details.failed").first).to_have_text(re.compile(r"\S"))
+    expect(tab.locator("main img, main script")).to_have_count(0)
+    expect(tab).to_have_title("Documents · graphwright")
 
 
 def test_sources_show_their_last_sync(opener: Opener, library: Path, tmp_path: Path) -> None:
@@ -159,8 +167,9 @@ def test_sources_show_their_last_sync(opener: Opener, library: Path, tmp_path: P
         tab = screen.open("documents", index="cities")
         mails, reports = (tab.get_by_role("article").filter(has_text=name) for name in ("mails mbox", "reports folder"))
         mails.get_by_text("is no mbox file").wait_for()
-        assert "every 1 h, next in a minute" in mails.inner_text()
-        assert "on request" in reports.inner_text() and "not synced" in reports.inner_text()
+        expect(mails).to_contain_text("every 1 h, next in a minute")
+        expect(reports).to_contain_text("on request")
+        expect(reports).to_contain_text("not synced")
         reports.get_by_role("button", name="Sync reports now").click()
         reports.get_by_text("just now").wait_for()
         tab.locator(".job.done .job-changes", has_text="1 added").wait_for()

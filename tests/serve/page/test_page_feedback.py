@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.serve.conftest import Running, serving
-from tests.serve.page.conftest import Opener, Screen
+from tests.serve.page.conftest import Opener, expect
 
 pytestmark = pytest.mark.slow
 QUESTION = "On which river does Graz lie?"
@@ -27,27 +26,21 @@ def kept(server: Running) -> list[dict[str, Any]]:
     return server.client.get(PATH).json()["feedback"]
 
 
-def shown(screen: Screen, name: str) -> None:
-    """Check the page as it is shown, and keep a picture of it where a folder is named for them."""
-    assert screen.violations() == [] and screen.overflow() <= 0
-    if folder := os.environ.get("GRAPHWRIGHT_PICTURES"):
-        screen.tab.screenshot(path=f"{folder}/{name}.png", full_page=True)
-
-
 def test_helpful_is_kept_with_cited_passages(opener: Opener, own: Running) -> None:
     screen = opener(own)
     tab = screen.open(index="cities", q=QUESTION)
     tab.get_by_role("button", name="Helpful").click()
     tab.get_by_text("Thank you. The server keeps it.").wait_for()
-    shown(screen, "helpful")
+    screen.check("helpful")
     answer = own.client.post("/v1/indexes/cities/ask", json={"question": QUESTION}).json()
     [entry] = kept(own)
     assert (entry["question"], entry["verdict"], entry["answer"]) == (QUESTION, "helpful", answer["answer"])
     assert [quote["quote"] for quote in entry["quotes"]] == [citation["text"] for citation in answer["citations"]]
     assert entry["answers"] == answer["short"] and all(quote["right"] for quote in entry["quotes"])
     tab.get_by_role("link", name="Trace").click()
+    tab.locator(".trace").wait_for()
     tab.get_by_role("link", name="Answer").click()
-    assert tab.get_by_role("button", name="Helpful").get_attribute("aria-pressed") == "true"
+    expect(tab.get_by_role("button", name="Helpful", pressed=True)).to_be_visible()
 
 
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark", "viewport": {"width": 360, "height": 780}}])
@@ -55,13 +48,17 @@ def test_wrong_is_corrected_by_keyboard(opener: Opener, own: Running, options: d
     screen = opener(own, **options)
     tab = screen.open(index="cities", q=QUESTION)
     tab.get_by_role("button", name="Wrong").press("Enter")
-    tab.keyboard.type("the Mur")  # the form has the focus
+    expect(tab.get_by_label("The right answer, if you know it")).to_be_focused()
+    tab.keyboard.type("the Mur")
     tab.keyboard.press("Tab")
-    tab.keyboard.press("Space")  # the first passage
-    shown(screen, f"wrong-{options.get('color_scheme', 'light')}")
+    passage = tab.locator(".feedback-form input[type=checkbox]").first
+    expect(passage).to_be_focused()
+    tab.keyboard.press("Space")
+    expect(passage).to_be_checked()
+    screen.check(f"wrong-{options.get('color_scheme', 'light')}")
     tab.keyboard.press("Enter")
     tab.get_by_text("Thank you. The server keeps it.").wait_for()
-    assert tab.evaluate("() => document.activeElement.textContent") == "Wrong"
+    expect(tab.get_by_role("button", name="Wrong")).to_be_focused()
     [entry] = kept(own)
     assert (entry["verdict"], entry["answers"]) == ("wrong", ["the Mur"])
     assert [quote["right"] for quote in entry["quotes"]] == [True, *[False] * (len(entry["quotes"]) - 1)]
@@ -74,7 +71,7 @@ def test_admin_reads_downloads_and_deletes_feedback(opener: Opener, own: Running
     screen = opener(own, viewport={"width": 360, "height": 780})
     tab = screen.open("settings", index="cities")
     tab.get_by_text("Right answer: the Mur").wait_for()
-    shown(screen, "settings")
+    screen.check("settings")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Download its questions").click()
     assert json.loads(Path(download.value.path()).read_text())["gold_ids"] == ["vienna"]
@@ -88,8 +85,11 @@ def test_form_is_cancelled_and_failure_is_shown(opener: Opener, own: Running) ->
     screen = opener(own)
     tab = screen.open(index="cities", q=QUESTION)
     tab.get_by_role("button", name="Wrong").click()
+    expect(tab.get_by_label("The right answer, if you know it")).to_be_focused()
+    expect(tab.get_by_text("Passages that hold it")).to_be_visible()
     tab.keyboard.press("Escape")
-    assert tab.get_by_text("Passages that hold it").count() == 0 and kept(own) == []
+    expect(tab.get_by_text("Passages that hold it")).to_have_count(0)
+    assert kept(own) == []
     tab.route(f"**{PATH}", lambda route: route.abort())
     tab.get_by_role("button", name="Helpful").click()
     tab.get_by_text("The server does not answer").wait_for()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.llm_server import LLMServer
 from tests.serve.conftest import Running, wait_until
-from tests.serve.page.conftest import Opener, Screen
+from tests.serve.page.conftest import Opener, expect
 from tests.shared.served import serving_home
 
 from graphwright.models.settings import LLMSettings
@@ -24,26 +24,16 @@ def home(tmp_path: Path) -> Iterator[Running]:
         yield running
 
 
-def checked(screen: Screen) -> None:
-    """Check that a screen is accessible and fits, wide, narrow and dark."""
-    for width, colours in ((1280, "light"), (360, "light"), (360, "dark")):
-        screen.tab.set_viewport_size({"width": width, "height": 800})
-        screen.tab.emulate_media(color_scheme=colours)
-        assert screen.overflow() <= 0 and screen.violations() == [], (width, colours)
-    screen.tab.set_viewport_size({"width": 1280, "height": 800})
-    screen.tab.emulate_media(color_scheme="light")
-
-
 def test_first_index_is_made_by_keyboard_and_answers(opener: Opener, home: Running) -> None:
     screen = opener(home)
     tab = screen.open()
     tab.get_by_role("heading", name="Ask about your documents").wait_for()
-    checked(screen)
+    screen.check_looks()
     tab.get_by_label("Name", exact=True).focus()
     tab.keyboard.type("Flüsse: alle")
     tab.keyboard.press("Enter")
-    tab.get_by_role("alert").wait_for()  # the name is refused with the reason, and stays
-    assert ":" in tab.get_by_role("alert").inner_text()
+    expect(tab.get_by_role("alert"), "the name is refused with the reason, and stays").to_contain_text(":")
+    expect(tab.get_by_label("Name", exact=True)).to_have_value("Flüsse: alle")
     tab.get_by_label("Name", exact=True).fill("Flüsse")
     tab.get_by_label("Without a language model").check()
     files = [
@@ -54,17 +44,17 @@ def test_first_index_is_made_by_keyboard_and_answers(opener: Opener, home: Runni
     tab.get_by_text("5 files chosen").wait_for()
     tab.get_by_role("button", name="Make the index and read the files").press("Enter")
     tab.get_by_text("5 documents can be asked about now.").wait_for()
-    assert tab.locator(".jobs li").count() == 2  # the first files are searchable before the last
-    checked(screen)
+    expect(tab.locator(".jobs li"), "the first files are searchable before the last").to_have_count(2)
+    screen.check_looks()
     tab.get_by_role("link", name="Ask about these").press("Enter")
-    tab.get_by_role("heading").first.wait_for()
+    tab.get_by_role("heading", name="What do you want to know?").wait_for()
     assert home.client.get("/v1/indexes/Flüsse").json()["llm"] is None
 
 
 def test_admin_makes_keys_and_adds_a_model(opener: Opener, home: Running) -> None:
     screen = opener(home)
     tab = screen.open("keys")
-    checked(screen)
+    screen.check_looks()
     tab.get_by_label("Name", exact=True).fill("owner")
     tab.get_by_role("button", name="Make the key").click()
     tab.get_by_text("this session").wait_for()
@@ -73,19 +63,22 @@ def test_admin_makes_keys_and_adds_a_model(opener: Opener, home: Running) -> Non
     tab.get_by_label("Name", exact=True).fill("reader")
     tab.get_by_role("button", name="Make the key").click()
     tab.get_by_role("button", name="Revoke").click()
-    checked(screen)
-    tab.get_by_role("button", name="Revoke").click()
+    tab.get_by_role("button", name="Revoke for good?").wait_for()
+    screen.check_looks()
+    tab.get_by_role("button", name="Revoke for good?").click()
     tab.get_by_text("revoked").wait_for()
     tab.get_by_role("link", name="Language models").click()
     tab.get_by_label("Name", exact=True).fill("team/large")
     tab.get_by_role("button", name="Add the model").click()
     tab.get_by_role("button", name="Delete").wait_for()
-    checked(screen)
+    screen.check_looks()
     headers = {"Authorization": f"Bearer {key}"}
     assert home.client.get("/v1/indexes", headers=headers).json()["new"]["models"] == ["small", "team/large"]
-    tab.get_by_role("button", name="Delete").click()
-    tab.get_by_role("button", name="Delete").click()
-    tab.get_by_role("button", name="Delete").wait_for(state="detached")
+    delete = tab.get_by_role("button", name="Delete")
+    delete.click()
+    expect(delete).to_be_focused()  # it asks
+    delete.click()
+    expect(delete).to_have_count(0)
     assert home.client.get("/v1/indexes", headers=headers).json()["new"]["models"] == ["small"]
 
 
@@ -102,14 +95,14 @@ def test_admin_rebuilds_index_after_its_cost_and_readers_follow(opener: Opener, 
         tab.get_by_role("button", name="Rebuild the index").wait_for()
         tab.get_by_label("Tokens of a passage").fill("32")
         tab.get_by_role("button", name="Rebuild the index").click()
-        assert "overlap must be less" in tab.get_by_role("alert").inner_text()
+        expect(tab.get_by_role("alert")).to_contain_text("overlap must be less")
         tab.get_by_label("Overlap").fill("0")
         tab.get_by_role("button", name="Rebuild the index").click()
         tab.get_by_role("region", name="Estimate").wait_for()
-        checked(screen)
+        screen.check_looks()
         tab.get_by_role("button", name="Rebuild, and read them again").click()
         tab.locator(".job.done", has_text="Rebuilding the index").wait_for()
-        checked(screen)
+        screen.check_looks()
         assert home.client.get("/v1/indexes/notes/rebuild").json()["chunk_tokens"] == 32
         assert home.client.get("/v1/indexes/notes").json()["chunks"] == len(model.requests) - 1 > 3
 
@@ -121,7 +114,7 @@ def test_index_is_renamed_copied_and_deleted_by_its_typed_name(opener: Opener, h
     tab = screen.open("documents", index="drafts")
     tab.get_by_role("link", name="Settings").click()
     tab.get_by_role("heading", name="Settings of drafts").wait_for()
-    checked(screen)
+    screen.check_looks()
     tab.get_by_label("Name", exact=True).fill("minutes")
     tab.get_by_label("Names by their spelling").check()
     tab.get_by_role("button", name="Save").click()
@@ -134,7 +127,7 @@ def test_index_is_renamed_copied_and_deleted_by_its_typed_name(opener: Opener, h
     assert download.value.suggested_filename == "minutes.zip"
     delete = tab.get_by_role("button", name="Delete this index")
     tab.get_by_label("Name of the index").fill("minute")
-    assert delete.is_disabled()
+    expect(delete).to_be_disabled()
     tab.get_by_label("Name of the index").fill("minutes")
     delete.click()
     tab.get_by_role("heading", name="Documents", level=1).wait_for()

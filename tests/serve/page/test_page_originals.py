@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 from tests.data.formats.made import CHAPTERS, rivers_pdf
 from tests.serve.conftest import Running
-from tests.serve.page.conftest import Opener
+from tests.serve.page.conftest import Opener, eventually, expect
 from tests.serve.page.test_page_documents import ended, own
 
 __all__ = ["own"]  # a fixture
 pytestmark = pytest.mark.slow
+# Whether the mark is in the upper third of the page; both are read at once, as the panel may scroll.
+MARKED_ABOVE = """(page) => {
+    const [whole, mark] = [page, page.querySelector("mark")].map((element) => element.getBoundingClientRect());
+    return whole.x < mark.x && whole.y < mark.y && mark.y < whole.y + whole.height / 3;
+}"""
 
 
 def test_citation_of_pdf_opens_its_page_with_the_text_marked(opener: Opener, own: Running, tmp_path: Path) -> None:
@@ -25,15 +30,15 @@ def test_citation_of_pdf_opens_its_page_with_the_text_marked(opener: Opener, own
     tab.locator(".marker").first.click()
     page = tab.locator(".panel .page")
     page.locator("mark").first.wait_for()
-    tab.wait_for_function("() => document.querySelector('.panel .page img').naturalWidth > 500")
-    assert tab.locator(".panel .turn-pages span").inner_text() == f"Page 2 of {len(CHAPTERS)}"
-    whole, mark = page.bounding_box(), page.locator("mark").first.bounding_box()
-    assert whole and mark and whole["x"] < mark["x"] and whole["y"] < mark["y"] < whole["y"] + whole["height"] / 3
+    eventually(tab, lambda: page.locator("img").evaluate("(image) => image.naturalWidth > 500"))
+    expect(tab.locator(".panel .turn-pages span")).to_have_text(f"Page 2 of {len(CHAPTERS)}")
+    eventually(tab, lambda: page.evaluate(MARKED_ABOVE))
     tab.locator(".panel .pages").press("ArrowRight")
-    tab.locator(".panel .turn-pages span", has_text="Page 3").wait_for()
-    assert page.locator("mark").count() == 0 and tab.get_by_role("button", name="Next").is_disabled()
+    expect(tab.locator(".panel .turn-pages span")).to_have_text(f"Page 3 of {len(CHAPTERS)}")
+    expect(page.locator("mark")).to_have_count(0)
+    expect(tab.get_by_role("button", name="Next")).to_be_disabled()
     tab.get_by_role("button", name="Text", exact=True).click()
-    assert "Radstadt" in tab.locator(".panel mark").first.inner_text()
+    expect(tab.locator(".panel mark").first).to_contain_text("Radstadt")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Download").click()
     assert Path(download.value.path()).read_bytes() == data

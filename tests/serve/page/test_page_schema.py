@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.llm_server import LLMServer
 from tests.serve.conftest import Running
-from tests.serve.page.conftest import Opener, Screen
+from tests.serve.page.conftest import Opener, eventually, expect
 from tests.serve.routes.test_extraction import ACME, FIRMS, PEOPLE, add, made, schema
 from tests.shared.served import serving_home
 
@@ -26,41 +26,29 @@ def home(tmp_path: Path) -> Iterator[Running]:
         yield running
 
 
-def shown(screen: Screen, name: str) -> None:
-    """Check the page wide, narrow and dark, and keep pictures of it where a folder is named for them."""
-    for width, colours in ((1280, "light"), (360, "light"), (360, "dark")):
-        screen.tab.set_viewport_size({"width": width, "height": 800})
-        screen.tab.emulate_media(color_scheme=colours)
-        if folder := os.environ.get("GRAPHWRIGHT_PICTURES"):
-            screen.tab.screenshot(path=f"{folder}/{name}-{width}-{colours}.png", full_page=True)
-        assert screen.overflow() <= 0 and screen.violations() == [], (width, colours)
-    screen.tab.set_viewport_size({"width": 1280, "height": 800})
-
-
 def test_admin_replaces_a_schema_and_a_faulty_one_names_its_line(opener: Opener, home: Running) -> None:
     made(home, "firms", extraction_schema=PEOPLE)
     add(home, "firms", ACME)
     screen = opener(home)
     tab = screen.open("settings", index="firms")
     field = tab.get_by_label(FIELD)
-    tab.locator("textarea:enabled").wait_for()
-    assert "[entities.person]" in field.input_value()
+    expect(field).to_have_value(PEOPLE)
+    screen.settle()
     field.fill(f"{PEOPLE}\n[entities.firm]\nsynonym = ['company']")
     tab.get_by_role("button", name="Read again with these types").click()
     tab.get_by_text("line 5: 'synonym' in [entities.firm] is unknown").wait_for()
-    shown(screen, "faulty")
+    screen.check_looks("faulty")
     file = {"name": "schema.toml", "mimeType": "application/toml", "buffer": FIRMS.encode()}
     tab.get_by_label("Take a schema.toml").set_input_files(file)
-    tab.wait_for_function("text => document.querySelector('textarea').value === text", arg=FIRMS)  # it is read
+    expect(field).to_have_value(FIRMS)
     tab.get_by_role("button", name="Read again with these types").click()
     tab.get_by_text("found outside the types").wait_for()
     tab.get_by_role("button", name="Read the documents again", exact=True).wait_for()  # it is that of the index
     assert schema(home)["entities"] == ["person", "company"]
-    shown(screen, "settings")
+    screen.check_looks("settings")
     field.fill("")
     tab.get_by_role("button", name="Suggest what is frequent").click()
-    tab.get_by_text("Read again with these types").wait_for()
-    assert "[entities.person]" in field.input_value()
+    expect(field).to_have_value(re.compile(r"\[entities\.person\]"))
     field.fill("")
     tab.get_by_role("button", name="Read again without types").click()
     tab.get_by_role("button", name="Read the documents again", exact=True).wait_for()
@@ -77,11 +65,13 @@ def test_model_suggests_types_and_its_cost_is_shown_first(opener: Opener, tmp_pa
         add(home, "firms", ACME)
         screen = opener(home)
         tab = screen.open("settings", index="firms")
+        screen.settle()
         tab.get_by_role("button", name="Have small suggest some").click()
+        expect(tab.get_by_label(FIELD)).to_have_value(re.compile(r"\[entities\.person\]"))
         tab.get_by_role("button", name="Read again with these types").click()
         tab.get_by_text("Of each call for the types").wait_for()
         assert schema(home)["toml"] == ""
-        shown(screen, "price")
+        screen.check_looks("price")
         tab.get_by_role("button", name="Read again", exact=True).click()
         tab.locator(".job.done").first.wait_for()
         assert schema(home)["entities"] == ["person"]
@@ -93,7 +83,7 @@ def test_graph_is_filtered_by_a_type(opener: Opener, home: Running) -> None:
     tab.get_by_label("Name", exact=True).fill("firms")
     tab.get_by_text("Types of things to look for").click()
     tab.get_by_label(FIELD).fill(FIRMS)
-    shown(screen, "new")
+    screen.check_looks("new")
     tab.get_by_role("button", name="Make the index").click()
     tab.get_by_text("Or paste a text").wait_for()
     add(home, "firms", ACME)
@@ -102,8 +92,8 @@ def test_graph_is_filtered_by_a_type(opener: Opener, home: Running) -> None:
     tab.get_by_text("of the type person").wait_for()
     tab.get_by_role("link", name="Bob Miller").wait_for()
     names = tab.get_by_role("group", name="The best connected entities").get_by_role("link")
-    assert {name.split(" ")[0] for name in names.all_text_contents()} == {"Ida", "Bob"}
-    shown(screen, "graph")
+    eventually(tab, lambda: {name.split(" ")[0] for name in names.all_text_contents()}, {"Ida", "Bob"})
+    screen.check_looks("graph")
     tab.get_by_label("Name of an entity").fill("Acme")
     tab.get_by_role("button", name="Search").click()
     tab.get_by_text("No name of the type person is like “Acme”").wait_for()
@@ -131,7 +121,7 @@ def test_edits_are_downloaded_and_imported(opener: Opener, home: Running) -> Non
     tab.get_by_text("edit 1: {} is not an edit").wait_for()
     tab.get_by_label("Import edits").set_input_files(path)
     tab.get_by_text("1 edit by hand").wait_for()
-    shown(screen, "edits")
+    screen.check_looks("edits")
 
 
 def test_refit_without_enough_feedback_is_explained(opener: Opener, home: Running) -> None:
