@@ -39,6 +39,7 @@ SETTLED = """() => {
     const busy = document.querySelector(".loading, .progress .spinner, .answer.writing, [aria-label=Stop]");
     return !busy && document.querySelector(`${wanted}, [role=alert], .empty`) !== null;
 }"""
+EFFECTS = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
 # The page does without the browser's database where that takes two seconds, as it may on a busy machine.
 PATIENT = """{
     const usual = window.setTimeout;
@@ -79,6 +80,11 @@ DOCUMENTS = [
     },
     {"id": "annals", "title": "Annals", "text": LONG},
 ]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give these tests time for a browser on a busy machine; each wait has a limit of its own."""
+    item.add_marker(pytest.mark.timeout(600))
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -170,8 +176,12 @@ class Screen:
         return self.tab
 
     def settle(self) -> None:
-        """Wait until the page shows what it has loaded, and the whole answer where its address asks a question."""
+        """Wait until the page shows what it has loaded, and the whole answer where its address asks a question.
+
+        What the page does when it has shown that, such as moving the focus, is done then, too.
+        """
         self.tab.wait_for_function(SETTLED, polling=50)
+        self.tab.evaluate(EFFECTS)
 
     def check(self, name: str = "") -> None:
         """Check that the page as it is shown is accessible and fits.

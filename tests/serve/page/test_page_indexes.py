@@ -68,6 +68,7 @@ def test_admin_makes_keys_and_adds_a_model(opener: Opener, home: Running) -> Non
     tab.get_by_role("button", name="Revoke for good?").click()
     tab.get_by_text("revoked").wait_for()
     tab.get_by_role("link", name="Language models").click()
+    tab.get_by_role("heading", name="Language models").wait_for()
     tab.get_by_label("Name", exact=True).fill("team/large")
     tab.get_by_role("button", name="Add the model").click()
     tab.get_by_role("button", name="Delete").wait_for()

@@ -138,6 +138,7 @@ def test_shared_link_asks_its_questions_after_button(opener: Opener, shared: Run
     screen.tab.on("request", lambda request: asked.append(request.url))
     screen.tab.goto(link)
     screen.tab.get_by_role("heading", name="Shared questions").wait_for()
+    screen.settle()
     expect(screen.tab.locator(".shared li")).to_have_text(list(TURNS))
     assert not any("Linz" in url or url.endswith("/ask") for url in asked), "what follows # is not sent"
     screen.tab.get_by_role("button", name="Ask these 2 questions").click()
