@@ -26,6 +26,7 @@ from tests.cli.test_indexing import model
 from tests.data.formats.made import page_picture
 from tests.llm_server import LLMServer
 from tests.shared import CORPUS, corpus_index
+from tests.test_layers import ORDER
 
 import graphwright as package
 from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
@@ -332,6 +333,16 @@ def test_data_model_arguments_match_code(name: str) -> None:
     for words, declared in ((needs, operator.needs), (gives, operator.gives)):
         if isinstance(declared, tuple):  # that of a composite follows from its parts
             assert tuple(filter(None, words.replace(" or ", "|").split(", "))) == declared
+
+
+def test_map_of_code_names_every_room_and_existing_modules() -> None:
+    source, rooms = Path(package.__file__).parent, set[str]()
+    section = text_of("docs/datamodel.md").partition("\n## Map of the code\n")[2]
+    for line in re.findall(r"^\| (`.*)\|$", section, re.M):
+        named, _, modules = (re.findall(r"`([\w.]+)`", cell) for cell in line.split("|"))
+        rooms.update(named)
+        assert not [name for name in modules if not (source / named[0] / name).is_file()], line
+    assert rooms == {*ORDER} - {"__main__"}
 
 
 @pytest.mark.parametrize("page", DOCS, ids=name_of)
