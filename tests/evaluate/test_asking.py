@@ -23,7 +23,7 @@ from graphwright.data.question_sets.questions import QuestionRecord
 from graphwright.errors import BudgetError, DataError, ModelError, OptionError
 from graphwright.evaluate.asking import Asker, Results, Row
 from graphwright.evaluate.entries import entry_of
-from graphwright.evaluate.measures import MEASURES, default_metrics, select_measures
+from graphwright.evaluate.measures import MEASURES, Measure, Outcome, default_metrics, select_measures
 from graphwright.methods.registry import METHODS, make_method
 from graphwright.models import HashEncoder, MiniLMCrossEncoder, MiniLMReader, OverlapCrossEncoder
 from graphwright.models.protocols import Completion, Floats, PassageText, Span, Usage
@@ -293,6 +293,21 @@ def statements_of() -> Any:
     from graphwright import Graph
 
     return Graph.from_triples([("Heat", "made by", "Mann"), ("Ali", "in", "1999")])
+
+
+def test_metric_of_ones_own_is_measured_beside_others() -> None:
+    first = Measure("first", "Whether a gold document is first.", "retrieval", "gold", starts_with_gold)
+    measures = select_measures(["recall@5", first, first])
+    results = asked({"vector": VectorSearch(IX.passages) % 2 >> ToPassages()}, measures=measures)["vector"]
+    assert list(results["metrics"]) == ["recall@5", "first"] and results["metrics"]["first"] in (0.0, 1.0)
+    with pytest.raises(OptionError, match="two metrics 'hit'; give yours another name"):
+        select_measures([replace(first, name="hit")])
+    with pytest.raises(OptionError, match="'ranking'"):
+        replace(first, kind="ranking")
+
+
+def starts_with_gold(outcome: Outcome) -> float:
+    return float(outcome.documents[0] in outcome.question.gold)
 
 
 def test_metrics_are_known_by_name() -> None:

@@ -11,6 +11,7 @@ from .judge import ModelJudge as ModelJudge
 from .judge import judge_run as judge_run
 from .measures import MEASURES as MEASURES
 from .measures import Measure as Measure
+from .measures import Outcome as Outcome
 from .measures import Quality as Quality
 from .measures import answer_quality as answer_quality
 from .measures import path_quality as path_quality

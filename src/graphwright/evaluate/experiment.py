@@ -64,7 +64,8 @@ class Experiment(Checked):
     `titles=False` drops the documents' titles. `embed`: texts that get a vector; by default those of `Settings`, over a
     graph those of `Index.from_graph`. `limit`: number of questions to draw with `seed`, which also seeds the
     resampling. `baseline`: the method that others are tested against (default: the first). `questions`: name or path of
-    the question file, where there are several. `metrics`: names of `MEASURES` (default: all that the data supports).
+    the question file, where there are several. `metrics`: names of `MEASURES`, or a `Measure` (default: all that the
+    data supports).
     `answered`: whether methods answer (default: where only answers can be measured). `linked`: link entities instead of
     using the gold ones. `index`: an existing index of the same corpus or graph, or the one to ask if `data` has
     questions only; without it a run builds its own. `confidence`: the least probability of a short or computed answer
@@ -82,7 +83,7 @@ class Experiment(Checked):
     seed: Annotated[int, AtLeast(0)] = 0
     baseline: str | None = None
     questions: str | Path = ""
-    metrics: Sequence[str] = ()
+    metrics: Sequence[str | Measure] = ()
     answered: Annotated[bool | None, OneOf(True, False)] = None
     linked: Annotated[bool, OneOf(True, False)] = False
     index: str | Path | None = None
@@ -253,8 +254,11 @@ def write_plan(path: Path, experiment: Experiment) -> None:
     values: dict[str, object] = {"data": str(Path(experiment.data).resolve())}
     values["index"] = None if experiment.index is None else str(Path(experiment.index).resolve())
     values |= {f.name: getattr(experiment, f.name) for f in fields(Experiment) if f.name not in separate}
-    values |= {"metrics": experiment.metrics or None, "questions": _questions_path(experiment)}
+    own = [metric.name for metric in experiment.metrics if isinstance(metric, Measure)]
+    named = [metric for metric in experiment.metrics if isinstance(metric, str)]
+    values |= {"metrics": named or None, "questions": _questions_path(experiment)}
     lines = [f"{name} = {toml_text(value)}" for name, value in values.items() if value not in (None, "")]
+    lines += [f"# the metric {toml_text(name)[1:-1]} is a function, and not written here" for name in own]
     for entry in (methods := entries(experiment.methods)):
         if not entry.source:
             kind = "is made with objects" if isinstance(entry.method, str) else "is a function"

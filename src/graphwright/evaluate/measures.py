@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from graphwright.constraints import Checked, OneOf
 from graphwright.data import QuestionRecord
 from graphwright.errors import OptionError, meant
 from graphwright.evaluate import metrics
@@ -40,7 +41,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Checked):
     """A metric: `of` returns its value for one question, or numerator and denominator of a ratio of sums over a run.
 
     `about`: a sentence; `kind`: retrieval, answer or graph; `needs`: gold data that a question must have: gold
@@ -49,8 +50,8 @@ class Measure:
 
     name: str
     about: str
-    kind: str
-    needs: str
+    kind: Annotated[str, OneOf("retrieval", "answer", "graph")]
+    needs: Annotated[str, OneOf("gold", "answers", "any")]
     of: Callable[[Outcome], float | tuple[float, float]]
 
     def over(self, kind: str) -> Measure:
@@ -198,11 +199,22 @@ def default_metrics(over: str, has: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for (kind, needs), names in _DEFAULTS.items() if kind == over and needs in has for name in names)
 
 
-def select_measures(names: Sequence[str]) -> tuple[Measure, ...]:
-    """Return metrics by their names. Raises OptionError for an unknown name, with the nearest known one."""
-    if isinstance(names, str):
-        raise OptionError(f"metrics is {names!r}; give a list of names, as [{names!r}].")
-    for name in names:
-        if name not in MEASURES:
-            raise OptionError(f"There is no metric {name!r}.{meant(name, MEASURES)} Known: {', '.join(MEASURES)}.")
-    return tuple(MEASURES[name] for name in dict.fromkeys(names))
+def select_measures(metrics: Sequence[str | Measure]) -> tuple[Measure, ...]:
+    """Return metrics, each once, given by name or as values of your own.
+
+    Raises OptionError for an unknown name, with the nearest known one, and for two metrics of one name.
+    """
+    if isinstance(metrics, str):
+        raise OptionError(f"metrics is {metrics!r}; give a list of names, as [{metrics!r}].")
+    selected: dict[str, Measure] = {}
+    for metric in metrics:
+        name = metric.name if isinstance(metric, Measure) else metric
+        known = {**MEASURES, **selected}
+        if not isinstance(metric, Measure):
+            if name not in known:
+                raise OptionError(f"There is no metric {name!r}.{meant(name, MEASURES)} Known: {', '.join(MEASURES)}.")
+            metric = known[name]
+        elif known.get(name, metric) is not metric:
+            raise OptionError(f"There are two metrics {name!r}; give yours another name.")
+        selected[name] = metric
+    return tuple(selected.values())
