@@ -28,12 +28,7 @@ ROOT = Path(__file__).parent.parent
 OUT = ROOT / "docs/images"
 CORPUS = ROOT / "src/graphwright/cli/demo_corpus/corpus.jsonl"
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-QUESTION = "On which river does the birthplace of Ida Pfeiffer lie?"
-OWN = [
-    {"id": "pfeiffer", "title": "Ida Pfeiffer", "text": "Ida Pfeiffer was born in Vienna. Ida Pfeiffer travelled."},
-    {"id": "vienna", "title": "Vienna", "text": "Vienna lies on the Danube. Vienna is the capital of Austria."},
-    {"id": "linz", "title": "Linz", "text": "Linz lies on the Danube. Ida Pfeiffer visited Linz in 1842."},
-]
+QUESTION = "In what county is the city where Harris W. Fawell was born?"
 MAX_BYTES = 150_000
 
 
@@ -88,7 +83,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         with Index.create(Path(folder) / "demo") as index:
             rows = map(json.loads, CORPUS.read_text(encoding="utf-8").splitlines())
-            index.add([*({name: row[name] for name in ("id", "title", "text")} for row in rows), *OWN])
+            index.add([{name: row[name] for name in ("id", "title", "text")} for row in rows])
         with serving(Path(folder) / "demo") as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=OPTIONS)
             pictures(browser, url)
