@@ -71,6 +71,12 @@ def test_methods_run_without_vectors(tmp_path, method):
     assert index.info()["embedded"] == {}
 
 
+def test_default_encoder_without_vectors_ranks_by_words(tmp_path):
+    index = Index.from_graph(tmp_path / "index", Graph.from_triples(FILMS), embed=())
+    first = next(iter(index.retrieve("Who directed Kismet?", "multihop").passages))
+    assert first.text.startswith("Kismet")
+
+
 def test_question_naming_node_quotes_triple(films):
     answer = films.ask("Who directed Kismet?", method="bm25").answer
     assert answer.text.startswith("Kismet directed by William Dieterle. ") and "[1]" in answer.text

@@ -268,7 +268,7 @@ class PassageFeatures:
         at = np.union1d(positions[positions >= 0], top(question.hybrid, min(pool, len(question.nodes))))
         part = PassageMatch(state.graph, question, at, passages, triples)
         vector = question.vector
-        if getattr(passages.encoder, "id", None) != encoder.id:  # a cache has the id of its encoder
+        if not len(vector) or getattr(passages.encoder, "id", None) != encoder.id:  # a cache has the id of its encoder
             vector = run.encode(encoder, [state.question.text])[0]
         alone, pairs = _alone(part, pagerank), connected_pairs(part)
         return cls(question.nodes[at], alone, *pairs, part.words, vector, part.named.shape[1] > 0)
