@@ -133,6 +133,7 @@ def lifecycle_inputs() -> None:
 
 
 def evaluate_inputs() -> None:
+    data_inputs()
     rivers = {
         "mur.txt": "The Mur flows through Graz.",
         "drava.txt": "The Mur joins the Drava.",
@@ -180,7 +181,6 @@ def scans_inputs() -> None:
 INPUTS: dict[str, Callable[[], None]] = {
     "README": readme_inputs,
     "cli": cli_inputs,
-    "data": data_inputs,
     "evaluate": evaluate_inputs,
     "guides/scans": scans_inputs,
     "object-storage": lifecycle_inputs,

@@ -103,7 +103,7 @@ def test_read_dataset_cut_file_raises(tmp_path: Path) -> None:
 
 
 def test_docs_data_names_every_format() -> None:
-    page = Path(graphwright.__file__).parents[2] / "docs" / "data.md"
+    page = Path(graphwright.__file__).parents[2] / "docs" / "evaluate.md"
     message = page.read_text(encoding="utf-8")
     assert [name for form in FORMS for name in form.split(", ") if name not in message] == []
 

@@ -1,6 +1,6 @@
 """Data sets to evaluate on, in any supported format, detected from the files.
 
-docs/data.md describes the formats.
+docs/evaluate.md describes the formats.
 """
 
 from __future__ import annotations
