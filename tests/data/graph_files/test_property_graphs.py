@@ -272,3 +272,38 @@ def test_have_properties_table_without_further_columns_is_false(tmp_path: Path, 
     path = tmp_path / "triples.csv"
     path.write_text(f"{header}\n{','.join('xyzw'[: header.count(',') + 1])}\n")
     assert not have_properties([path])
+
+
+def test_read_property_graph_tinkerpop_labels_are_types_and_relations(tmp_path: Path) -> None:
+    (tmp_path / "g.graphml").write_text(
+        '<graphml><key id="labelV" for="node" attr.name="labelV"/><key id="labelE" for="edge" attr.name="labelE"/>'
+        '<key id="name" for="node" attr.name="name"/><graph edgedefault="directed">'
+        '<node id="1"><data key="labelV">person</data><data key="name">Olav Brekke</data></node>'
+        '<node id="2"><data key="labelV">choir</data><data key="name">Fjord Choir</data></node>'
+        '<edge id="3" source="1" target="2"><data key="labelE">conducts</data></edge></graph></graphml>'
+    )
+    graph = read_property_graph([tmp_path / "g.graphml"])
+    assert [(node.name, node.facts) for node in graph.nodes] == [
+        ("Olav Brekke", (("type", "person"),)),
+        ("Fjord Choir", (("type", "choir"),)),
+    ]
+    assert [(edge.relation, edge.fields) for edge in graph.edges] == [("conducts", ())]
+
+
+def test_read_property_graph_attribute_of_any_name_names_nodes_and_relations(tmp_path: Path) -> None:
+    igraph = pytest.importorskip("igraph")
+    given = igraph.Graph([(0, 1), (1, 2)], directed=True)
+    given.vs["titel"] = ["Alte Mühle", "Markt", "Kai"]
+    given.es["art"] = ["führt zu", "liegt an"]
+    given.es["gezählt"] = [4.0, 9.0]
+    given.write_graphml(str(tmp_path / "g.graphml"))
+    graph = read_property_graph([tmp_path / "g.graphml"])
+    assert [node.name for node in graph.nodes] == ["Alte Mühle", "Markt", "Kai"]
+    assert [edge.relation for edge in graph.edges] == ["führt zu", "liegt an"]
+    assert [dict(edge.fields).keys() for edge in graph.edges] == [{"gezählt"}, {"gezählt"}]
+
+
+def test_read_property_graph_ids_that_are_names_are_kept(tmp_path: Path) -> None:
+    nodes = [{"id": "otter", "habitat": "River Lea"}, {"id": "eel", "habitat": "Salt Marsh"}]
+    (tmp_path / "g.json").write_text(json.dumps({"nodes": nodes, "links": [{"source": "otter", "target": "eel"}]}))
+    assert [node.name for node in read_property_graph([tmp_path / "g.json"]).nodes] == ["otter", "eel"]

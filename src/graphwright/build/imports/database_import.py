@@ -102,6 +102,7 @@ def _graph(database: GraphDatabase, rows: Path, facts: Mapping[str, object]) -> 
     """Return the graph of rows, in the order of their ids, so that it is a function of what the database holds."""
     graph = PropertyGraph()
     read_node_link(rows, graph)
+    graph.add_names()
     graph.nodes.sort(key=lambda node: node.id)
     graph.edges.sort(key=lambda edge: (edge.head, edge.relation, edge.tail, edge.text, edge.fields))
     if not graph.edges and not any(node.facts for node in graph.nodes):

@@ -14,7 +14,6 @@ from graphwright.data.graph_files.property_graphs import (
     PropertyGraph,
     edge_of,
     is_vector,
-    named_by_type,
     node_of,
 )
 from graphwright.errors import DataError
@@ -31,9 +30,8 @@ def read_node_link(path: Path, graph: PropertyGraph) -> None:
     """Add the nodes and edges of a JSON file to a graph.
 
     Formats: nodes and links, as networkx, d3, vis.js, sigma.js and `graphwright export` write them, Cytoscape's
-    elements, and APOC's export (`apoc.export.json`), as lines, an array or an object. Nodes on lines that have no usual
-    name are named by another attribute of their label (see `named_nodes`). Raises DataError with the line for anything
-    else.
+    elements, and APOC's export (`apoc.export.json`), as lines, an array or an object. Raises DataError with the line
+    for anything else.
     """
     first = next((line for line in lines(path) if line.strip()), "")
     try:
@@ -42,11 +40,9 @@ def read_node_link(path: Path, graph: PropertyGraph) -> None:
     except (ValueError, RecursionError):
         is_lines = False
     if is_lines:
-        first_node = len(graph.nodes)
         for number, line in enumerate(lines(path), 1):
             if line.strip():
                 _add_row(graph, f"{path}, line {number}", _parsed(path, line, number))
-        graph.nodes[first_node:] = named_by_type(graph.nodes[first_node:])
     else:
         _add_value(graph, path, _parsed(path, "\n".join(lines(path)), 0))
 

@@ -25,9 +25,9 @@ TYPE = "type"
 GROUP = "part of"
 """Relation of a node to the group that it is drawn in."""
 _NAMES = ("name", "title", "label", "entity_id")
-_RELATIONS = ("relation", "predicate", "interaction", "label", "edge label", "type", "name")
+_RELATIONS = ("relation", "predicate", "interaction", "label", "edge label", "labele", "type", "name")
 _TEXTS = ("text", "description", "summary")
-_TYPES = ("entity_type", "type", "kind")
+_TYPES = ("entity_type", "type", "kind", "labelv")  # labelV and labelE: of TinkerPop
 _GENERIC = ("entity", "node", "__entity__", "")  # types without information
 _EXPORTED = frozenset({"entity", "chunk", "document", "record"})  # the attribute `kind` of an export of ours
 _NAMED, _LONGEST = 0.9, 100  # share of nodes that an attribute names apart, at least; characters of a name
@@ -65,6 +65,12 @@ class Edge:
     text: str = ""
     fields: Pairs = ()
 
+    def labelled(self, key: str) -> Edge:
+        """Return the edge with the value of one of its attributes as its relation, if it has that attribute."""
+        relation = dict(self.fields).get(key, self.relation)
+        fields = tuple(field for field in self.fields if field != (key, relation))
+        return Edge(self.head, relation, self.tail, self.text, fields)
+
 
 @dataclass
 class PropertyGraph:
@@ -82,6 +88,10 @@ class PropertyGraph:
         known = dict.fromkeys(node.id for node in self.nodes)
         ends = dict.fromkeys(end for edge in self.edges for end in (edge.head, edge.tail) if end not in known)
         self.nodes += [Node(end, end) for end in ends]
+
+    def add_names(self) -> None:
+        """Name nodes and relations that have no usual name by another attribute."""
+        self.nodes, self.edges = named_by_type(self.nodes), named_relations(self.edges)
 
 
 def node_of(key: object, attributes: Attributes, types: Iterable[str] = ()) -> Node:
@@ -131,6 +141,8 @@ def named_nodes(nodes: Sequence[Node], keys: Sequence[str], id_key: str = "", pr
 def named_by_type(nodes: Sequence[Node]) -> list[Node]:
     """Return nodes, those of each type named as `named_nodes` does, by attributes that have a single value.
 
+    A type whose ids may all be names keeps them.
+
     >>> [node.name for node in named_by_type([node_of(at, {"nom": name}) for at, name in enumerate(["Graz", "Linz"])])]
     ['Graz', 'Linz']
     """
@@ -139,12 +151,36 @@ def named_by_type(nodes: Sequence[Node]) -> list[Node]:
         places.setdefault(node.type, []).append(at)
     named = list(nodes)
     for of_type in places.values():
+        if all(_may_be_name(nodes[at].id) for at in of_type):
+            continue
         counts = Counter(name for at in of_type for name in {*dict(nodes[at].facts)})
         pairs = Counter(name for at in of_type for name, _ in nodes[at].facts)
         keys = [name for name in counts if name != TYPE and pairs[name] == counts[name]]
         for at, node in zip(of_type, named_nodes([nodes[at] for at in of_type], sorted(keys)), strict=True):
             named[at] = node
     return named
+
+
+def named_relations(edges: Sequence[Edge]) -> list[Edge]:
+    """Return edges, those without a relation named by the attribute that labels almost each of them.
+
+    Of several, that which is not written as names are, and has the fewest values, but more than one.
+
+    >>> edges = [edge_of(1, 2, {"art": "mündet in", "by": "Ada"}), edge_of(2, 3, {"art": "speist", "by": "Ben"})]
+    >>> [(edge.relation, edge.fields) for edge in named_relations(edges)]
+    [('mündet in', (('by', 'Ada'),)), ('speist', (('by', 'Ben'),))]
+    """
+    unnamed = [dict(edge.fields) for edge in edges if edge.relation == NO_RELATION]
+    labels = dict[tuple[bool, float, int], str]()
+    for key in dict.fromkeys(key for fields in unnamed for key in fields):
+        values = [fields[key] for fields in unnamed if key in fields and _may_be_name(fields[key])]
+        if len(values) >= _NAMED * len(unnamed):
+            distinct, written = len(set(values)), sum(map(_is_written_as_name, values)) / len(values)
+            labels.setdefault((distinct == 1 < len(unnamed), round(written), distinct), key)
+    if not labels:
+        return list(edges)
+    label = labels[min(labels)]
+    return [edge.labelled(label) if edge.relation == NO_RELATION else edge for edge in edges]
 
 
 def is_vector(value: object) -> bool:

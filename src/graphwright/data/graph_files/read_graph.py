@@ -44,7 +44,8 @@ def read_property_graph(paths: Sequence[Path]) -> PropertyGraph:
     """Read the files of one property graph.
 
     Formats: GraphML, GEXF, GML, JSON (see `read_node_link`) and CSV of Neo4j (see `read_neo4j_csv`), whose headers may
-    be files of their own. Raises DataError, with the line, for anything else.
+    be files of their own. Nodes and edges without a usual name or relation get it from another attribute (see
+    `PropertyGraph.add_names`). Raises DataError, with the line, for anything else.
     """
     graph = PropertyGraph()
     for path in paths:
@@ -52,6 +53,7 @@ def read_property_graph(paths: Sequence[Path]) -> PropertyGraph:
             raise DataError(f"{path} is {'a folder' if path.is_dir() else 'not there'}; give a file.")
         if read := _READERS.get(suffix_of(path)):
             read(path, graph)
+    graph.add_names()
     read_neo4j_csv([path for path in paths if suffix_of(path) not in _READERS], graph)
     if not graph.edges and not any(node.facts for node in graph.nodes):
         raise DataError(f"{', '.join(map(str, paths))}: there is no edge; expected nodes and relationships.")
