@@ -34,13 +34,20 @@ def facts(document: Document, kind: str) -> list[list[tuple[str, str]]]:
 def test_read_documents_object_without_text_is_document_with_all_its_values(tmp_path: Path) -> None:
     [document] = read(tmp_path, "order.json", ORDER)
     assert document.text == (
-        "id: 7.\ncustomer.name: Anna.\ncustomer.address.city: Graz.\n"
+        "id: 7.\ncustomer: Anna.\ncustomer.address.city: Graz.\n"
         "lines: sku: A; pieces: 2.\nlines: sku: B; pieces: 1; marks: red, old."
     )
-    assert facts(document, "order") == [[("id", "7"), ("customer.name", "Anna"), ("customer.address.city", "Graz")]]
+    assert facts(document, "order") == [[("id", "7"), ("customer", "Anna"), ("customer.address.city", "Graz")]]
     assert facts(document, "lines") == [
-        [("sku", "A"), ("pieces", "2"), ("order.id", "7")],
-        [("sku", "B"), ("pieces", "1"), ("marks", "red"), ("marks", "old"), ("order.id", "7")],
+        [("sku", "A"), ("pieces", "2"), ("order.id", "7"), ("order.customer", "Anna")],
+        [
+            ("sku", "B"),
+            ("pieces", "1"),
+            ("marks", "red"),
+            ("marks", "old"),
+            ("order.id", "7"),
+            ("order.customer", "Anna"),
+        ],
     ]
 
 
@@ -49,7 +56,7 @@ def test_read_documents_lines_with_nested_texts_say_them(tmp_path: Path) -> None
     first, second = read(tmp_path, "items.jsonl", "\n".join(map(json.dumps, rows)))
     assert first.text == "id: 8; title: Crane; body.en: It lifts 60 tonnes."
     assert facts(first, "items") == [[("id", "8"), ("title", "Crane"), ("body.en", "It lifts 60 tonnes.")]]
-    assert second.text.startswith("x\n\nby.id: 7; by.customer.name: Anna;")
+    assert second.text.startswith("x\n\nby.id: 7; by.customer: Anna;")
     assert facts(second, "items")[0][:2] == [("id", "9"), ("by.id", "7")]
     assert facts(second, "lines")[0][-1] == ("items.id", "9")
 
@@ -87,6 +94,34 @@ def test_read_documents_table_of_json_has_a_record_for_each_row(tmp_path: Path, 
 )
 def test_with_rows_other_value_stays(value: object) -> None:
     assert objects.with_rows(value) == value
+
+
+@pytest.mark.parametrize(
+    ("row", "kept"),
+    [
+        ({"id": "7", "type": "towns", "attributes": {"name": "Graz", "area": 127}}, {"name": "Graz", "area": "127"}),
+        (
+            {"type": "Feature", "geometry": {"type": "Point"}, "properties": {"name": "Graz", "type": "town"}},
+            {"name": "Graz", "properties.type": "town"},
+        ),
+        ({"_id": "a1", "_source": {"town": "Graz", "mayor": {"name": "Ada"}}}, {"town": "Graz", "mayor": "Ada"}),
+        (
+            {"town": "Graz", "mayor": {"name": "Ada", "born": 1970}},
+            {"town": "Graz", "mayor": "Ada", "mayor.born": "1970"},
+        ),
+        ({"id": 1, "min": {"x": 1}, "max": {"x": 2}}, {"min.x": "1", "max.x": "2"}),
+        ({"sku": "A1", "maker": {"first_name": "Ada", "last_name": "Berg"}, "price": 3}, {"maker.first_name": "Ada"}),
+    ],
+)
+def test_object_file_member_that_says_all_is_the_object(row: dict[str, object], kept: dict[str, str]) -> None:
+    part = object_file({"rows": [row, {"id": 9}]}, "data")
+    assert part is not None and kept.items() <= {field.name: field.text for field in part.records[0].fields}.items()
+
+
+def test_read_documents_lines_in_envelopes_have_titles_and_metadata(tmp_path: Path) -> None:
+    hits = [{"_id": "h1", "_source": {"title": "Crane", "tonnes": 60}}, {"_id": "h2", "_source": {"text": "Old."}}]
+    first, second = read(tmp_path, "hits.jsonl", "\n".join(map(json.dumps, hits)))
+    assert (first.title, first.metadata["tonnes"], second.id, second.text) == ("Crane", "60", "h2", "Old.")
 
 
 def test_object_file_mapping_of_two_numbered_keys_is_a_list() -> None:

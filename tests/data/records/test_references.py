@@ -39,7 +39,7 @@ def test_read_documents_board_shows_the_names_behind_ids(tmp_path: Path) -> None
         "cards: id: 5f40d2; idList: 5f10a2; idList.name: Done; idMembers: 5f20b2, 5f99ff; idMembers.fullName: Tom Lind;"
         " name: Paint the shed.",
         "checklists: id: 5f50e1; idCard: 5f40d1; idCard.name: Oil the crane; name: Steps.",
-        "actions: by: 5f20b1; by.fullName: Anna Berg; card.id: 5f40d1; card.name: Oil the crane.",
+        "actions: by: 5f20b1; by.fullName: Anna Berg; card.id: 5f40d1; card: Oil the crane.",
     ]
 
 
@@ -49,8 +49,8 @@ def test_read_documents_list_of_issues_names_the_others(tmp_path: Path) -> None:
         {"key": "BR-3", "fields": {"summary": "Bridge survey", "status": {"name": "Open"}, "blocks": ["BR-12"]}},
     ]
     first, second = read(tmp_path / "issues.json", issues)
-    assert "fields.parent: BR-3; fields.parent.summary: Bridge survey." in first.text
-    assert "fields.blocks: BR-12; fields.blocks.summary: Bearings rust." in second.text
+    assert "parent: BR-3; parent.summary: Bridge survey." in first.text
+    assert "blocks: BR-12; blocks.summary: Bearings rust." in second.text
 
 
 def test_read_documents_form_answers_are_named_by_their_questions(tmp_path: Path) -> None:

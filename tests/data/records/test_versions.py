@@ -50,7 +50,7 @@ def test_name_parts_dates_and_versions_are_found(name: str, expected: tuple[str,
 def test_read_documents_front_matter_is_fields_of_document(tmp_path: Path) -> None:
     settings = "title: Travel\ndate: 15.01.2026\nversion: 4\ntags: [hr, costs]\nowner:\n  name: Anna"
     assert record(tmp_path, "travel-2025.md", f"---\n{settings}\n---\n# Travel\n\nText.\n") == {
-        "title": "Travel", "tags": "costs", "owner.name": "Anna", "date": "2026-01-15", "version": "4",
+        "title": "Travel", "tags": "costs", "owner": "Anna", "date": "2026-01-15", "version": "4",
         "version of": "travel",
     }  # fmt: skip
 

@@ -23,6 +23,9 @@ _MAX_VALUES = 5_000_000  # of one file, as an alias of YAML repeats what it name
 _MAX_NUMBERS = 64  # of a list; longer ones are vectors, and neither text nor facts
 _MAX_INHERITED = 12, 100  # fields of an object that those in its lists repeat, and characters of each
 _MIN_MAP = 3  # objects with the same keys, under keys that are ids
+_NAMES = ("name", "title", "label")  # keys of the name of an object
+_OWN_NAME = re.compile(r".*(?:[a-z]N|[_\W]n)ame")  # displayName, real_name
+_KINDS = frozenset({"type", "kind", "object", "cursor"})
 _MARKUP = re.compile(r"</[A-Za-z][A-Za-z0-9]{0,20}>|<br ?/?>")
 
 
@@ -43,17 +46,63 @@ class Nested(NamedTuple):
 def object_parts(value: Object, path: str = "", depth: int = 0) -> Iterator[Cell | Nested]:
     """Yield the scalars and the lists of objects of an object, in order; nested keys are joined by dots.
 
-    Each scalar of a list is a cell of its own. Null and empty values are left out, and so are lists of more than 64
+    The name of a nested object stands for it: "city" is the path of its name, and "city.area" that of its area. Each
+    scalar of a list is a cell of its own. Null and empty values are left out, and so are lists of more than 64
     numbers. A mapping of at least three objects with a key in common, or of two under keys with digits, is a list of
     objects with their keys as "id"; a table is a list of objects, too.
 
     >>> list(object_parts({"city": {"name": "Graz", "tags": ["old", "green"]}, "rivers": [{"name": "Mur"}]}))
-    [Cell(path='city.name', text='Graz'), Cell(path='city.tags', text='old'), Cell(path='city.tags', text='green'), \
+    [Cell(path='city', text='Graz'), Cell(path='city.tags', text='old'), Cell(path='city.tags', text='green'), \
 Nested(path='rivers', objects=[{'name': 'Mur'}])]
     """
+    named = _name_key(value) if path else None
     for key, part in value.items():
-        name = " ".join(clean(str(key)).split()).strip(".")
+        name = " ".join(clean(str(key)).split()).strip(".") if key != named else ""
         yield from _parts(part, f"{path}.{name}" if path and name else path or name, depth)
+
+
+def _name_key(value: Object) -> str | None:
+    """Return the key of the name of an object: "name" or the like, else the only one that ends in "name"."""
+    texts = {str(key).lower(): key for key, part in value.items() if isinstance(part, str)}
+    exact = next((texts[name] for name in _NAMES if name in texts), None)
+    own = [key for key in texts.values() if _OWN_NAME.fullmatch(str(key))]
+    return exact if exact is not None else own[0] if len(own) == 1 else None
+
+
+def unwrapped(value: Object) -> dict[str, Any]:
+    """Return an object with the members of its envelope in place of it; one without an envelope as it is.
+
+    An envelope is a member that holds most of what an object says, beside which stand only its ids and its type, as
+    "attributes" (JSON:API), "properties" (GeoJSON), "_source" (Elasticsearch) and "fields" (Jira, Airtable) do.
+
+    >>> unwrapped({"id": 7, "type": "town", "fields": {"name": "Graz", "area": 127.6}})
+    {'id': 7, 'type': 'town', 'name': 'Graz', 'area': 127.6}
+    >>> unwrapped({"town": "Graz", "mayor": {"name": "Elke Kahr", "party": "KPÖ"}})["mayor"]
+    {'name': 'Elke Kahr', 'party': 'KPÖ'}
+    """
+    said = {key: _said(part) for key, part in value.items() if isinstance(part, dict)}
+    largest = max(said, key=lambda key: said[key], default="")
+    beside = [(key, part) for key, part in value.items() if not isinstance(part, dict | list) and part is not None]
+    if not beside or not said or 2 * said[largest] <= sum(said.values()) or entries(value[largest]):
+        return dict(value)
+    if not all(_is_identity(str(key).lower(), part) for key, part in beside):
+        return dict(value)
+    inner = {key if key not in value else f"{largest}.{key}": part for key, part in value[largest].items()}
+    members = [inner if key == largest else {key: part} for key, part in value.items()]
+    return {key: part for member in members for key, part in member.items()}
+
+
+def _said(value: Object) -> int:
+    """Return how many members of an object say something of it."""
+    return sum(not isinstance(part, dict) and not _is_identity(str(key).lower(), part) for key, part in value.items())
+
+
+def _is_identity(key: str, value: Any) -> bool:
+    """Return whether a member says which object it is in: an id, a type, an address, a time or the like."""
+    if key.startswith("_") or key.endswith("id") or key in _KINDS:
+        return True
+    has_sign = isinstance(value, str) and any(letter.isdigit() or letter in "/:@" for letter in value)
+    return has_sign and not any(map(str.isspace, value))
 
 
 def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
@@ -183,7 +232,7 @@ class ObjectWriter:
 
     def write(self, value: Object, kind: str, around: Around = _ALONE, each: bool = False) -> None:
         """Write an object; `each`: a line for each scalar."""
-        parts = list(object_parts(value))
+        parts = list(object_parts(value if each else unwrapped(value)))
         self.values += len(parts) + 1
         if self.values > _MAX_VALUES:
             raise UnreadableError(f"more than {_MAX_VALUES:,} values; split it")
@@ -272,7 +321,7 @@ def passage_with_object(text: str, value: Object, kind: str) -> tuple[str, tuple
 
     >>> text, records = passage_with_object("It is high.", {"id": 7, "user": {"name": "Anna"}}, "issue")
     >>> text.splitlines(), records[0].fields[1]
-    (['It is high.', '', 'user.name: Anna.'], Field(name='user.name', text='Anna', start=24, end=28))
+    (['It is high.', '', 'user: Anna.'], Field(name='user', text='Anna', start=19, end=23))
     """
     lifted = value.get("metadata")
     flat = {**(lifted if isinstance(lifted, dict) else {}), **value}

@@ -16,7 +16,14 @@ from graphwright.data.formats.format import UnreadableError
 from graphwright.data.formats.parsing.chat_json import chats_of
 from graphwright.data.records.captions import TableTypes
 from graphwright.data.records.delimited import TEXT_FIELDS, TableRecord, read_table
-from graphwright.data.records.objects import Object, object_file, object_row, passage_with_object, with_rows
+from graphwright.data.records.objects import (
+    Object,
+    object_file,
+    object_row,
+    passage_with_object,
+    unwrapped,
+    with_rows,
+)
 from graphwright.data.records.read import field_names, json_objects, json_value, links_of, read_records
 from graphwright.data.records.record import Field, Record, file_type
 from graphwright.data.records.references import with_names
@@ -170,7 +177,11 @@ class _Rows:
         if isinstance(record, Note):
             return Document(f"{self.name}#{number}", clean(record.text), whole=True)
         try:
-            return self.document(number, record) if isinstance(record, dict) else record
+            return (
+                self.document(number, unwrapped(record) if self.nested else record)
+                if isinstance(record, dict)
+                else record
+            )
         except UnreadableError as error:  # of a row with millions of values
             return str(error)
 
