@@ -38,6 +38,15 @@ def test_links_misspelt_word_is_like_a_cell() -> None:
     assert (link.kind, link.text) == ("like", "klagenfurt")
 
 
+def test_links_plural_of_a_cell_is_linked_as_the_cell() -> None:
+    index = TableIndex(Facts.of_rows([{"kind": "Sea eagle"}, {"kind": "wren"}, {"kind": "doe"}]))
+    links = index.links("How many wrens and sea eagles does it have?", {"does": 0.3})[0].cells
+    assert {(link.kind, link.text) for link in links if link.kind == "cell"} == {
+        ("cell", "wren"),
+        ("cell", "Sea eagle"),
+    }
+
+
 def test_links_facts_without_records_have_no_tables() -> None:
     assert TableIndex(Facts.of_rows([])).links("anything?", {}) == {}
 

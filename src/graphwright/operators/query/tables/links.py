@@ -18,6 +18,7 @@ from graphwright.operators.query.tables.columns import Table, joined, table_of, 
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 from graphwright.text.values import Value, value_of
+from graphwright.text.words import words as terms
 
 _MARKS = ".,?!;:\"'()[]"
 _HOUR = re.compile(r"(\d{1,2}) ?([ap]m)", re.IGNORECASE)
@@ -271,12 +272,18 @@ class TableIndex:
         for start in range(len(texts)):
             longest = 0
             for end in range(min(start + _LONGEST, len(texts)), start, -1):
-                span = " ".join(texts[start:end])
-                for cell in self._by_form.get(span, ()):
+                for cell in self._named_by(texts[start:end], frequency):
                     yield cell.table, self._link(start, end, cell, "cell", cell.text)
                     longest = max(longest, end)
             yield from self._parts(texts, start, reach, frequency, seen)
             reach = max(reach, longest)
+
+    def _named_by(self, span: Sequence[str], frequency: dict[str, float]) -> Sequence[Cell]:
+        """Return the cells with these words as their text, or with the last of them in the singular."""
+        if cells := self._by_form.get(" ".join(span)):
+            return cells
+        last = terms(span[-1]) if len(span) > 1 or frequency.get(span[0], 0.0) <= _RARE else []
+        return self._by_form.get(" ".join([*span[:-1], *last]), []) if last else []
 
     def _parts(
         self, texts: list[str], start: int, reach: int, frequency: dict[str, float], seen: set[tuple[int, int, str]]
