@@ -299,3 +299,10 @@ def test_text_formats_headings_lie_in_text(pieces: list[str], name: str) -> None
 )
 def test_text_formats_hostile_lines_take_linear_time(name: str, unit: str) -> None:
     assert extracted(name, unit * 30_000) is not None  # a quadratic reader takes minutes
+
+
+def test_read_rst_code_is_as_written() -> None:
+    source = "Clean::\n\n   echo `date` \\*\n   ----\n\n.. code-block:: ini\n   :linenos:\n\n   a = *b*\n\nThe *end*.\n"
+    text = extracted("a.rst", source).text
+    assert "   echo `date` \\*\n   ----\n" in text and "   a = *b*" in text
+    assert "linenos" not in text and text.endswith("The end.")

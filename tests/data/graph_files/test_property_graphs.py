@@ -307,3 +307,11 @@ def test_read_property_graph_ids_that_are_names_are_kept(tmp_path: Path) -> None
     nodes = [{"id": "otter", "habitat": "River Lea"}, {"id": "eel", "habitat": "Salt Marsh"}]
     (tmp_path / "g.json").write_text(json.dumps({"nodes": nodes, "links": [{"source": "otter", "target": "eel"}]}))
     assert [node.name for node in read_property_graph([tmp_path / "g.json"]).nodes] == ["otter", "eel"]
+
+
+@pytest.mark.parametrize(("delimiter", "mark"), [(",", ";"), (",", "|"), (";", "|")])
+def test_read_property_graph_neo4j_lists_are_divided(delimiter: str, mark: str, tmp_path: Path) -> None:
+    rows = [["id:ID", "name", "aliases:string[]", ":LABEL"], ["1", "Tarn", mark.join(["Cold Well", "Ann's"]), "Spring"]]
+    (tmp_path / "n.csv").write_text("".join(delimiter.join(row) + "\n" for row in rows))
+    [node] = read_property_graph([tmp_path / "n.csv"]).nodes
+    assert [value for name, value in node.facts if name == "aliases"] == ["Cold Well", "Ann's"]

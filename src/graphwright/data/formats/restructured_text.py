@@ -25,6 +25,7 @@ _NOTE = re.compile(r"(\[[#*]?[\w.-]{0,100}\])_(?!\w)")
 _LINE_MARK = re.compile(r"^\s*\|(?: |$)")
 _ESCAPED = re.compile(r"\\(?:\s|(.))")
 _TARGET_IN_ROLE = re.compile(r"\s*<[^<>]{0,500}>$")
+_CODE = ("code", "code-block", "sourcecode", "parsed-literal", "prompt")
 _TABLES = ("table", "list-table", "csv-table")
 _NO_TEXT = frozenset(
     re.findall(
@@ -54,6 +55,7 @@ class _Reader:
         self.links: list[str] = []
         self.styles: dict[str, int] = {}  # the level of each style of headings
         self.skipping = -1  # indentation of a directive whose block is left out, -1 for none
+        self.code = -1  # indentation of what a block of code stands below, -1 for none
 
     def read(self) -> None:
         number = 0
@@ -63,8 +65,12 @@ class _Reader:
             number += 1
             if not line:
                 self.builder.blank()
+            elif 0 <= self.code < indent:
+                before = self.lines[number - 2]
+                if not (_FIELD.match(line) and (_FIELD.match(before) or _DIRECTIVE.match(before))):  # an option
+                    self.builder.line(line)
             elif not 0 <= self.skipping < indent:
-                self.skipping = -1
+                self.skipping = self.code = -1
                 if heading := _heading(self.lines, number - 1):
                     style, title, number = heading
                     level = self.styles.setdefault(style, len(self.styles) + 1)
@@ -105,7 +111,9 @@ class _Reader:
         """Read a directive, a link target, a footnote or a comment."""
         if match := _DIRECTIVE.match(line):
             self.skipping = indent if match[1] in _NO_TEXT else -1
-            if self.skipping < 0 and not match[1].startswith("code"):
+            if match[1] in _CODE:
+                self.code = indent
+            elif self.skipping < 0:
                 self.builder.block(_inline(match[2], self.links))
         elif target := _TARGET.match(line):
             self.links += filter(None, [target[1]])
@@ -115,6 +123,7 @@ class _Reader:
             self.skipping = indent
 
     def _line(self, line: str, indent: int) -> None:
+        self.code = indent if line.endswith("::") else -1
         field = _FIELD.match(line)
         if field and (not self.builder.text or indent):
             if field[2] and not self.builder.text:

@@ -158,16 +158,22 @@ def _add_row(graph: PropertyGraph, header: Header, row: Sequence[str], place: st
         raise DataError(f"{place} has {len(row)} cells, and the header {len(columns)}.")
     cells = {column.role: _key(column, cell) for column, cell in zip(columns, row, strict=True) if column.role}
     attributes = {
-        column.name: [part for part in cell.split(";") if part] if column.is_list else cell
+        column.name: _listed(cell, header.delimiter) if column.is_list else cell
         for column, cell in zip(columns, row, strict=True)
         if column.name and cell and column.role in ("", "ID")
     }
     if cells.get("START_ID"):
         graph.edges.append(edge_of(cells["START_ID"], cells.get("END_ID", ""), attributes, cells.get("TYPE", "")))
     elif cells.get("ID"):
-        graph.nodes.append(node_of(cells["ID"], attributes, filter(None, re.split("[;:]", cells.get("LABEL", "")))))
+        graph.nodes.append(node_of(cells["ID"], attributes, filter(None, re.split("[;:|]", cells.get("LABEL", "")))))
     else:
         raise DataError(f"{place} has neither the id of a node nor the ends of a relationship.")
+
+
+def _listed(cell: str, delimiter: str) -> list[str]:
+    """Return the parts of a list: between semicolons, else, or where these divide cells, between vertical bars."""
+    mark = ";" if delimiter != ";" and ";" in cell else "|"
+    return [part for part in cell.split(mark) if part]
 
 
 def _key(column: Column, cell: str) -> str:
