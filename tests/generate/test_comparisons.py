@@ -59,6 +59,16 @@ def test_ask_of_a_comparison_gives_side_and_both_values_cited(
     assert all(any(value in citation.text for citation in answer.citations) for value in values)
 
 
+def test_ask_where_the_noun_before_the_names_stands_beside_other_values_gives_no_side(tmp_path: Path) -> None:
+    index = Index.create(tmp_path / "index")
+    index.add([
+        Document("alma.txt", "The ferry Alma carries 120 cars and needs 55 minutes to Hven. It runs on diesel."),
+        Document("bris.txt", "The ferry Bris carries 90 cars. It needs 40 minutes to Hven and runs on batteries."),
+    ])  # fmt: skip
+    assert answered(index, "Which ferry is faster, the Alma or the Bris?").short in ((), ("Bris",))
+    assert answered(index, "Which ferry carries more cars, the Alma or the Bris?").short == ("Alma",)
+
+
 @pytest.mark.parametrize(
     "question",
     [

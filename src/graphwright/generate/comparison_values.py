@@ -21,8 +21,9 @@ from graphwright.text.words import words
 PAIR_FEATURES = 18
 _MAX_VALUES = 16  # of a side
 _NAMING = 3  # passages that are read for a name
+_MAX_WORD = 40  # characters of a word before a name
 _WORD = re.compile(r"\w+")
-_NEXT = re.compile(r"[ \u00a0-](\w+)")
+_NEXT, _LAST = re.compile(r"[ \u00a0-](\w+)"), re.compile(r"(\w+)[ \u00a0-]$")
 _CLAUSE = re.compile(r"[,;:()\[\]\n]|\. ")
 
 
@@ -128,8 +129,17 @@ def _values_of(
 
 
 def _with_neighbours(places: list[tuple[int, int, int]], text: str, asked: Set[str]) -> list[tuple[int, int, int]]:
-    """Return places of names with the word after each, if the question has it and the text has other words of it."""
-    wider = []
+    """Return places of names with what is beside each: words that the question has, too, for both sides alike.
+
+    The word before a name belongs to it ("the ferry Alma"): it says nothing of the value that follows. The word after
+    it may be what is asked for, and belongs to the name only if the text has other words of the question.
+    """
+    named = list[tuple[int, int, int]]()
+    for at, side, size in places:
+        before = _LAST.search(text, max(at - _MAX_WORD, 0), at)
+        start = before.start() if before and set(words(before[1])) & asked else at
+        named.append((start, side, at + size - start))
+    places, wider = named, list[tuple[int, int, int]]()
     for at, side, size in places:
         after = _NEXT.match(text, at + size)
         known = set(words(after[1])) & asked if after else set[str]()

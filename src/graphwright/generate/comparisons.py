@@ -126,9 +126,12 @@ def compare(
     best = pairs[int(shares.argmax())]
     asked = asked_of(question, tagged)
     kind, probability = heads.kind(asked)
-    short, certainty = _short(kind, names, best, heads.larger(asked, heads.form(best.first.found.value, run)))
+    forms = [heads.form(pair.first.found.value, run) for pair in pairs]
+    larger = {form: heads.larger(asked, form) for form in set(forms)}
+    shorts = [_short(kind, names, pair, larger[form]) for pair, form in zip(pairs, forms, strict=True)]
+    short, certainty = shorts[int(shares.argmax())]
     first, second = (value._replace(passage=naming[value.passage]) for value in best[:2])
-    agrees = np.array([np.sign(pair.apart) == np.sign(best.apart) for pair in pairs])
+    agrees = np.array([other == short for other, _ in shorts])
     agreement = float(shares[agrees].sum() if kind in (WHICH, TRUE) else shares.max())
     return Comparison(
         names,
