@@ -209,23 +209,42 @@ MAILS = {
 def test_quotations_of_a_thread_have_authors_and_dates_and_begin_with_the_newest_mail(
     tmp_path: Path, known: tuple[str, ...]
 ) -> None:
-    for name in known:
-        sender, date, answered, text = MAILS[name]
+    answer = quoted_of_thread(tmp_path, {name: MAILS[name] for name in known}, {"lunes": 0.9, "jueves": 0.6})
+    assert [cited.text for cited in answer.citations] == ["La grúa llega el jueves.", "La grúa llega el lunes."]
+    assert answer.text == (
+        "Cy Moe, 2026-03-04 08:30: La grúa llega el jueves. [1]\n"
+        "Ana Ruiz, 2026-03-02 09:10: La grúa llega el lunes. [2]"
+    )
+
+
+def test_quotations_of_a_thread_begin_with_the_mail_that_says_what_is_asked_not_with_thanks(tmp_path: Path) -> None:
+    answer = quoted_of_thread(tmp_path, MAILS, {"lunes": 0.9, "Gracias": 0.1, "jueves": 0.2})
+    assert [cited.text for cited in answer.citations] == [MAILS[name][-1] for name in ("1", "3", "2")]
+
+
+def test_quotations_of_a_thread_begin_with_the_newest_mail_with_another_day(tmp_path: Path) -> None:
+    texts = ("The crane comes on 9 March.", "It comes on 12 March.", "Bring 2 ropes for the crane.")
+    mails = {name: (*mail[:-1], text) for (name, mail), text in zip(MAILS.items(), texts, strict=True)}
+    scores = {"9 March": 0.9, "12 March": 0.2, "ropes": 0.3}
+    answer = quoted_of_thread(tmp_path, mails, scores, "9 March")
+    assert [cited.text for cited in answer.citations] == [texts[at] for at in (1, 0, 2)]
+
+
+def quoted_of_thread(
+    folder: Path, mails: dict[str, tuple[str, str, str, str]], scores: dict[str, float], *spans: str
+) -> Answer:
+    for name, (sender, date, answered, text) in mails.items():
         headers = [f"From: {sender} <{name}@a.org>", f"Date: {date} +0100", f"Message-ID: <{name}@a.org>"]
         headers += [f"References: <1@a.org> <{answered}@a.org>"] * bool(answered)
-        (tmp_path / f"{name}.eml").write_text("\n".join([*headers, "Subject: Grúa", "", text]), encoding="utf-8")
-    with Index.create(tmp_path / "index", encoder=HashEncoder()) as index_versions:
-        index_versions.add([*read_documents([tmp_path / f"{name}.eml" for name in known], print)])
+        (folder / f"{name}.eml").write_text("\n".join([*headers, "Subject: Grúa", "", text]), encoding="utf-8")
+    with Index.create(folder / "index", encoder=HashEncoder()) as index_versions:
+        index_versions.add([*read_documents([folder / f"{name}.eml" for name in mails], print)])
         assert index_versions.graph.passages is not None
         nodes = index_versions.graph.passages.nodes
         state = start("¿Cuándo llega la grúa?", index_versions.graph).with_(
             passages=Ranking.of(nodes, [1.0] * len(nodes))
         )
-        quote = Quote(ScriptedReader(sentences={"lunes": 0.9, "jueves": 0.3}), around=0)
+        quote = Quote(ScriptedReader(spans, sentences=scores), around=0)
         answer = quote(state).answer
         assert answer is not None
-        assert [cited.text for cited in answer.citations] == ["La grúa llega el jueves.", "La grúa llega el lunes."]
-        assert answer.text == (
-            "Cy Moe, 2026-03-04 08:30: La grúa llega el jueves. [1]\n"
-            "Ana Ruiz, 2026-03-02 09:10: La grúa llega el lunes. [2]"
-        )
+        return answer

@@ -75,7 +75,7 @@ def bare(*texts: str) -> list[PassageText]:
 
 def quoted(passages: list[PassageText], *scores: tuple[str, float], **options: float) -> list[str]:
     quote = Quote(ScriptedReader(sentences=dict(scores)), **options)  # type: ignore[arg-type]
-    quotes, _ = quote.quotes(QUESTION, passages, Run())
+    quotes, *_ = quote.quotes(QUESTION, passages, Run())
     return [passages[s.passage].text[s.start : s.end] for s in quotes]
 
 
@@ -145,7 +145,7 @@ def test_quotes_are_exact_and_disjoint(drawn: list[tuple[str, list[str]]], aroun
     passages = [PassageText(title, " ".join(texts)) for title, texts in drawn]
     scores = (("Graz", 0.5), ("far", 0.4), ("sang", 0.3), ("東京", 0.2))
     quote = Quote(ScriptedReader(sentences=dict(scores)), around=around, words=words, share=0)
-    quotes, _ = quote.quotes(QUESTION, passages, Run())
+    quotes, *_ = quote.quotes(QUESTION, passages, Run())
     characters = [(s.passage, at) for s in quotes for at in range(s.start, s.end)]
     assert len(set(characters)) == len(characters)
     texts = [passages[s.passage].text[s.start : s.end] for s in quotes]

@@ -22,7 +22,7 @@ from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.versions import versions_of
 from graphwright.text.dates import first_day, month_of
 from graphwright.text.sentences import ASKS
-from graphwright.text.values import value_of
+from graphwright.text.values import FoundValue, value_of, values_in
 from graphwright.text.words import words
 
 
@@ -211,7 +211,8 @@ class Quote(Operator):
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
     words. A score is first raised by `sides` times the share of the question's words, weighted by rarity, that the
     sentence or its title has and the quotations lack: both sides of a comparison are quoted. Of mails that answer one
-    another the newest is quoted first.
+    another the newest is quoted first of those that say what is asked: they score half as much as the best, or have a
+    value of the kind of the reader's best span.
 
     >>> from graphwright import Graph, start; from graphwright.graph import Ranking
     >>> from graphwright.models import MiniLMReader
@@ -233,9 +234,13 @@ class Quote(Operator):
     def apply(self, state: State, run: Run) -> State:
         nodes, texts = texts_read(state, run, self.passages)
         starts = _starts(state.graph, nodes)
-        best, probability = self.quotes(state.question.text, texts, run, starts)
-        cited, _ = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
-        citations, quotes = _newest_first(state.question.text, cited, state.graph)
+        best, scores, probability = self.quotes(state.question.text, texts, run, starts)
+        cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
+        own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
+        spans = run.read(self.reader, state.question.text, texts)
+        asked = next(values_in(spans[0].answer(texts)), None) if spans else None
+        citations = _newest_first(state.question.text, cited, own, asked, state.graph)
+        quotes = [written_by(state.graph, c) + quote for c, quote in zip(citations, quotations(citations), strict=True)]
         if not citations:
             return answered(state, run, Answer(nothing(run), found=False))
         text, found = "\n".join(quotes), probability >= self.threshold
@@ -246,8 +251,8 @@ class Quote(Operator):
 
     def quotes(
         self, question: str, passages: Sequence[PassageText], run: Run, starts: Sequence[tuple[str, int]] = ()
-    ) -> tuple[list[Sentence], float]:
-        """Return the quotations, best first, and the greatest score; text that passages share is quoted once.
+    ) -> tuple[list[Sentence], list[float], float]:
+        """Return the quotations, best first, the score of each, and the greatest; what passages share is quoted once.
 
         `starts`: the document of each passage, and its first character.
         """
@@ -263,7 +268,7 @@ class Quote(Operator):
         proper = left & np.array([s.kind != "heading" for s in sentences], bool)
         proper &= ~asks | np.array([s.block > 0 for s in sentences], bool)
         left = proper if proper.any() else left
-        quotes: list[Sentence] = []
+        quotes, own = list[Sentence](), list[float]()
         while (fits := left if not quotes else left & (lengths <= room)).any():
             added = [sum(missing[w] for w in missing.keys() & own) if quotes else 0.0 for own in sentence_words]
             best = int(np.where(fits, scores * (1 + self.sides * np.array(added)), -1).argmax())
@@ -273,13 +278,14 @@ class Quote(Operator):
             room -= int(lengths[first : last + 1].sum())
             start, end = sentences[first].start, sentences[last].end
             quotes.append(sentences[best]._replace(start=start, end=end))
+            own.append(float(scores[best]))
             if sentences[best].kind == "header":
                 left &= np.array([sentence.kind != "header" for sentence in sentences])
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
             shown_words = set().union(*sentence_words[first : last + 1])
             missing = {word: weight for word, weight in missing.items() if word not in shown_words}
-        return quotes, float(scores.max(initial=0))
+        return quotes, own, float(scores.max(initial=0))
 
 
 def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
@@ -288,24 +294,36 @@ def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
     return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]
 
 
-def _newest_first(question: str, cited: Sequence[Citation], graph: Graph) -> tuple[tuple[Citation, ...], list[str]]:
-    """Return citations and quotations, those of several mails of one thread the newest first.
+def _newest_first(
+    question: str, cited: Sequence[Citation], scores: Sequence[float], asked: FoundValue | None, graph: Graph
+) -> tuple[Citation, ...]:
+    """Return citations, those of several mails of one thread the newest first that say what is asked.
 
-    Before these come quotations with more of the numbers that the question names. A quotation of a mail follows the
-    mail's author and date.
+    Before these come quotations with more of the numbers that the question names. `asked`: the value that the reader
+    finds. Mails that neither have a value of its kind nor score half as much as the best follow the others.
     """
-    versions, result = versions_of(graph.columns), list(cited)
-    asked = {word for word in words(question) if any(map(str.isdigit, word))}
-    missing = [len(asked.difference(words(citation.text))) for citation in cited]
+    versions, result, kind = versions_of(graph.columns), list(cited), _kind(asked) if asked else None
+    named = {word for word in words(question) if any(map(str.isdigit, word))}
+    missing = [len(named.difference(words(citation.text))) for citation in cited]
     documents = [citation.document for citation in cited]
     for thread in {versions.threads[d] for d in documents if d in versions.threads}:
         places = [at for at, d in enumerate(documents) if versions.threads.get(d) == thread]
         mails = {at: version for at in places if (version := versions.dated.get(documents[at]))}
-        newest = sorted(places, key=lambda at: (missing[at], -mails[at].first if at in mails else np.inf))
+        least = max(scores[at] for at in places) / 2
+        says = {
+            at: scores[at] >= least or any(kind == _kind(found) for found in values_in(cited[at].text)) for at in places
+        }
+        age = {at: -mails[at].first if at in mails else np.inf for at in places}
+        newest = sorted(places, key=lambda at: (missing[at], not says[at], age[at] if says[at] else -scores[at]))
         for place, at in zip(places, newest, strict=True):
             result[place] = cited[at]
-    quotes = zip(result, quotations(result), strict=True)
-    return tuple(result), [written_by(graph, citation) + quote for citation, quote in quotes]
+    return tuple(result)
+
+
+def _kind(found: FoundValue) -> tuple[str, str]:
+    """Return what a value must have in common with another to be in its place: dates, or numbers of one unit."""
+    kind, _, _, unit = found.value
+    return ("date", "") if kind == "date" or month_of(unit) else (kind, unit)
 
 
 def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:
