@@ -24,3 +24,4 @@ from .query_answer import QueryAnswer as QueryAnswer
 from .readers import Quote as Quote
 from .readers import QuoteClauses as QuoteClauses
 from .readers import ReadSpans as ReadSpans
+from .version_changes import QuoteChanges as QuoteChanges

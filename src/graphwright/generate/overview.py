@@ -185,16 +185,26 @@ class NameVersions(Composite):
 def _older(graph: Graph, documents: set[str], versions: Versions, question: str) -> set[str]:
     """Return the documents that compete with a newer version of themselves, or with one that the question names."""
     older = set[str]()
-    values = [found.value for found in values_in(question) if found.value.kind == "date"]
-    numbers = {*versions_in(question)}
+    for competing in competing_versions(graph, documents, versions):
+        kept = named_versions(competing, question) or competing[-1:]
+        older.update(version.document for version in competing if version not in kept)
+    return older
+
+
+def competing_versions(graph: Graph, documents: set[str], versions: Versions) -> Iterator[list[Version]]:
+    """Yield those of the documents that are versions of one another, the oldest first, where they share their words."""
     for group in {versions.of[document] for document in documents if document in versions.of}:
         competing = [version for version in group if version.document in documents]
-        if len(competing) < 2 or not _agree(graph, group):
-            continue
-        kept = [v for v in competing if v.document in question or v.number in numbers]
-        kept += [v for value in values for v in _valid(competing, value.amount, value.amount + value.precision)]
-        older.update(version.document for version in competing if version not in (kept or competing[-1:]))
-    return older
+        if len(competing) > 1 and _agree(graph, group):
+            yield competing
+
+
+def named_versions(competing: Sequence[Version], question: str) -> list[Version]:
+    """Return the versions that a question names: by their id, by their number, or by a date at which they are valid."""
+    dates = [found.value for found in values_in(question) if found.value.kind == "date"]
+    valid = {v for date in dates for v in _valid(competing, date.amount, date.amount + date.precision)}
+    numbers = {*versions_in(question)}
+    return [v for v in competing if v.document in question or v.number in numbers or v in valid]
 
 
 def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, question: str) -> dict[int, str]:

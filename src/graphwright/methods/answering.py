@@ -16,6 +16,7 @@ from graphwright.generate.overview import NameVersions, NewestVersions, Overview
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.generate.readers import Quote, QuoteClauses, ReadSpans
+from graphwright.generate.version_changes import QuoteChanges
 from graphwright.methods.method import Help, Method
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
@@ -66,7 +67,7 @@ def answering(
     versions = versions_of(ix.graph.columns)
     if not (versions.of or versions.sections):
         return written(llm, shown, offline if first is None else first >> offline)
-    newest = NewestVersions() >> offline
+    newest = NewestVersions() >> QuoteChanges(MiniLMReader()) >> offline
     shown, answer = written(llm, NewestVersions() >> shown, newest if first is None else first >> newest)
     return shown, NameVersions(answer)
 

@@ -77,6 +77,15 @@ def versions_in(text: str) -> Iterator[str]:
         yield (match["marked"] or match["numbered"] or match["bare"]).replace("_", ".")
 
 
+def without_versions(text: str) -> str:
+    """Return a text without the versions that it names.
+
+    >>> without_versions("How did the fee change from version 2 to v10?")
+    'How did the fee change from   to  ?'
+    """
+    return _VERSION_IN_NAME.sub(" ", text)
+
+
 def _date_in(parts: Mapping[str, str | None]) -> str:
     """Return the date of a match in a name, "" if a word of it is no month."""
     name = parts.get("name")
