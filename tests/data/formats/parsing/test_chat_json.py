@@ -160,3 +160,32 @@ def test_chat_of_segments_without_speakers_have_times() -> None:
         "0:00:01",
         "0:00:04",
     ]
+
+
+def matrix(number: int, sender: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {"sender": sender, "origin_server_ts": 1780300800000 + number, "content": content, "event_id": f"${number}"}
+
+
+def test_chat_of_matrix_has_displayed_names_and_replies() -> None:
+    answered = {"m.in_reply_to": {"event_id": "$1"}}
+    joined = matrix(0, "@ida:x.org", {"membership": "join", "displayname": "Ida Holm"})
+    messages = [
+        joined, matrix(1, "@ida:x.org", {"body": "Is the hive open?"}),
+        matrix(2, "@bo:x.org", {"body": "No.", "m.relates_to": answered}),
+    ]  # fmt: skip
+    first, second = turns({"messages": messages})
+    assert (first["speaker"], second["speaker"], second["reply to"]) == ("Ida Holm", "@bo:x.org", "$1")
+
+
+def test_chats_of_chatgpt_are_the_messages_of_each_tree() -> None:
+    def node(role: str, time: float | None, *parts: str) -> dict[str, Any]:
+        return {"message": {"id": role, "author": {"role": role}, "create_time": time, "content": {"parts": [*parts]}}}
+
+    tree = {
+        "a": {"message": None},
+        "b": node("user", 1780300800.5, "How long?"),
+        "c": node("assistant", 1780300801, "9 h"),
+    }
+    chats = chats_of([{"title": "Bread", "mapping": tree}, {"title": "Empty", "mapping": {}}])
+    assert [(chat.title, len(chat.records)) for chat in chats] == [("Bread", 2)]
+    assert "user (08:00): How long?\nassistant (08:00): 9 h" in chats[0].text

@@ -15,7 +15,10 @@ from graphwright.text.dates import date_text
 
 
 class Export(NamedTuple):
-    """The paths of a program's messages to what they say, in order; all have the `needed` keys, and one of `types`."""
+    """The paths of a program's messages to what they say, in order; all have the `needed` keys, and one of `types`.
+
+    `name`: of the name of a speaker, in another message of his, which the speaker of each is an id of.
+    """
 
     needed: tuple[str, ...]
     speaker: tuple[str, ...]
@@ -24,6 +27,7 @@ class Export(NamedTuple):
     id: str = ""
     reply_to: str = ""
     types: Sequence[Any] = ()
+    name: str = ""
 
 
 _SLACK_EXPORT = Export(
@@ -54,11 +58,12 @@ _EXPORTS = (
     ),
     Export(  # Matrix, of Element
         ("sender", "origin_server_ts", "content"), ("sender",), "origin_server_ts", "content.body", "event_id",
-        "content.m.relates_to.m.in_reply_to.event_id",
+        "content.m.relates_to.m.in_reply_to.event_id", name="content.displayname",
     ),
     Export(("u", "msg", "ts"), ("u.name", "u.username"), "ts", "msg", "_id", "tmid"),  # Rocket.Chat
     Export(("sender_full_name", "timestamp", "content"), ("sender_full_name",), "timestamp", "content", "id"),  # Zulip
     Export(("role", "content"), ("name", "role"), "created_at", "content"),  # chats with language models
+    Export(("author", "content", "create_time"), ("author.name", "author.role"), "create_time", "content.parts", "id"),
     Export(("speaker", "text"), ("speaker",), "start", "text"),  # transcripts of recordings
     Export(("start", "end", "text"), (), "start", "text"),
     Export(("start", "duration", "text"), (), "start", "text"),
@@ -78,6 +83,8 @@ def chats_of(value: Any, path: Path | None = None) -> list[Extracted]:
     >>> chats_of({"name": "Team", "messages": [message]})[0].text
     '2025-12-31\\n\\nAnna (17:00): Hi.'
     """
+    if isinstance(value, list) and (trees := [chat for chat in map(_of_tree, value) if chat]):
+        return [chat for tree in trees for chat in chats_of(tree)]
     for messages in [value] if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
         if isinstance(messages, list) and (export := _export_of(messages)):
             people = _people(path.parent.parent / "users.json") if path and export is _SLACK_EXPORT else {}
@@ -87,6 +94,16 @@ def chats_of(value: Any, path: Path | None = None) -> list[Extracted]:
     inner = [item for items in lists if isinstance(items, list) for item in items if isinstance(item, dict)]
     chats = [chat for item in inner for chat in chats_of(item, path)]
     return [chat for chat in chats if any(field.name == "id" for r in chat.records[:1] for field in r.fields)]
+
+
+def _of_tree(value: Any) -> dict[str, Any]:
+    """Return a chat of an export of ChatGPT, whose messages are the nodes of a tree, with a list of them; else {}."""
+    nodes = value.get("mapping") if isinstance(value, dict) else None
+    found = (
+        [node.get("message") for node in nodes.values() if isinstance(node, dict)] if isinstance(nodes, dict) else []
+    )
+    messages = [message for message in found if isinstance(message, dict)]
+    return {"title": value.get("title"), "messages": messages} if messages else {}
 
 
 def _people(path: Path) -> dict[str, str]:
@@ -118,6 +135,8 @@ def _read(messages: Sequence[Any], export: Export, around: Mapping[str, Any], pe
     names = {**people} | {
         str(m["user"]): name for m in known if "user" in m and (name := _first(m, export.speaker)) != m["user"]
     }
+    if export.name:
+        names |= {_first(m, export.speaker): name for m in known if (name := _first(m, (export.name,)))}
     turns = [_turn(message, export, names) for message in known]
     if all(turn.time[:1].isdigit() for turn in turns):
         turns.sort(key=lambda turn: turn.time)
@@ -194,6 +213,9 @@ def _first(value: Mapping[str, Any], paths: Sequence[str]) -> str:
 
 
 def _at(value: Any, path: str) -> Any:
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+    """Return the value at a path; a key may have points itself, as `m.relates_to` of Matrix."""
+    keys = path.split(".")
+    for end in range(len(keys), 0, -1) if isinstance(value, Mapping) else ():
+        if (key := ".".join(keys[:end])) in value:
+            return _at(value[key], ".".join(keys[end:])) if end < len(keys) else value[key]
+    return None
