@@ -84,6 +84,15 @@ def test_read_documents_subtitles_of_other_programs_have_speakers(tmp_path: Path
     assert lines == ["Ana (00:00:01): The dam is old.", "Bo (00:01:07): Is it?", "Bo (00:01:10): No."]
 
 
+@pytest.mark.parametrize("names", [("DR. ROTH", "MRS. O'NEIL-LAI"), ("Roth, Eva", "Ek, Bo"), ("Dr. Eva Roth", "Bo")])
+def test_read_documents_names_with_titles_and_commas_are_speakers(tmp_path: Path, names: tuple[str, str]) -> None:
+    said = ((names[0], "Yes. It broke."), (names[1], "When: today?"), (names[0], "Now."))
+    cues = (f"{n}\n00:00:0{n},000 --> 00:00:0{n},900\n{name}: {text}\n" for n, (name, text) in enumerate(said, 1))
+    records = document(tmp_path, "a.srt", "\n".join(cues)).records
+    messages = [{f.name: f.text for f in record.fields} for record in records if record.type == "message"]
+    assert [(each.get("speaker"), each["text"]) for each in messages] == [*said]
+
+
 def test_read_documents_rolling_captions_are_said_once(tmp_path: Path) -> None:
     cues = "\n\n".join(f"00:0{i}.000 --> 00:0{i}.900\n{text}" for i, text in enumerate(("It is", "It is", "high.")))
     assert document(tmp_path, "a.vtt", f"WEBVTT\n\n{cues}\n").text == "It is high."

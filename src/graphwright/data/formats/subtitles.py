@@ -15,8 +15,10 @@ _CLOCK = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 _TIMES = re.compile(rf"[ \t]*{_CLOCK}[ \t]*(?:-->|,)[ \t]*{_CLOCK}(?:[ \t].*)?")
 _VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]+)>")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{\\[^{}]*\}")
-# A name before a colon: as words that begin with capitals, or in brackets; a dash marks another speaker.
-_SPEAKER = re.compile(r"(?:>>|-)?[ \t]*(?:\[([^\[\]]{1,40})\]:?|([^\W\d_a-z][^:\n.!?,;]{0,39}):)(?=\s)[ \t]*")
+# A name before a colon: as words that begin with capitals ("Dr. Roth", "Roth, Eva"), or in brackets; a dash marks
+# another speaker.
+_NAME = r"[^\W\d_a-z](?:[^:\n.!?,;]|[.,](?= [^\W\d_a-z])){0,39}"
+_SPEAKER = re.compile(rf"(?:>>|-)?[ \t]*(?:\[([^\[\]]{{1,40}})\]:?|({_NAME}):)(?=\s)[ \t]*")
 _STOPS = tuple(".!?…。！？।؟\"'”»)")
 _DASHES = ("- ", "– ", "— ", "‐")  # before what another speaker says
 _MAX_CUES = 12  # cues of a turn without the end of a sentence
