@@ -117,6 +117,7 @@ FIRST = "Hello Dora,\nthe pump lifts 40 litres a minute.\nAnna"
 FORMS = {
     "gmail": "Thanks.\n\nAm So., 1. März 2026 um 09:10 Uhr schrieb Anna Öller <anna@example.org>:\n> {}",
     "french": "Thanks.\n\nLe dim. 1 mars 2026 à 09:10, Anna Öller <anna@example.org> a\nécrit :\n\n> {}",
+    "gmail_wrapped": "Thanks.\n\nOn Sun, Mar 1, 2026 at 9:10 AM Anna Öller\n<anna@example.org> wrote:\n\n> {}",
     "japanese": "Thanks.\n\n2026年3月1日(日) 9:10 Anna Öller <anna@example.org>:\n\n> {}",
     "apple": "Thanks.\n\n> On 1 Mar 2026, at 09:10, Anna Öller <anna@example.org> wrote:\n> \n> {}",
     "thunderbird": "Thanks.\n\nAm 01.03.26 um 09:10 schrieb Anna Öller:\n> {}",
@@ -184,6 +185,21 @@ def test_read_documents_quotation_of_missing_mail_is_record_of_its_author(tmp_pa
     ]
     start, end = document.records[1].fields[-1][2:]
     assert document.text[start:end].split() == FIRST.split()
+
+
+def test_read_documents_lines_with_initials_are_a_quotation(tmp_path: Path) -> None:
+    (tmp_path / "1.eml").write_text(mail("Anna Öller", 1, FIRST), encoding="utf-8")
+    answer = "AO> the pump lifts 40 litres\nAO> a minute.\n\nThanks."
+    (tmp_path / "2.eml").write_text(mail("Bert Ro", 2, answer, 1), encoding="utf-8")
+    _, second = read_documents([tmp_path], print)
+    assert mails_of(second) == [("Bert Ro", "2026-03-02 09:10", "Thanks.", False)]
+
+
+def test_read_documents_own_line_above_a_name_is_no_quotation(tmp_path: Path) -> None:
+    text = "It lifts more since 3 March 2026.\nAnna Öller <anna@example.org> wrote:\n> The pump lifts."
+    (tmp_path / "2.eml").write_text(mail("Bert Ro", 2, text), encoding="utf-8")
+    [document] = read_documents([tmp_path], print)
+    assert [fields[2] for fields in mails_of(document)] == ["It lifts more since 3 March 2026.", "The pump lifts."]
 
 
 def test_read_documents_mail_quoted_twice_is_kept_once(tmp_path: Path) -> None:

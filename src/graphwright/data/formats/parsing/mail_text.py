@@ -15,7 +15,7 @@ from graphwright.text.dates import date_text
 OPEN, CLOSE = "\ue000", "\ue001"
 """Characters that stand for the beginning and the end of a quotation of HTML in its text."""
 
-_PREFIX = re.compile(r"[ \t]{0,3}((?:>[ \t]?)+)")
+_PREFIX = re.compile(r"[ \t]{0,3}(?:[A-Z]{1,4}(?=>))?((?:>[ \t]?)+)")  # with initials, as Gnus and others have it
 _ADDRESS = re.compile(r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+")
 _RULE = re.compile(r"[ \t]*(?:[-_=*]{5,}[^\n]{0,60}|[^\n]{0,60}[-_=*]{5,})[ \t]*")
 _HEADER = re.compile(r"[ \t]*\*?(?P<name>[^\W\d_][^:：*\n]{0,24}?)[ ]?(?::\*?(?:[ \t]+|$)|：[ \t]*)(?P<value>\S.*)?")
@@ -208,15 +208,28 @@ def _with_attributions(lines: Sequence[_Line]) -> list[_Line]:
         if _is_attribution(line.text):  # Apple Mail has it inside the quotation
             result[at] = line._replace(is_intro=True)
             continue
-        for first in range(last, max(last - _MAX_ATTRIBUTION, -1), -1):
-            if lines[first].depth != lines[last].depth or not lines[first].text.strip():
-                break
-            if _is_attribution(" ".join(part.text.strip() for part in lines[first : last + 1])):
-                above = next((n for n in range(first - 1, -1, -1) if lines[n].text.strip()), 0)
-                first = above if above and _RULE.fullmatch(lines[above].text) else first
-                result[first : last + 1] = [_Line(line.depth, part.text, True) for part in lines[first : last + 1]]
-                break
+        if (first := _attribution(lines, last)) is not None:
+            above = next((n for n in range(first - 1, -1, -1) if lines[n].text.strip()), 0)
+            first = above if above and _RULE.fullmatch(lines[above].text) else first
+            result[first : last + 1] = [_Line(line.depth, part.text, True) for part in lines[first : last + 1]]
     return result
+
+
+def _attribution(lines: Sequence[_Line], last: int) -> int | None:
+    """Return the first of the lines up to `last` that name an author or a time together, None if they do not.
+
+    The name and the time may stand in a line above one that begins with the address, as where a program wraps them.
+    """
+    found, is_wrapped = None, bool(_ADDRESS.match(lines[last].text.lstrip(" <[(")))
+    for first in range(last, max(last - _MAX_ATTRIBUTION, -1), -1):
+        if lines[first].depth != lines[last].depth or not lines[first].text.strip():
+            break
+        text = " ".join(part.text.strip() for part in lines[first : last + 1])
+        if found is None and _is_attribution(text):
+            found = first
+        elif found is not None and is_wrapped and date_text(text) and not date_text(lines[last].text):
+            return first
+    return found
 
 
 def _is_attribution(text: str) -> bool:
