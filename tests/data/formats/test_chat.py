@@ -56,6 +56,10 @@ TRANSCRIPTS = {
     "zoom_chat.txt": (
         "0:03\t From  Dana : Is the gate open?\n12:03\t From  Femi Ade  to  Dana : No. It opens at noon.\n"
     ),
+    "teams_meeting.txt": (
+        "Gate-20260514_100000-Recording\nMay 14, 2026, 10:00AM\n28m 12s\n\n"
+        "Dana   0:03\nIs the gate open?\n\nFemi Ade   12:03\nNo.\nIt opens at noon.\n"
+    ),
     "otter.txt": "Dana (0:03): Is the gate open?\nFemi Ade (12:03): No. It opens at noon.\n",
 }
 IRC = """--- Log opened Thu May 14 09:29:00 2026
@@ -97,6 +101,7 @@ def test_read_documents_transcript_times_are_places(tmp_path: Path, name: str) -
     assert turns(document) == [("Dana", "0:03", "Is the gate open?"), ("Femi Ade", "12:03", "No. It opens at noon.")]
     assert document.places is not None and document.places.of(*document.records[-1][2:4]) == "time 12:03"
     assert ("Meeting of the dam" in document.text) == (name == "brackets.txt")
+    assert ("Gate-20260514_100000-Recording" in document.text) == (name == "teams_meeting.txt")
 
 
 def test_read_documents_times_between_turns_are_those_of_what_follows(tmp_path: Path) -> None:

@@ -96,13 +96,16 @@ def read(file: File) -> Iterator[Extracted]:
 
 def _lines(text: str) -> list[str]:
     """Return the lines of a text; a time below a name, as Teams has it, stands behind it."""
-    lines: list[str] = []
-    for line in text.translate(_INVISIBLE).split("\n"):
-        if lines and _DAY_TIME_LINE.match(line.strip()) and _NAME_LINE.match(lines[-1].strip()):
-            lines[-1] = f"{lines[-1].strip()} {line.strip()}"
-        else:
-            lines.append(line)
-    return lines
+    lines = text.translate(_INVISIBLE).split("\n")
+    times = {
+        at
+        for at in range(1, len(lines))
+        if _DAY_TIME_LINE.match(lines[at].strip()) and _NAME_LINE.match(lines[at - 1].strip())
+    }
+    if len(times) < _MIN_TURNS:  # perhaps the title of a transcript, and its date
+        return lines
+    joined = [f"{line.strip()} {lines[at].strip()}" if at in times else line for at, line in enumerate(lines, 1)]
+    return [line for at, line in enumerate(joined) if at not in times]
 
 
 def _form_of(lines: Sequence[str]) -> _Form | None:
@@ -147,7 +150,9 @@ def _turns(lines: Sequence[str], form: _Form, day: str) -> Iterator[Turn]:
 
 
 def _parts(lines: Sequence[str], form: _Form, day: str) -> Iterator[_Lines]:
-    matches = [(line, form.turn.match(line.strip())) for line in lines]
+    found = [form.turn.match(line.strip()) for line in lines]
+    dates = {name for name in {match["name"] for match in found if match} if date_text(name)}
+    matches = [(line, m if m and m["name"] not in dates else None) for line, m in zip(lines, found, strict=True)]
     first = day_first_of(match["time"] for _, match in matches if match and form.is_timed)
     names = {match["name"] for _, match in matches if match}  # what else has a "*" before it, the program says
     last, texts, clock, is_first = _Lines(Turn("", "", ""), 0, 0, None), list[str](), "", True
