@@ -166,6 +166,18 @@ def test_passage_text_of_mail_opens_with_its_headers_in_words(tmp_path: Path) ->
     assert passage.text[passage.begin :] == "It is full. I called the diver."
 
 
+def test_passage_text_of_a_version_opens_with_its_title_and_date(tmp_path: Path) -> None:
+    for year, fee in ((2018, 3), (2021, 4)):
+        (tmp_path / f"rules-{year}.md").write_text(f"---\ndate: {year}-03-14\n---\n# Rules\n\nThe fee is {fee} euros.")
+    with Index.create(tmp_path / "ix") as index:
+        index.add(list(read_documents(sorted(tmp_path.glob("*.md")), print)))
+        state = index.ask("What was the fee in 2018?")
+        assert index.graph.passages is not None
+        passages = [passage_text(index.graph, int(node)) for node in index.graph.passages.nodes]
+    assert [(p.title, p.opening) for p in passages] == [("Rules", f"Rules (14 March {year})") for year in (2018, 2021)]
+    assert state.answer is not None and state.answer.short == ("3 euros",)
+
+
 def test_quote_from_mail_says_who_wrote_it(tmp_path: Path) -> None:
     (tmp_path / "a.eml").write_text(DIVER_MAIL)
     (tmp_path / "b.txt").write_text("The diver mends the north quay in June.")

@@ -18,6 +18,7 @@ from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
 from graphwright.operators.select import cite, location_of
 from graphwright.operators.state import Citation, State
+from graphwright.search.versions import versions_of
 from graphwright.text.dates import day_in_words
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import words
@@ -231,13 +232,21 @@ def _folded(text: str) -> tuple[str, list[int]]:
 
 
 def passage_text(graph: Graph, node: int) -> PassageText:
-    """Return the title of a passage's document, on one line, and the text of the passage, with its lines of fields."""
+    """Return the title of a passage's document, on one line, and the text of the passage, with its lines of fields.
+
+    Of a version, a reader reads the date after the title, as questions name it: "Statutes (14 March 2018)".
+    """
     row = -1 if graph.passages is None else graph.passages.row(node)
     title, text = " ".join(graph.title_of(node).split()), graph.passage(node)
     if graph.passages is None or row < 0:
         return PassageText(title, text)
     passage = PassageText(title, text, graph.passages.cuts_of(row))
-    return _with_fields(passage, graph.columns.records, graph.passages, row) if graph.columns.records else passage
+    if graph.columns.records:
+        passage = _with_fields(passage, graph.columns.records, graph.passages, row)
+    document, versions = graph.passages.documents[graph.passages.document[row]], versions_of(graph.columns)
+    if passage.opening or document not in versions.of or document not in versions.dated:
+        return passage
+    return replace(passage, opening=f"{title} ({day_in_words(versions.dated[document].date)})")
 
 
 def _with_fields(passage: PassageText, records: RecordColumns, passages: Passages, row: int) -> PassageText:

@@ -39,7 +39,8 @@ class QuoteChanges(MayAnswer):
     """Quote the same sentence of the versions that the question names, or leave the state unchanged.
 
     The question names two versions of one document or more, by their dates or numbers. Of their sentences in the best
-    `passages` passages the `reader` scores best the one that is quoted; it has half of the question's words. From
+    `passages` passages the `reader` scores best the one that is quoted; it has half of the question's words that the
+    titles lack. From
     each other version comes the sentence that shares most words with it, at least half. Their texts differ. Where one
     value is all that differs, the values are shown in place of the sentences.
     """
@@ -55,7 +56,7 @@ class QuoteChanges(MayAnswer):
         said = [*_sentences(texts, [named.get(passage.document) for passage in found])]
         places = [(each.sentence.passage, each.sentence.start, each.sentence.end) for each in said]
         scores = run.sentence_scores(self.reader, question, texts, places)
-        asked = _without_digits(without_versions(question))
+        asked = _without_digits(without_versions(question)).difference(*map(words, {text.title for text in texts}))
         for at in np.argsort(-scores, kind="stable").tolist():
             if asked and len(said[at].words & asked) >= _MIN_SHARE * len(asked):
                 same = _same(said[at], said)
