@@ -177,10 +177,10 @@ def acronym_cases(
             if short := shortened(question, text, draw):
                 yield initials_case(short[0].replace(short[2], ""), short[1], short[2], texts, index, kind)
             for match in _DEFINED.finditer(text):
-                if phrases := list(phrases_with(match[1], text[max(0, match.start() - 80) : match.start()])):
+                if phrases := list(phrases_with(match[1], [text[max(0, match.start() - 80) : match.start()]])):
                     bare = [re.sub(rf"\(?\b{match[1]}s?\b\)?", "", other) for other in texts]
                     named = question if draw.random() < 0.5 else ""
-                    yield initials_case(named, phrases[-1], match[1], bare, index, f"{kind} defined")
+                    yield initials_case(named, phrases[-1][1], match[1], bare, index, f"{kind} defined")
 
 
 def cases_of(folder: Path, draws: int) -> tuple[list[Case], list[Case]]:

@@ -35,7 +35,8 @@ def test_near_words_of_any_text_are_words_of_index(word: str) -> None:
     ],
 )
 def test_phrases_with_initials_are_found(letters: str, text: str, expected: list[str]) -> None:
-    assert list(phrases_with(letters, text)) == expected
+    found = list(phrases_with(letters, ["", f"{letters.lower()} é", text, "x"]))
+    assert found == [(2, phrase) for phrase in expected]
 
 
 def test_phrases_count_occurrences_and_have_all_features() -> None:
