@@ -222,13 +222,15 @@ class _Tokens:
 
 def _best_spans(first: Floats, last: Floats, parts: Ints, max_tokens: int) -> list[tuple[float, int, int]]:
     """Return the log-probability, first and last token of the best spans, each within one part; part -1 has none."""
-    scores = first[:, None] + last
-    length = np.arange(len(parts)) - np.arange(len(parts))[:, None]
-    scores[(length < 0) | (length >= max_tokens) | (parts[:, None] != parts) | (parts < 0)] = -np.inf
+    begins, lengths = np.arange(len(parts))[:, None], np.arange(min(max_tokens, len(parts)))
+    ends = np.minimum(begins + lengths, len(parts) - 1)
+    scores = first[:, None] + last[ends]
+    scores[(begins + lengths > ends) | (parts[:, None] != parts[ends]) | (parts[:, None] < 0)] = -np.inf
     count = min(_SPANS, scores.size)
     chosen = np.argpartition(-scores, count - 1, axis=None)[:count]
     chosen = chosen[np.lexsort((chosen, -scores.ravel()[chosen]))]
-    pairs = [(float(scores.ravel()[at]), *divmod(int(at), len(parts))) for at in chosen]
+    places = [divmod(int(at), len(lengths)) for at in chosen]
+    pairs = [(float(scores[at]), at[0], at[0] + at[1]) for at in places]
     return [pair for pair in pairs if pair[0] > -1e3]
 
 

@@ -179,4 +179,7 @@ class _Relations:
 
     def _joined(self, found: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         """Return the first relation to each amount and name."""
-        return tuple(next(filter(None, own), "") for own in zip(*found, strict=True)) or ("",) * len(self.values)
+        told = [own for own in found if any(own)]
+        if len(told) < 2:
+            return told[0] if told else ("",) * len(self.values)
+        return tuple(next(filter(None, own), "") for own in zip(*told, strict=True))

@@ -95,9 +95,10 @@ class Execution:
 
     def things(self, query: q.Things) -> Ints:
         """Return the ascending ids of a set of things."""
-        if query not in self.known:
-            self.known[query] = self._things(query)
-        return self.known[query]
+        found = self.known.get(query)  # once: its hash is that of all its parts
+        if found is None:
+            found = self.known[query] = self._things(query)
+        return found
 
     def _things(self, query: q.Things) -> Ints:
         if type(query) not in _SETS:

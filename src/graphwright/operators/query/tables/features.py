@@ -17,6 +17,7 @@ from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.likeness import ColumnVectors, Likeness, Pieces
 from graphwright.operators.query.tables.links import Links, ngrams, span_bits
+from graphwright.operators.query.tables.rows import Given
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 from graphwright.text.values import value_of
@@ -106,6 +107,13 @@ class QuestionFeatures:
         return bits
 
     @cached_property
+    def _header_bits(self) -> int:
+        bits = 0
+        for score, named in self.links.headers:
+            bits |= named if score >= 0.9 else 0
+        return bits
+
+    @cached_property
     def _amount_bits(self) -> list[int]:
         return [span_bits(amount.start, amount.end) for amount in self.links.amounts]
 
@@ -125,16 +133,17 @@ class QuestionFeatures:
 
     def features(self, candidates: Sequence[Candidate]) -> Features:
         """Return the features of candidates."""
-        agreeing = Counter(result_key(candidate) for candidate in candidates)
+        keys = list(map(result_key, candidates))
+        agreeing = Counter(keys)
         dense = np.array(
-            [[*self._dense(c), math.log(agreeing[result_key(c)])] for c in candidates], np.float32
+            [[*self._dense(c), math.log(agreeing[key])] for c, key in zip(candidates, keys, strict=True)], np.float32
         ).reshape(len(candidates), -1)
         likeness = self._likeness()
         explained = [candidate.bits | self._named(candidate) for candidate in candidates]
         dense = np.column_stack((dense, likeness.features(candidates, explained)))
         parts = np.zeros((len(candidates), MOST_PARTS), np.int16)
         for row, candidate in enumerate(candidates):
-            names = [hashed(part, PARTS) for part in self._parts(candidate)][:MOST_PARTS]
+            names = self._parts(candidate)[:MOST_PARTS]
             parts[row, : len(names)] = names
         headers = np.array(
             [[c.answer, c.order, c.given[0].column if c.given else -1] for c in candidates], np.int16
@@ -176,13 +185,10 @@ class QuestionFeatures:
         named = self._named(candidate)
         unexplained = self._cell_bits & ~candidate.bits & ~named
         amounts = sum(not bits & (candidate.bits | named) for bits in self._amount_bits)
-        header_bits = 0
-        for score, bits in self.links.headers:
-            header_bits |= bits if score >= 0.9 else 0
         return [
             len(candidate.operators), len(candidate.given), self._weight(candidate.bits), self._weight(named),
             self._weight(candidate.bits | named), self._weight(unexplained), amounts,
-            self._weight(header_bits & ~(candidate.bits | named)),
+            self._weight(self._header_bits & ~(candidate.bits | named)),
         ]  # fmt: skip
 
     @cached_property
@@ -201,19 +207,27 @@ class QuestionFeatures:
         ]  # fmt: skip
 
     def _given(self, candidate: Candidate) -> list[float]:
-        """Return how well the conditions of a candidate are linked."""
-        given = candidate.given
+        """Return how well the conditions of a candidate are linked, and whether it asks for a column of one."""
+        if candidate.given not in self._linked:
+            self._linked[candidate.given] = self._linked_by(candidate.given)
+        before, after = self._linked[candidate.given]
+        return [*before, float(any(p.column == candidate.answer for p in candidate.given)), *after]
+
+    @cached_property
+    def _linked(self) -> dict[tuple[Given, ...], tuple[list[float], list[float]]]:
+        return {}
+
+    def _linked_by(self, given: tuple[Given, ...]) -> tuple[list[float], list[float]]:
         if not given:
-            return [0.0] * (8 + len(_KINDS))
+            return [0.0] * 5, [0.0] * (2 + len(_KINDS))
         counts = Counter(part.kind for part in given)
         said = [self.links.headers[part.column][0] for part in given]
         ambiguous = [sum(1 for link in self.links.cells if span_bits(link.start, link.end) == p.bits) for p in given]
         lengths = [part.bits.bit_count() for part in given]
-        return [
-            min(p.share for p in given), max(p.share for p in given), max(said), max(ambiguous), min(lengths),
-            float(any(p.column == candidate.answer for p in given)), min(self._cosines[p.column] for p in given),
-            min(self._weight(p.bits) for p in given), *(counts[kind] for kind in _KINDS),
-        ]  # fmt: skip
+        shares = [part.share for part in given]
+        nearest, weight = min(self._cosines[p.column] for p in given), min(self._weight(p.bits) for p in given)
+        before = [min(shares), max(shares), max(said), max(ambiguous), min(lengths)]
+        return before, [nearest, weight, *(counts[kind] for kind in _KINDS)]
 
     def _result(self, candidate: Candidate) -> list[float]:
         """Return the form of what a candidate gives, and how far the question names it already."""
@@ -238,33 +252,46 @@ class QuestionFeatures:
     def _things(self) -> dict[int, tuple[float, float, float]]:
         return {}
 
-    def _parts(self, candidate: Candidate) -> Iterator[str]:
-        """Yield the parts of a candidate that weights are learned for, crossed with the words of the question."""
-        operators = candidate.operators
-        shape = " ".join(operators)
-        yield f"s {shape}"
-        yield from dict.fromkeys(f"o {operator}" for operator in operators)
-        result = candidate.result
+    def _parts(self, candidate: Candidate) -> list[int]:
+        """Return the hashed parts of a candidate that weights are learned for."""
+        operators, answer, order, result = candidate.operators, candidate.answer, candidate.order, candidate.result
         kind = "thing" if isinstance(result, np.ndarray) else type(result).__name__
-        many = isinstance(result, np.ndarray) and len(result) > 1
+        shape = operators, kind, isinstance(result, np.ndarray) and len(result) > 1, answer, order
+        known = self._known_parts
+        if shape not in known:
+            known[shape] = [hashed(part, PARTS) for part in self._parts_of_shape(*shape)]
+        if candidate.given not in known:
+            known[candidate.given] = [hashed(part, PARTS) for part in self._parts_of_given(candidate.given)]
+        return known[shape] + known[candidate.given]
+
+    @cached_property
+    def _known_parts(self) -> dict[tuple[object, ...], list[int]]:
+        return {}
+
+    def _parts_of_shape(
+        self, operators: tuple[str, ...], kind: str, many: bool, answer: int, order: int
+    ) -> Iterator[str]:
+        yield f"s {' '.join(operators)}"
+        yield from dict.fromkeys(f"o {operator}" for operator in operators)
         yield f"r {kind} {many}"
-        if candidate.answer >= 0:
-            answer = self.table.columns[candidate.answer]
-            yield f"k {operators[0]} {answer.kind}"
-            yield f"first {candidate.answer == 0}"
-            yield from (f"a {word}" for word in answer.words[:4])
-        if any(self.table.columns[column].is_joined for column in (candidate.answer, candidate.order) if column >= 0):
+        columns = self.table.columns
+        if answer >= 0:
+            yield f"k {operators[0]} {columns[answer].kind}"
+            yield f"first {answer == 0}"
+            yield from (f"a {word}" for word in columns[answer].words[:4])
+        if any(columns[column].is_joined for column in (answer, order) if column >= 0):
             yield "joined"
-        if candidate.order >= 0:
-            order = self.table.columns[candidate.order]
+        if order >= 0:
             which = next((operator for operator in operators if operator in _ORDERED), "")
-            yield f"n {which} {order.kind}"
-            yield from (f"b {which} {word}" for word in order.words[:4])
-        for given in candidate.given[:2]:
-            column = self.table.columns[given.column]
-            yield f"g {given.kind} {column.kind}"
-            if given.kind == "flag":
-                yield f"v {_BOOLEANS.get(given.text.casefold(), given.text.casefold())}"
+            yield f"n {which} {columns[order].kind}"
+            yield from (f"b {which} {word}" for word in columns[order].words[:4])
+
+    def _parts_of_given(self, given: tuple[Given, ...]) -> Iterator[str]:
+        for part in given[:2]:
+            column = self.table.columns[part.column]
+            yield f"g {part.kind} {column.kind}"
+            if part.kind == "flag":
+                yield f"v {_BOOLEANS.get(part.text.casefold(), part.text.casefold())}"
             yield from (f"c {word}" for word in column.words[:2])
 
 

@@ -112,6 +112,7 @@ def month_of(word: str) -> int | None:
     return round((value.amount - 2000) * 12) + 1
 
 
+@lru_cache(1 << 14)
 def trigrams(word: str) -> frozenset[str]:
     """Return the runs of three letters of a word, its ends marked."""
     padded = f"^{word}$"
@@ -120,7 +121,26 @@ def trigrams(word: str) -> frozenset[str]:
 
 def likeness(first: frozenset[str], second: frozenset[str]) -> float:
     """Return the Dice coefficient of two sets."""
-    return 2 * len(first & second) / max(1, len(first) + len(second))
+    return _dice(len(first & second), len(first) + len(second))
+
+
+def _dice(shared: int, both: int) -> float:
+    return 2 * shared / max(1, both)
+
+
+class _Nearest(dict[str, tuple[float, int]]):
+    """The likeness of any word to the word of a question that is most like it, and the number of the latter, negative.
+
+    Many columns have the same words, each of which is compared once.
+    """
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        self._grams = [trigrams(word.text) for word in words]
+
+    def __missing__(self, part: str) -> tuple[float, int]:
+        own = trigrams(part)
+        best = self[part] = max(((likeness(g, own), -i) for i, g in enumerate(self._grams)), default=(0.0, 0))
+        return best
 
 
 _LONGEST = 10  # words of a span that is looked up as a cell
@@ -174,6 +194,7 @@ class TableIndex:
         self._by_form: dict[str, list[Cell]] = defaultdict(list)
         self._forms_of: dict[str, set[str]] = defaultdict(set)
         self._joined: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+        self._last: tuple[tuple[str, int], dict[str, float], dict[int, Links]] = ("", 0), {}, {}
         records = facts.records
         if records is None or not len(records):
             return
@@ -204,11 +225,30 @@ class TableIndex:
             self._forms_of[word].add(form)
 
     @cached_property
-    def _words(self) -> list[tuple[str, frozenset[str]]]:
-        return [(word, trigrams(word)) for word in self._forms_of if len(word) > 2]
+    def _words(self) -> dict[str, list[tuple[str, int]]]:
+        """The words of cells by their trigrams, with the number of trigrams of each."""
+        words: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for word in self._forms_of:
+            grams = trigrams(word) if len(word) > 2 else ()
+            for gram in grams:
+                words[gram].append((word, len(grams)))
+        return words
+
+    @cached_property
+    def _weights(self) -> list[dict[str, float]]:
+        """The weights of the words of each table's columns; a word of n names, as of a joint header, counts 1/n²."""
+        names = [Counter(word for column in table.columns for word in set(column.words)) for table in self.tables]
+        return [{word: count**-2 for word, count in own.items()} for own in names]
 
     def links(self, question: str, frequency: dict[str, float], most: int = 3) -> dict[int, Links]:
-        """Return what a question names of each of the tables that it names most of."""
+        """Return what a question names of each of the tables that it names most of; that of the last one is kept."""
+        asked, kept_frequency, found = self._last
+        if asked != (question, most) or kept_frequency is not frequency:
+            found = self._found(question, frequency, most)
+            self._last = (question, most), frequency, found
+        return found
+
+    def _found(self, question: str, frequency: dict[str, float], most: int) -> dict[int, Links]:
         words = question_words(question)
         amounts = tuple(amounts_of(question, words))
         linked: dict[int, list[Link]] = defaultdict(list)
@@ -217,15 +257,20 @@ class TableIndex:
         direct = {table: tuple(found) for table, found in linked.items()}
         for (table, other), places in self._joined.items():
             linked[table] += [x._replace(column=places[x.column]) for x in direct.get(other, ()) if x.column in places]
-        chosen = self._chosen(words, linked, frequency, most)
-        return {t: self._links(t, words, linked[t], amounts) for t in chosen}
-
-    def _links(self, table: int, words: tuple[Word, ...], cells: Sequence[Link], amounts: tuple[Amount, ...]) -> Links:
-        named = self._named(words, name_words(self.tables[table].type), {})
-        return Links(words, tuple(cells), amounts, self._headers(table, words), named)
+        nearest = _Nearest(words)
+        chosen = self._chosen(words, nearest, linked, frequency, most)
+        return {
+            t: Links(words, tuple(linked[t]), amounts, self._headers(t, nearest), self._type(t, nearest))
+            for t in chosen
+        }
 
     def _chosen(
-        self, words: Sequence[Word], linked: dict[int, list[Link]], frequency: dict[str, float], most: int
+        self,
+        words: Sequence[Word],
+        nearest: _Nearest,
+        linked: dict[int, list[Link]],
+        frequency: dict[str, float],
+        most: int,
     ) -> list[int]:
         """Return the tables of which most is named (rare words count more), and up to two that their columns reach."""
         tables = [number for number, table in enumerate(self.tables) if table.columns]
@@ -234,9 +279,8 @@ class TableIndex:
         weight = [-np.log(frequency.get(word.text, 1e-5)) for word in words]
         scores = {}
         for number in tables:
-            table = self.tables[number]
-            bits = self._named(words, name_words(table.type), {})[1]
-            for _, named in self._headers(number, words):
+            bits = self._type(number, nearest)[1]
+            for _, named in self._headers(number, nearest):
                 bits |= named
             for link in linked[number]:
                 bits |= span_bits(link.start, link.end)
@@ -245,21 +289,19 @@ class TableIndex:
         reached = {other for table, other in self._joined if table in chosen} - set(chosen)
         return [*chosen, *sorted(reached, key=lambda t: -scores[t])[:_REACHED]]
 
-    def _headers(self, table: int, words: Sequence[Word]) -> tuple[tuple[float, int], ...]:
-        """Return how each column is named; a word of n names, as that of a header over several columns, counts 1/n²."""
-        columns = self.tables[table].columns
-        names = Counter(word for column in columns for word in set(column.words))
-        weights = {word: count**-2 for word, count in names.items()}
-        return tuple(self._named(words, column.words, weights) for column in columns)
+    def _type(self, table: int, nearest: _Nearest) -> tuple[float, int]:
+        return self._named(nearest, name_words(self.tables[table].type), {})
+
+    def _headers(self, table: int, nearest: _Nearest) -> tuple[tuple[float, int], ...]:
+        weights = self._weights[table]
+        return tuple(self._named(nearest, column.words, weights) for column in self.tables[table].columns)
 
     @staticmethod
-    def _named(words: Sequence[Word], name: Sequence[str], weights: Mapping[str, float]) -> tuple[float, int]:
+    def _named(nearest: _Nearest, name: Sequence[str], weights: Mapping[str, float]) -> tuple[float, int]:
         """Return how much of a name a question says, and with which words, as bits."""
         total, bits = 0.0, 0
-        grams = [trigrams(word.text) for word in words]
         for part in name:
-            of_part = trigrams(part)
-            best = max(((likeness(g, of_part), -i) for i, g in enumerate(grams)), default=(0.0, 0))
+            best = nearest[part]
             if best[0] >= _LIKE:
                 total, bits = total + best[0] * weights.get(part, 1.0), bits | 1 << -best[1]
         return total / max(1e-9, sum(weights.get(part, 1.0) for part in name)), bits
@@ -318,9 +360,10 @@ class TableIndex:
 
     def _similar(self, word: str) -> tuple[str, set[str]]:
         """Return the word of cells that is most like a word, with the forms of its cells; none if none is."""
-        grams = trigrams(word)
-        best = max(((likeness(grams, of), near) for near, of in self._words), default=(0.0, ""))
-        return (best[1], self._forms_of[best[1]]) if len(word) > 3 and best[0] >= _LIKE else ("", set())
+        grams = trigrams(word) if len(word) > 3 else ()
+        shared = Counter(near for gram in grams for near in self._words.get(gram, ()))
+        best = max(((_dice(n, len(grams) + size), near) for (near, size), n in shared.items()), default=(0.0, ""))
+        return (best[1], self._forms_of[best[1]]) if best[0] >= _LIKE else ("", set())
 
     def _link(self, start: int, end: int, cell: Cell, kind: str, text: str) -> Link:
         return Link(start, end, cell.column, kind, text, cell.rows / max(1, self.tables[cell.table].rows))
