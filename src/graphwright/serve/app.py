@@ -8,12 +8,13 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from graphwright import __version__
 from graphwright.errors import OptionError
@@ -124,12 +125,10 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
         # FastAPI's own spans contain the query string, and so questions.
         telemetry={"auto_configure": False, "tracing": False, "metrics": False, "logs": False},
         middleware=_guards(server),
-        generate_unique_id_function=lambda route: route.name,
     )
     app.state.server = server
     app.state.warm = asyncio.Event()
-    for router in _ROUTERS:
-        app.include_router(router, responses=PROBLEMS)
+    app.router.routes += _routes()
     install_handlers(app)
 
     app.state.mcp = McpEndpoint(server)
@@ -142,6 +141,15 @@ def create_app(catalog: Catalog, settings: ServeSettings | None = None) -> FastA
                 fault = "the key %s (%s) is for an index %r, which this server does not serve"
                 _log.warning(fault, key.id, key.name, name)
     return app
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """Return the routes of all applications: the models of their requests and replies take long to make."""
+    router = APIRouter(generate_unique_id_function=lambda route: route.name)
+    for each in _ROUTERS:
+        router.include_router(each, responses=PROBLEMS)
+    return router.routes
 
 
 def _guards(server: Server) -> list[Middleware]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -133,10 +133,10 @@ class McpEndpoint:
     """The MCP server as an ASGI application. Enter `running` once, in the lifespan of the surrounding application."""
 
     def __init__(self, library: Library) -> None:
-        """Create one server for clients that may read, and one for clients that may also write."""
-        self._may_write = library.settings.allow_write
-        self._reading, self._writing = (create_mcp(library, writing=writing) for writing in (False, True))
-        for server in (self._reading, self._writing):
+        """Create one server for clients that may read, and, if any may, one for clients that may also write."""
+        rights = (False, True) if library.settings.allow_write else (False,)
+        self._servers = [create_mcp(library, writing=writing) for writing in rights]
+        for server in self._servers:
             server.streamable_http_app(
                 stateless_http=True,
                 max_request_body_size=library.settings.max_body,
@@ -147,7 +147,9 @@ class McpEndpoint:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve requests inside the block."""
-        async with self._reading.session_manager.run(), self._writing.session_manager.run():
+        async with AsyncExitStack() as stack:
+            for server in self._servers:
+                await stack.enter_async_context(server.session_manager.run())
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -156,5 +158,5 @@ class McpEndpoint:
         except GraphwrightError as error:
             await send_problem(scope, receive, send, error)
             return
-        server = self._writing if self._may_write and grant.may("write") else self._reading
+        server = self._servers[-1 if grant.may("write") else 0]
         await server.session_manager.handle_request(scope, receive, send)

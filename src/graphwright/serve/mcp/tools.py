@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache
 from typing import Annotated, Any
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -258,29 +258,39 @@ _WRITING = {"add_document": "Add a document", "remove_document": "Remove a docum
 
 def tools_of(library: Library, *, writing: bool) -> list[Tool]:
     """Return the tools for the SDK. `writing`: whether to include tools that change an index."""
-    titles = _READING | (_WRITING if writing else {})
-    return [_tool(getattr(Tools(library), name), title, library) for name, title in titles.items()]
+    return [_tool(name, library) for name in (*_READING, *(_WRITING if writing else ()))]
 
 
-def _tool(method: Callable[..., Awaitable[CallToolResult]], title: str, library: Library) -> Tool:
-    """Return a tool that refuses unknown arguments. With a single index, the argument `index` is not documented."""
+def _tool(name: str, library: Library) -> Tool:
+    """Return the tool of a library. With a single index, the argument `index` is not documented."""
+    described = _described(name)
+    method: Callable[..., Awaitable[CallToolResult]] = getattr(Tools(library), name)
 
-    @wraps(method)
     async def call(**arguments: Any) -> CallToolResult:
         with errors_as(ToolError, library):
             return await method(**arguments)
 
-    writes = method.__name__ in _WRITING
+    parameters = described.parameters
+    if len(library.catalog) == 1:
+        properties = {name: schema for name, schema in parameters["properties"].items() if name != "index"}
+        parameters = {**parameters, "properties": properties}
+    return described.model_copy(update={"fn": call, "parameters": parameters})
+
+
+@cache
+def _described(name: str) -> Tool:
+    """Return a tool, of no library, that refuses unknown arguments. Its models are made once: that takes long."""
+    writes = name in _WRITING
+    title = (_READING | _WRITING)[name]
     traits = ToolAnnotations(
         title=title, read_only_hint=not writes, destructive_hint=writes, idempotent_hint=True, open_world_hint=False
     )
+    method = getattr(object.__new__(Tools), name)
     about = " ".join((method.__doc__ or "").split())
-    tool = Tool.from_function(call, title=title, description=about, annotations=traits)
+    tool = Tool.from_function(method, title=title, description=about, annotations=traits)
     known = tool.fn_metadata.arg_model
     tool.fn_metadata.arg_model = type(known.__name__, (known,), {"model_config": ConfigDict(extra="forbid")})
     tool.parameters = tool.fn_metadata.arg_model.model_json_schema()
-    if len(library.catalog) == 1:
-        del tool.parameters["properties"]["index"]
     return tool
 
 
