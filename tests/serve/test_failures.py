@@ -11,12 +11,19 @@ from tests.serve.conftest import events_of, serving
 from tests.serve.guarded import guarding
 
 from graphwright.errors import LLMResponseError, ModelError, OptionError, ReplyCutError
+from graphwright.models.openai import http
 from graphwright.models.openai.errors import HTTPStatusError, NoServer
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.failures import words_of
 
 QUESTION = "On which river does Graz lie?"
 REPLY = '{"found": true, "text": "Graz lies on the Mur [1].", "citations": [{"passage": 1, "quote": "Graz lies on"}]}'
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again soon."""
+    monkeypatch.setattr(http, "_MAX_BACKOFF", 0.01)
 
 
 def broken(handler: Handler) -> None:

@@ -11,6 +11,8 @@ import pytest
 from tests.serve.conftest import Running
 from tests.serve.guarded import Guarded, exchanged, status_of
 
+from graphwright.serve import requests
+
 RETRIEVE = "/v1/indexes/cities/retrieve"
 TRAVERSALS = ["..", ".", "../secret", "..%2fsecret", "%2e%2e", "%2e%2e%2fcities", "cities/../secret", "cities%2f..%2fsecret", "cities%00", "C:%5C", "%2Fetc%2Fpasswd", "....//", "cities%0d%0aX-Injected:%201"]  # fmt: skip  # noqa: E501
 
@@ -157,7 +159,12 @@ def test_names_in_bodies_are_not_paths(guarded: Guarded, name: str) -> None:
 # --- Bodies
 
 
-def test_declared_large_body_is_not_read(guarded: Guarded) -> None:
+@pytest.fixture
+def short_drain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "_DRAIN_S", 0.1)
+
+
+def test_declared_large_body_is_not_read(guarded: Guarded, short_drain: None) -> None:
     begun = time.monotonic()
     request = head(RETRIEVE, method="POST", Content_Length="999999999999", close=False, **guarded.headers("read"))
     reply = exchanged(guarded, request)
@@ -165,7 +172,7 @@ def test_declared_large_body_is_not_read(guarded: Guarded) -> None:
     assert time.monotonic() - begun < 5
 
 
-def test_actual_large_body_is_cut(guarded: Guarded) -> None:
+def test_actual_large_body_is_cut(guarded: Guarded, short_drain: None) -> None:
     chunk = b"1000\r\n" + b"a" * 4096 + b"\r\n"
     request = head(RETRIEVE, method="POST", Transfer_Encoding="chunked", close=False, **guarded.headers("read"))
     assert status_of(exchanged(guarded, request + chunk * 6)) == 413

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from tests.llm_server import LLMServer
 from tests.serve.guarded import SECRET, Guarded, guarding
+from tests.shared import wait_until
 
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.logs import JSONFormatter
@@ -50,8 +50,7 @@ def test_keys_and_questions_are_in_no_log(guarded: Guarded, logged: io.StringIO)
             client.post("/session", json={"key": [token]}),
         ]
         client.cookies.clear()
-    lines = [json.loads(line) for line in logged.getvalue().splitlines()]
-    assert len(lines) >= len(replies)
+    wait_until(lambda: logged.getvalue().count("\n") >= len(replies))  # each line is written after the reply
     for token in guarded.keys.values():
         assert token[12:] not in logged.getvalue()
         for reply in replies:  # but for the address that was asked for, which the client knows
@@ -62,9 +61,7 @@ def test_keys_and_questions_are_in_no_log(guarded: Guarded, logged: io.StringIO)
 
 def test_access_log_line_has_request_id_and_key(guarded: Guarded, logged: io.StringIO) -> None:
     reply = guarded.client.get("/v1/methods", headers=guarded.headers("read"))
-    until = time.monotonic() + 10
-    while not logged.getvalue().endswith("\n") and time.monotonic() < until:
-        time.sleep(0.01)  # the line is written after the reply
+    wait_until(lambda: logged.getvalue().endswith("\n"))  # the line is written after the reply
     (line,) = [json.loads(line) for line in logged.getvalue().splitlines()]
     assert line["request_id"] == reply.headers["x-request-id"] and line["key"] == guarded.keys["read"][3:11]
     assert (line["message"], line["status"], line["client"]) == ("GET /v1/methods", 200, "127.0.0.1")
@@ -81,6 +78,7 @@ def test_failure_is_logged_with_its_traceback_and_reported_without(
     assert reply.status_code == 500 and reply.headers["content-type"] == "application/problem+json"
     assert "srv" not in reply.text and "Runtime" not in reply.text and guarded.keys["admin"] not in reply.text
     assert "nosniff" in reply.headers["x-content-type-options"]
+    wait_until(lambda: "traceback" in logged.getvalue())
     failures = [json.loads(line) for line in logged.getvalue().splitlines() if "traceback" in line]
     assert failures and all("RuntimeError" in line["traceback"] for line in failures)
     assert guarded.keys["admin"][12:] not in logged.getvalue()

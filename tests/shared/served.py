@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,17 @@ def serving_home(home: Path, encoder: HashEncoder | None = None, **settings: Any
         yield running
 
 
+class _Hurried:
+    """asyncio with pauses of a tenth, for uvicorn, which looks every 0.1 seconds whether it is to end."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    def sleep(self, seconds: float) -> Coroutine[Any, Any, None]:
+        """Pause."""
+        return asyncio.sleep(seconds / 10)
+
+
 @contextmanager
 def _running(catalog: Catalog, key: str | None, ready: bool, settings: dict[str, Any]) -> Iterator[Running]:
     import httpx
@@ -67,16 +79,18 @@ def _running(catalog: Catalog, key: str | None, ready: bool, settings: dict[str,
     with mock.patch("fastapi.applications.get_openapi", _api):
         app = create_app(catalog, ServeSettings(**settings))
     listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as `graphwright serve` does: else 40 ms a reply
     server = uvicorn.Server(server_config(app, 2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
     url = f"http://127.0.0.1:{listening.getsockname()[1]}{app.state.server.settings.root_path}"
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    with httpx.Client(base_url=url, timeout=30, headers=headers) as client:
-        wait_until(lambda: server.started and (not ready or client.get("/readyz").status_code == 200))
-        yield Running(url, app, client)
-    server.should_exit = True
-    thread.join(10)
+    with mock.patch("uvicorn.server.asyncio", _Hurried()):
+        thread.start()
+        with httpx.Client(base_url=url, timeout=30, headers=headers) as client:
+            wait_until(lambda: server.started and (not ready or client.get("/readyz").status_code == 200))
+            yield Running(url, app, client)
+        server.should_exit = True
+        thread.join(10)
 
 
 _BUILT: list[dict[str, Any]] = []
@@ -93,8 +107,9 @@ def _api(**described: Any) -> dict[str, Any]:
 
 def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     """Wait until a condition holds. Raises TimeoutError where it does not within these seconds."""
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, 0.002
     while not condition():
         if time.monotonic() > end:
             raise TimeoutError(f"the condition was not met within {seconds} seconds")
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.02)
