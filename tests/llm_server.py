@@ -106,6 +106,7 @@ class Handler(BaseHTTPRequestHandler):
 
     server: LLMServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a second small write waits 40 ms for the receipt of the first
     asked: dict[str, Any]
 
     def do_POST(self) -> None:

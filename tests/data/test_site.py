@@ -85,7 +85,7 @@ def site() -> Iterator[Site]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     site = Site(f"http://localhost:{server.server_port}")
     yield site

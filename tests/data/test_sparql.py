@@ -65,7 +65,7 @@ def endpoint() -> Iterator[Endpoint]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/sparql")
     yield endpoint

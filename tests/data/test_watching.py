@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from threading import Event
 
@@ -27,12 +28,12 @@ def test_watched_folder_tells_changes_once(tmp_path: Path) -> None:
     assert next(told) and not next(told)
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text("a")
-    assert [next(told) for _ in range(30)].count(True) == 1
+    assert any(told) and not any(islice(told, 5))
     for quiet in (index / "CURRENT", tmp_path / ".hidden", tmp_path / ".git" / "HEAD"):
         quiet.write_text("a")
-    assert not any(next(told) for _ in range(5))
+    assert not any(islice(told, 5))
     (tmp_path / ".gitignore").write_text("a")
-    assert any(next(told) for _ in range(10))
+    assert any(told)
     stop.set()
     assert list(told) == []
 

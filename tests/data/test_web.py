@@ -39,7 +39,7 @@ class Pages(BaseHTTPRequestHandler):
 @pytest.fixture
 def site() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     Pages.hosts.clear()
     yield f"http://localhost:{server.server_port}"

@@ -43,7 +43,7 @@ def s3(monkeypatch: pytest.MonkeyPatch, rights: bool = True) -> Iterator[str]:
     except ImportError:
         missing('needs moto: pip install "moto[server]"')
     server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         address = f"http://127.0.0.1:{server.server_port}"
