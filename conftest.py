@@ -5,9 +5,13 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 # A busy machine is no failure, so that examples have no deadline. CI tries many of them.
@@ -33,6 +37,39 @@ def _in_memory(folder: Path = Path("/dev/shm")) -> Path | None:
 
 
 _MADE = _in_memory()
+
+
+def _trusted() -> None:
+    """Trust a single authority: each client of HTTP reads all of them in 30 ms, and no test asks a server outside."""
+    if find_spec("certifi") is not None:
+        import certifi
+
+        end = "-----END CERTIFICATE-----\n"
+        with tempfile.NamedTemporaryFile("w", prefix="graphwright-authority-", suffix=".pem", delete=False) as file:
+            file.write(certifi.contents().split(end, 1)[0] + end)
+        os.environ["SSL_CERT_FILE"] = file.name
+
+
+if "SSL_CERT_FILE" not in os.environ:
+    _trusted()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, Any, Any]:
+    """Search for examples only the modules that have some: a search goes through all that a module defines."""
+    collectors = yield
+    if any(isinstance(each, DoctestModule) for each in collectors) and ">>> " not in file_path.read_text("utf-8"):
+        return [each for each in collectors if not isinstance(each, DoctestModule)]
+    return collectors
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[Any]:
+    """One fork server for all tests of a process, as it takes two seconds to start."""
+    from tests.faults.fork_server import ForkServer
+
+    with ForkServer() as server:
+        yield server
 
 
 def pytest_unconfigure() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.faults.fork_server import ForkServer
 from tests.faults.index_state import contents
 from tests.shared import CORPUS
 
@@ -191,32 +190,34 @@ def test_rebuild_of_imported_graph_with_documents_equals_new_index(
 
 
 KILLED = """
-import os, sys
+import os
 from graphwright.build import publication, rebuild
 from graphwright.index_folder.index import Index
 from graphwright.models.fake import HashEncoder
-owner, name = sys.argv[2].split(".")
 def die(*_): os._exit(9)
 setattr({"layout": rebuild.IndexLayout, "division": rebuild._Division, "store": rebuild.Store}[owner], name, die)
-Index.rebuild(sys.argv[1], HashEncoder(int(sys.argv[3])), **eval(sys.argv[4]))
+Index.rebuild(folder, HashEncoder(dimension), **changed)
 """
 SIZES = {"chunk_tokens": 16, "overlap": 0}
 
 
-def killed(folder: Path, where: str, dimension: int, **changed: Any) -> None:
+def killed(server: ForkServer, folder: Path, where: str, dimension: int, **changed: Any) -> None:
     """Rebuild an index in a process that dies where it calls a method."""
-    command = [sys.executable, "-c", KILLED, folder, where, str(dimension), repr(changed)]
-    assert subprocess.run(command, check=False).returncode == 9
+    owner, name = where.split(".")
+    program = f"{owner=}; {name=}; {dimension=}; {changed=}\n{KILLED}"
+    assert server.run("program", folder, program).code == 9
 
 
 @pytest.mark.parametrize(
     ("where", "is_old"),
     [("store.put_chunks", True), ("layout.prepare", True), ("layout.switch", False), ("store.checkpoint", False)],
 )
-def test_killed_rebuild_leaves_one_whole_index(tmp_path: Path, notes: Path, where: str, is_old: bool) -> None:
+def test_killed_rebuild_leaves_one_whole_index(
+    tmp_path: Path, notes: Path, fork_server: ForkServer, where: str, is_old: bool
+) -> None:
     with built(tmp_path / "ix", notes) as index:
         before = index.info()["chunks"]
-    killed(tmp_path / "ix", where, 96, **SIZES)
+    killed(fork_server, tmp_path / "ix", where, 96, **SIZES)
     encoder = HashEncoder() if is_old else HashEncoder(96)
     with Index.open(tmp_path / "ix", encoder=encoder) as index:
         assert (index.info()["chunks"] == before) == is_old and index.is_current
@@ -232,17 +233,17 @@ def test_killed_rebuild_leaves_one_whole_index(tmp_path: Path, notes: Path, wher
 )
 @pytest.mark.parametrize("dimension", [64, 96])
 def test_killed_rebuild_of_graph_with_documents_leaves_one_whole_index(
-    tmp_path: Path, notes: Path, where: str, is_old: bool, dimension: int
+    tmp_path: Path, notes: Path, fork_server: ForkServer, where: str, is_old: bool, dimension: int
 ) -> None:
     with imported(tmp_path / "ix", HashEncoder(64)) as index:
         index.sync(notes)
-    killed(tmp_path / "ix", where, dimension, embed=("passages", "names"))
+    killed(fork_server, tmp_path / "ix", where, dimension, embed=("passages", "names"))
     encoder = HashEncoder(64) if is_old else HashEncoder(dimension)
     with Index.open(tmp_path / "ix", encoder=encoder) as index:
         assert index.verify() == [] and (index.settings.embed == ("names", "triples")) == is_old
         index.add([Document("later", "Bruck lies on the Mur.")])
         assert index.verify() == [] and "Danube" in index.graph.names
-    killed(tmp_path / "ix", "layout.prepare", 80)
+    killed(fork_server, tmp_path / "ix", "layout.prepare", 80)
     Index.rebuild(tmp_path / "ix", HashEncoder(96))  # without opening it first
     assert not (tmp_path / "ix" / "old-imported").exists()
 

@@ -1,8 +1,7 @@
-"""One fork server for all tests of a process, as it takes two seconds to start."""
+"""The fork server, and the documents of the demo."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.resources import files
 
 import pytest
@@ -11,7 +10,6 @@ from tests.faults.fork_server import ForkServer
 CORPUS = (files("graphwright") / "cli" / "demo_corpus" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[ForkServer]:
-    with ForkServer() as server:
-        yield server
+@pytest.fixture
+def server(fork_server: ForkServer) -> ForkServer:
+    return fork_server

@@ -263,6 +263,11 @@ def _command(folder: Path, report: Callable[..., None], what: str) -> None:
             report("output", output.read().decode())
 
 
+def _program(folder: Path, report: Callable[..., None], what: str) -> None:
+    """Execute the program in `what`, to which `folder` is known."""
+    exec(what, {"folder": folder})
+
+
 JOBS = {
     "add": _add,
     "read": _read,
@@ -277,6 +282,7 @@ JOBS = {
     "verify": _verify,
     "examine": _examine,
     "command": _command,
+    "program": _program,
 }
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.faults.fork_server import ForkServer
 
 from graphwright import Index
 from graphwright.errors import DataError, OptionError, StoreError
@@ -90,10 +89,10 @@ def test_empty_batch_writes_nothing(index: Index) -> None:
 
 
 KILLED = """
-import os, sys
+import os
 from graphwright import Index
 from graphwright.models.fake import HashEncoder
-index = Index.open(sys.argv[1], encoder=HashEncoder())
+index = Index.open(folder, encoder=HashEncoder())
 with index.batch():
     index.add([{"id": "linz", "text": "Linz lies on the Danube."}])
     index.remove(["graz"])
@@ -101,20 +100,21 @@ with index.batch():
 """
 
 
-def kill_batch(index: Index) -> None:
-    assert subprocess.run([sys.executable, "-c", KILLED, str(index.path)]).returncode == 9
+@pytest.fixture
+def killed_batch(index: Index, fork_server: ForkServer) -> None:
+    assert fork_server.run("program", index.path, KILLED).code == 9
 
 
+@pytest.mark.usefixtures("killed_batch")
 def test_killed_batch_is_published_next(index: Index) -> None:
-    kill_batch(index)
     assert "graz" not in ids(opened(index.path))  # hidden, or published by the opening
     again = opened(index.path)
     again.add([])
     assert ids(again) == ["linz"] and again.is_current and not again.verify()
 
 
+@pytest.mark.usefixtures("killed_batch")
 def test_killed_batch_can_be_repeated(index: Index) -> None:
-    kill_batch(index)
     again = opened(index.path)
     with again.batch():
         again.add([{"id": "linz", "text": "Linz lies on the Danube."}])

@@ -1,9 +1,8 @@
 """Caches of vectors and replies: reuse, persistence, limits and threads."""
 
+import inspect
 import pickle
 import sqlite3
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -252,14 +251,13 @@ def test_concurrent_equal_prompts_call_model_once(path):
     assert sorted(calls) == ["own 0", "own 2", "own 4", "own 6", "same"]
 
 
-def test_reply_survives_killed_process(path):
+def test_reply_survives_killed_process(path, fork_server):
     code = (
-        "import os, sys; from graphwright.models.cache import CachedLLM;"
+        "import os; from graphwright.models.cache import CachedLLM;"
         "from graphwright.models.fake import ScriptedLLM;"
-        "CachedLLM(ScriptedLLM(['kept']), sys.argv[1]).complete('', 'a'); os._exit(9)"
+        "CachedLLM(ScriptedLLM(['kept']), folder).complete('', 'a'); os._exit(9)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
-    assert done.returncode == 9
+    assert fork_server.run("program", path, code).code == 9
     assert CachedLLM(counted(), path).complete("", "a").text == "kept"
 
 
@@ -311,11 +309,12 @@ def test_other_file_as_cache_raises_with_remedy(path, name, damage):
 
 
 @pytest.mark.parametrize("use", [encode, complete])
-def test_processes_share_cache_file(path, use):
-    code = f"import sys; from tests.models.test_cache import {use.__name__} as use\n"
-    code += "for i in range(30): use(sys.argv[1], [f't{i}', f't{i + 1}'])"
-    running = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(2)]
-    assert [process.wait(60) for process in running] == [0, 0]
+def test_processes_share_cache_file(path, use, fork_server):
+    code = "from graphwright.models.cache import CachedEncoder, CachedLLM\n"
+    code += f"from graphwright.models.fake import HashEncoder, ScriptedLLM\n{inspect.getsource(use)}\n"
+    code += f"for i in range(30): {use.__name__}(folder, [f't{{i}}', f't{{i + 1}}'])"
+    running = [fork_server.start("program", path, code) for _ in range(2)]
+    assert [job.wait().code for job in running] == [0, 0]
     texts = [f"t{i}" for i in range(31)]
     model = Counting("hash-encoder:64", fail_at="t0") if use is encode else counted()
     assert list(map(list, use(path, texts, model))) == list(map(list, use(path, texts)))
