@@ -136,6 +136,9 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65_535, help="Port (default: 8000; 0: a free one).")] = None,
     settings: _SettingsFile = None,
     data: Data = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=256, help="Processes that answer questions (default: 1, the server's own).")
+    ] = None,
     root_path: Annotated[str | None, "Path below which a reverse proxy shows the server, such as /wiki."] = None,
     llm: _AnsweringModel = None,
     base_url: BaseUrl = None,
@@ -154,7 +157,8 @@ def serve(
     from graphwright.serve.catalog import Catalog, is_home
     from graphwright.serve.logs import configure_logging
 
-    options = {"host": host, "port": port, "data": data, "root_path": root_path, "allow_write": allow_write or None}
+    options = {"host": host, "port": port, "data": data, "processes": processes, "root_path": root_path}
+    options["allow_write"] = allow_write or None
     chosen = server_settings(settings, llm, base_url, options)
     configure_logging(chosen.log_format)
     _raise_descriptor_limit()
@@ -246,7 +250,9 @@ def mcp(
         from graphwright.serve.server import Library
     except ImportError as error:
         raise DataError(_EXTRA.format(error.name)) from error
-    chosen = server_settings(settings, llm, base_url, {"data": data, "allow_write": allow_write or None})
+    chosen = server_settings(
+        settings, llm, base_url, {"data": data, "processes": 1, "allow_write": allow_write or None}
+    )
     with ExitStack() as stack, suppress(KeyboardInterrupt):
         catalog = Catalog.open(served_folders(folders), remote_encoders=chosen.encoders, data=chosen.data)
         stack.callback(catalog.close)

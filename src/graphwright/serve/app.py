@@ -168,15 +168,19 @@ def _guards(server: Server) -> list[Middleware]:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server: Server = app.state.server
 
+    def warm_up() -> None:
+        server.catalog.warm_up()
+        server.processes.wait()
+
     async def warm() -> None:
-        await asyncio.to_thread(server.catalog.warm_up)  # not by the workers, which have the time limit of a request
+        await asyncio.to_thread(warm_up)  # not by the workers, which have the time limit of a request
         app.state.warm.set()
 
     server.jobs.start()
     warming = asyncio.create_task(warm())
     try:
         watching = SourceWatch(server.catalog, server.jobs, server.settings)
-        with server.catalog.refreshing(server.settings.poll_seconds), watching.running():
+        with server.processes.running(), server.catalog.refreshing(server.settings.poll_seconds), watching.running():
             async with app.state.mcp.running():
                 yield
     finally:

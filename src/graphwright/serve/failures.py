@@ -18,13 +18,14 @@ _QUOTED = re.compile(r"""(?:, but|:) (['"]).*\1""", re.DOTALL)
 
 @dataclass(frozen=True, repr=False)
 class WatchedLLM:
-    """A language model that answers one question, and calls `report` with each failure, unless the caller has gone.
+    """A language model that answers one question, and calls `report` with the reason of each failure.
 
-    Steps go on without it, as after a reply that is cut short. `failure`: the error of the last call, if it failed.
+    Not where the caller has gone. Steps go on without it, as after a reply that is cut short. `failure`: the error of
+    the last call, if it failed.
     """
 
     llm: LLM
-    report: Callable[[ModelError], None] = field(compare=False)
+    report: Callable[[str], None] = field(compare=False)
     failure: list[ModelError] = field(default_factory=list, compare=False)
 
     def __repr__(self) -> str:
@@ -48,7 +49,7 @@ class WatchedLLM:
             return self.llm.complete(system, user, schema=schema, on_text=on_text, cancel=cancel)
         except ModelError as error:
             if not _is_cancelled(cancel):
-                self.report(error)
+                self.report(reason_of(error))
                 self.failure.append(error)
                 if not isinstance(error, LLMResponseError):
                     cut = ReplyCutError(words_of(error) or _FAILED)

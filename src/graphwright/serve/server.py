@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
-from graphwright import Event, Index, State
+from graphwright import Event, Index
 from graphwright.errors import OptionError
 from graphwright.generate import Message
 from graphwright.methods.registry import method_named
 from graphwright.models import Cancellation
-from graphwright.operators import Run
-from graphwright.operators.run import NOT_FOLLOWED
-from graphwright.search.snapshot import SnapshotCache
 from graphwright.serve.added_models import AddedModels
+from graphwright.serve.answering import FAILED_CALL, Asking, Comparing, Querying, Retrieving, Work
 from graphwright.serve.authentication import RateLimits, granted
 from graphwright.serve.catalog import Catalog
 from graphwright.serve.failures import WatchedLLM
 from graphwright.serve.jobs.queue import Jobs
 from graphwright.serve.keys import Key, Keys
 from graphwright.serve.problems import NotFoundError
+from graphwright.serve.processes import OwnProcess, Processes
 from graphwright.serve.settings import AnswerModels, ServeSettings
 from graphwright.serve.telemetry import Telemetry
 from graphwright.serve.workers import Lane, Workers
@@ -40,18 +39,24 @@ class Library:
     workers: Workers
     jobs: Jobs
     telemetry: Telemetry
+    processes: Processes | OwnProcess
 
     @classmethod
     def of(cls, catalog: Catalog, settings: ServeSettings, added: AddedModels | None = None) -> Library:
         """Return the library of open indexes. `added`: further models that every question may choose."""
+        number = settings.processes
+        processes = OwnProcess() if number == 1 else Processes(number, catalog, settings.log_format)
+        catalog.answers = processes
         folders, telemetry = {name: index.path for name, index in catalog.items()}, Telemetry(settings.data)
-        models = AnswerModels(settings.llm, settings.model_servers, folders, telemetry.fail_call, settings.models)
+        models = AnswerModels(
+            settings.llm, settings.model_servers, folders, telemetry.fail_call, settings.models, number
+        )
         if added is not None:
             added.offer_to(models)
         for name, record in catalog.records.items():
             models.choose(name, record.model)
         workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
-        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models), telemetry)
+        return cls(catalog, settings, models, workers, Jobs(catalog, settings, models), telemetry, processes)
 
     def visible(self, grant: Key) -> list[str]:
         """Return the names of the indexes that a grant sees."""
@@ -62,6 +67,11 @@ class Library:
         if name not in self.catalog or not grant.sees(name):
             raise NotFoundError(f"There is no index {name!r} here. GET /v1/indexes lists them.")
         return self.catalog[name]
+
+    def query(self, index: Index, query: str, filter: Mapping[str, Any] | None, cancel: Cancellation) -> dict[str, Any]:
+        """Return what a query gives (see `Index.query`)."""
+        reply: dict[str, Any] = self.processes.do(index, Querying(query, filter), cancel, lambda kind, data: None)
+        return reply
 
     def facts(self, name: str) -> dict[str, Any]:
         """Return the facts about an index, in the form of IndexReply."""
@@ -139,44 +149,35 @@ CallOf = Annotated[Call, Depends(call_of)]
 """The call, as a parameter of a route below an index."""
 
 
-_searched: SnapshotCache[None] = SnapshotCache()
-
-
 @dataclass(frozen=True)
 class Query:
     """A question to an index.
 
-    `llm`: None for an offline answer; `deadline`: seconds until it continues without it; `instruction`: for its text.
-    `for_admin`: whether the reply tells details of a failure of the language model.
+    `llm`: the language model, None for an offline answer. `report`: takes each reply.
     """
 
     index: Index
-    question: str
-    method: str
-    top_k: int | None
-    filter: Mapping[str, Any] | None
+    asked: Asking
     llm: WatchedLLM | None
-    deadline: float | None
-    instruction: str
     report: Callable[[Mapping[str, Any]], None]
-    for_admin: bool = False
+    processes: Processes | OwnProcess
+
+    @property
+    def lane(self) -> Lane:
+        """The lane of an answer to this query: whether it asks a language model."""
+        return "answers" if self.llm is None or "llm" not in method_named(self.asked.method).options else "llm"
 
     def retrieve(self, cancel: Cancellation) -> dict[str, Any]:
         """Return passages and evidence. Raises OptionError for a method that only asks a language model."""
-        if method_named(self.method).required:
+        asked = self.asked
+        if method_named(asked.method).required:
             raise OptionError(
-                f"{self.method} asks a language model only, and retrieves nothing. Ask it, or name another one."
+                f"{asked.method} asks a language model only, and retrieves nothing. Ask it, or name another one."
             )
-        return self._reported(self.index.retrieve(self.question, self.method, run=_run(cancel), **self._options()))
-
-    def warm_up(self, cancel: Cancellation) -> None:
-        """Search by the method, unless this snapshot was searched by it, so that no time is that of loading."""
-
-        def search() -> None:
-            self.index.retrieve(self.question, self.method, run=_run(cancel))
-
-        if not method_named(self.method).required:
-            _searched.get(self.index.graph.columns, self.method, search)
+        work = Retrieving(asked.question, asked.method, asked.top_k, asked.filter)
+        reply: dict[str, Any] = self._done(work, cancel)
+        self.report(reply)
+        return reply
 
     def ask(
         self,
@@ -185,36 +186,27 @@ class Query:
         history: Sequence[Message] | None = None,
     ) -> dict[str, Any]:
         """Return the answer with its citations; `on_event` is called with each event. `history`: as in `Index.ask`."""
-        models = {"llm": self.llm, "deadline": self.deadline} if self.lane == "llm" else {}
-
-        def forward(event: Event) -> None:
-            if on_event is not None:
-                on_event(Event("done", self._told(event.data)) if event.kind == "done" else event)
-
-        options = self._options(history=history, on_event=on_event and forward, instruction=self.instruction, **models)
-        return self._told(self._reported(self.index.ask(self.question, self.method, run=_run(cancel), **options)))
-
-    @property
-    def lane(self) -> Lane:
-        """The lane of an answer to this query: whether it asks a language model."""
-        return "answers" if self.llm is None or "llm" not in method_named(self.method).options else "llm"
-
-    def _options(self, **more: Any) -> dict[str, Any]:
-        options = {"top_k": self.top_k, "filter": self.filter, **more}
-        return {name: value for name, value in options.items() if value is not None}
-
-    def _told(self, reply: Mapping[str, Any]) -> dict[str, Any]:
-        quoted = any(NOT_FOLLOWED in step["notes"] for step in reply["trace"])
-        told = {**reply, "fallback": self.llm and self.llm.fallback}
-        told["instructed"] = not quoted if self.instruction else None
-        if self.llm and self.for_admin and (details := self.llm.fallback_details):
-            told["fallback_details"] = details
-        return told
-
-    def _reported(self, state: State) -> dict[str, Any]:
-        reply = state.to_dict(method=self.method, top_k=self.top_k)
+        turns = None if history is None else tuple(history)
+        work = replace(self.asked, history=turns, streams=on_event is not None)
+        reply: dict[str, Any] = self._done(work, cancel, on_event)
         self.report(reply)
         return reply
+
+    def compare(self, others: Sequence[Query], cancel: Cancellation) -> list[dict[str, Any]]:
+        """Return the answers of this query and of others to the same index, which differ in their methods."""
+        replies: list[dict[str, Any]] = self._done(Comparing((self.asked, *(other.asked for other in others))), cancel)
+        for reply in replies:
+            self.report(reply)
+        return replies
+
+    def _done(self, work: Work, cancel: Cancellation, on_event: Callable[[Event], None] | None = None) -> Any:
+        def send(kind: Any, data: Any) -> None:
+            if kind == FAILED_CALL and self.llm is not None:
+                self.llm.report(data)
+            elif on_event is not None:
+                on_event(Event(kind, data))
+
+        return self.processes.do(self.index, work, cancel, send)
 
 
 def query_to(
@@ -248,9 +240,5 @@ def query_to(
 
     settings = library.settings
     told = "\n".join(part for part in (settings.instruction, instruction) if part.strip())
-    return Query(opened, question, name, top_k, filter, llm, settings.deadline, told, report, for_admin)
-
-
-def _run(cancel: Cancellation) -> Run:
-    """Return a run that ends after the step in which it is cancelled."""
-    return Run(cancel=cancel, on_step=lambda _: cancel.check())
+    asked = Asking(question, name, top_k, filter, llm and llm.llm, settings.deadline, told, for_admin)
+    return Query(opened, asked, llm, report, library.processes)

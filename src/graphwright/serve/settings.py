@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Between, Checked, Constraint, OneOf
 from graphwright.data import check_watching, scheme_of
-from graphwright.errors import DataError, GraphwrightError, ModelError, OptionError, meant
+from graphwright.errors import DataError, GraphwrightError, OptionError, meant
 from graphwright.models import LLM, LLMSettings, OpenAILLM
 from graphwright.models.openai.model import OPENAI_URL, checked_address
 from graphwright.models.settings import SETTINGS, read_settings
@@ -55,17 +55,20 @@ class AnswerModels:
         shared: LLMSettings | None,
         servers: Iterable[ModelServer] = (),
         folders: Mapping[str, Path] | None = None,
-        report: Callable[[str, str, ModelError], None] | None = None,
+        report: Callable[[str, str, str], None] | None = None,
         offered: Iterable[LLMSettings] = (),
+        processes: int = 1,
     ) -> None:
         """Choose the models.
 
         `shared`: the model for all indexes, if any. `servers`: servers that indexes may use. `folders`: index folders
-        by name. `report`: called with the index, the model and the error of each failed call. `offered`: models that
-        every question may choose. A model of an index that is not allowed is left out and logged. Raises OptionError
-        for an offered one that is not, and if the environment lacks the key of an allowed one.
+        by name. `report`: called with the index, the model and the reason of each failed call. `offered`: models
+        that every question may choose. `processes`: those that answer, each with its part of a model's concurrency. A
+        model of an index that is not allowed is left out and logged. Raises OptionError for an offered one that is not,
+        and if the environment lacks the key of an allowed one.
         """
-        self._report = report or (lambda index, model, error: None)
+        self._report = report or (lambda index, model, reason: None)
+        self._processes = processes
         self._chosen: dict[str, LLMSettings] = {}
         self._models: dict[LLMSettings, LLM] = {} if shared is None else {shared: shared.llm()}
         self._quick: dict[LLMSettings, LLM] = {}  # with one retry
@@ -140,9 +143,10 @@ class AnswerModels:
         if chosen is None:
             return None
         llm, name = self._quick.get(chosen) or self._models[chosen], chosen.model
-        if isinstance(llm, OpenAILLM) and llm.retries > 1:
-            llm = self._quick[chosen] = replace(llm, retries=1)
-        return WatchedLLM(llm, lambda error: self._report(index, name, error))
+        if isinstance(llm, OpenAILLM) and chosen not in self._quick:
+            concurrency = -(-llm.concurrency // self._processes)
+            llm = self._quick[chosen] = replace(llm, retries=min(llm.retries, 1), concurrency=concurrency)
+        return WatchedLLM(llm, lambda reason: self._report(index, name, reason))
 
     def name(self, index: str) -> str | None:
         """Return the name of an index's language model on its server."""
@@ -227,6 +231,7 @@ class ServeSettings(Checked):
     root_path: Annotated[str, _ROOT_PATH] = ""
     public_url: Annotated[str, _PUBLIC_URL] = ""
     data: Path = field(default_factory=default_data_folder)
+    processes: Annotated[int, Between(1, 256)] = 1
     threads: Annotated[int, Between(1, 256)] = field(default_factory=lambda: max(2, os.cpu_count() or 2))
     llm_threads: Annotated[int, Between(1, 1024)] = 16
     queue: Annotated[int, Between(0, 100_000)] = 128

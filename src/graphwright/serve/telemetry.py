@@ -27,9 +27,8 @@ from prometheus_client.registry import Collector
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphwright.errors import ModelError, StoreError
+from graphwright.errors import StoreError
 from graphwright.serve.authentication import SAFE_METHODS, client_address, route_path
-from graphwright.serve.failures import reason_of
 from graphwright.serve.keys import Key
 from graphwright.serve.logs import REQUEST_ID, AuditLog
 from graphwright.serve.problems import send_problem
@@ -69,12 +68,12 @@ class Telemetry:
             target = {"index": scope.get("path_params", {}).get("ix"), "path": path, "status": status}
             self._audit.write({"action": f"{method} {route or path}", **holder, **target, **who})
 
-    def fail_call(self, index: str, model: str, error: ModelError) -> None:
+    def fail_call(self, index: str, model: str, reason: str) -> None:
         """Count a failed call of a language model, and log the reason with the request's id."""
         self.metrics.count_call(index, model, "failed")
         _log.warning(
             "the language model %s failed: %s",
-            *(model, reason_of(error)),
+            *(model, reason),
             extra={"index": index, "request_id": REQUEST_ID.get()},
         )
 
@@ -151,6 +150,7 @@ class Gauges(Collector):
         """Yield the gauges."""
         pending = self._server.workers.pending
         yield GaugeMetricFamily("graphwright_queue", "Requests that are computed or wait.", pending)
+        yield GaugeMetricFamily("graphwright_processes", "Processes that answer.", self._server.processes.ready)
         jobs = GaugeMetricFamily("graphwright_jobs", "Jobs of the last week.", labels=["index", "state"])
         with suppress(StoreError):  # the file of jobs is busy
             for labels, number in self._server.jobs.counts().items():

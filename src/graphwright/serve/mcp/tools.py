@@ -103,7 +103,8 @@ class Tools:
         """
         opened = self.library.catalog[self._index(index)]
         conditions = None if filter is None else filter.model_dump(exclude_none=True)
-        data = await self._run(lambda _: opened.query(query, filter=conditions or None).to_dict(), lane="retrieval")
+        work = lambda cancel: self.library.query(opened, query, conditions or None, cancel)  # noqa: E731
+        data = await self._run(work, lane="retrieval")
         return _result(data, results.query_text(data))
 
     async def schema(self, index: IndexName = None) -> Annotated[CallToolResult, SchemaReply]:

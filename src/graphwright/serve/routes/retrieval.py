@@ -93,7 +93,7 @@ async def ask(body: AskBody, call: CallOf) -> Any:
 async def query(body: QueryBody, call: CallOf) -> Any:
     """Run a query exactly over the statements of the graph and the records of the documents, with its sources."""
     conditions = filter_of(body.filter)
-    answer = lambda _: to_json(call.index.query(body.query, filter=conditions).to_dict())  # noqa: E731
+    answer = lambda cancel: to_json(call.server.query(call.index, body.query, conditions, cancel))  # noqa: E731
     return JSONReply(await call.run(answer, lane="retrieval"))
 
 
@@ -109,9 +109,7 @@ async def compare(body: CompareBody, call: CallOf) -> Any:
     queries = [query_of(body, call, method) for method in body.methods]
 
     def answers(cancel: Cancellation) -> str:
-        for query in queries:
-            query.warm_up(cancel)
-        return to_json({"question": body.question, "results": [query.ask(cancel) for query in queries]})
+        return to_json({"question": body.question, "results": queries[0].compare(queries[1:], cancel)})
 
     return JSONReply(await call.run(answers, lane=max(query.lane for query in queries)))
 
