@@ -195,7 +195,14 @@ def _timed() -> Iterator[Command]:
     for size, cost in {"100k": 1.0, "1m": 3.0}.items():
         call = ("kernels.py", "--only", "scale", "--sizes", size)
         yield Command(f"kernels scale {size}", call, cost, (("ppr_scale.json", size),), True)
-    for part, cost in {"overhead": 4.0, "load": 1.0, "events": 1.0, "idle": 1.0, "memory": 4.0}.items():
+    for part, cost in {
+        "overhead": 4.0,
+        "load": 1.0,
+        "processes": 2.0,
+        "events": 1.0,
+        "idle": 1.0,
+        "memory": 4.0,
+    }.items():
         call = ("serve.py", "--only", part, "--minutes", "3")
         yield Command(f"serve {part}", call, cost, (("serve.json", part),), True, data=multihop)
     yield Command("adapters", ("serving/adapters.py",), 1.0, (("adapters.json",),), True)

@@ -1,6 +1,6 @@
 """Measure the server on loopback: its overhead, requests a second, the delay of events, idle clients, memory.
 
-    python benchmarks/serve.py --data DIR [--only overhead load events idle memory] [--passages 5000]
+    python benchmarks/serve.py --data DIR [--only overhead load processes events idle memory] [--passages 5000]
 
 The server is a process of its own over the first passages of HotpotQA; no question is asked twice. Writes `serve.json`,
 `serve.md`. With the index at hand all of it takes about eleven minutes on two cores.
@@ -8,6 +8,8 @@ The server is a process of its own over the first passages of HotpotQA; no quest
 - overhead: each question to the library and to the server in turn: the medians of both, and of the difference.
 - load: 32 clients that ask without a pause, by the default method and by `bm25`: requests a second, latency, and the
   processor time of the clients, which share the machine with the server.
+- processes: the same load on a server whose questions its own process answers, and on one with a process for each
+  core, in turn: requests a second, their ratio, processor time of a request, and memory that no processes share.
 - events: the time between the end of the search, by the server's own clock, and the arrival of `evidence`.
 - idle: 1,000 clients that wait for a language model which never replies: memory, and the latency of a client beside
   them.
@@ -94,23 +96,31 @@ def overhead(options: Namespace) -> Record:
         return {method or "default": asyncio.run(measure(served, index, method)) for method in METHODS}
 
 
+async def ask_by_many(
+    served: Served, questions: Iterator[str], method: str | None, clients: int, seconds: float
+) -> list[float]:
+    """Ask by many clients without a pause; return the seconds of each request."""
+    taken: list[float] = []
+    end = time.perf_counter() + seconds
+
+    async def ask() -> None:
+        async with connected(served) as client:
+            while time.perf_counter() < end:
+                taken.append(await retrieve(client, next(questions), method))
+
+    await asyncio.gather(*(ask() for _ in range(clients)))
+    return taken
+
+
 def load(options: Namespace) -> Record:
     """Ask by many clients without a pause."""
     folder = index_of(options)
     questions = questions_of(options)
 
     async def measure(served: Served, method: str | None) -> Record:
-        seconds: list[float] = []
-
-        async def ask(end: float) -> None:
-            async with connected(served) as client:
-                while time.perf_counter() < end:
-                    seconds.append(await retrieve(client, next(questions), method))
-
-        await asyncio.gather(*(ask(time.perf_counter() + 3) for _ in range(options.clients)))
-        seconds.clear()
+        await ask_by_many(served, questions, method, options.clients, 3)
         own, its, begun = time.process_time(), served.seconds(), time.perf_counter()
-        await asyncio.gather(*(ask(begun + options.seconds) for _ in range(options.clients)))
+        seconds = await ask_by_many(served, questions, method, options.clients, options.seconds)
         wall = time.perf_counter() - begun
         return {
             "requests": len(seconds),
@@ -125,6 +135,37 @@ def load(options: Namespace) -> Record:
     with serving(folder) as served:
         for method in METHODS:
             results[method or "default"] = asyncio.run(measure(served, method))
+    return results
+
+
+def processes(options: Namespace) -> Record:
+    """Ask a server of one process, and one with a process for each core, in turn."""
+    folder, number = index_of(options), max(2, os.cpu_count() or 2)
+    questions = questions_of(options)
+
+    async def measure(served: Served, method: str | None) -> tuple[float, float]:
+        its, begun = served.seconds(), time.perf_counter()
+        taken = await ask_by_many(served, questions, method, options.clients, options.seconds / options.rounds)
+        wall = time.perf_counter() - begun
+        return len(taken) / wall, 1e3 * (served.seconds() - its) / len(taken)
+
+    results: Record = {"clients": options.clients, "processes": number}
+    with serving(folder) as one, serving(folder, processes=number) as many:
+        servers = {"one": one, "many": many}
+        for method in METHODS:
+            rows: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
+            for _ in range(1 + options.rounds):
+                for name, served in servers.items():
+                    rows[name].append(asyncio.run(measure(served, method)))
+            figures: Record = {}
+            for name, measured in rows.items():
+                rate, cost = np.median(measured[1:], axis=0)  # the first round warms up
+                figures[name] = {"requests a second": round(rate, 1), "processor ms of a request": round(cost, 1)}
+            ratios = [many[0] / one[0] for one, many in zip(rows["one"][1:], rows["many"][1:], strict=True)]
+            results[method or "default"] = figures | {"ratio": round(median(ratios), 2)}
+        for name, served in servers.items():
+            own, *others = served.private_memory()
+            results[f"private MB, {name}"] = {"server": round(own), "others": round(max(others, default=0))}
     return results
 
 
@@ -233,7 +274,7 @@ def _raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-PARTS = {"overhead": overhead, "load": load, "events": events, "idle": idle, "memory": memory}
+PARTS = {"overhead": overhead, "load": load, "processes": processes, "events": events, "idle": idle, "memory": memory}
 
 
 def main() -> None:
@@ -242,7 +283,8 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=5_000)
     parser.add_argument("--questions", type=int, default=200, help="of overhead, events and idle")
     parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--seconds", type=float, default=30, help="of load")
+    parser.add_argument("--seconds", type=float, default=30, help="of load and processes")
+    parser.add_argument("--rounds", type=int, default=5, help="of processes, into which the seconds are divided")
     parser.add_argument("--idle", type=int, default=1_000, help="idle clients")
     parser.add_argument("--requests", type=int, default=100_000, help="of memory")
     parser.add_argument("--minutes", type=float, default=8, help="of memory, at most")

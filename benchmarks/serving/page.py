@@ -52,6 +52,25 @@ _TABLES: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
             )
         ],
     ),
+    "processes": (
+        "The load on a server that answers by its own process, and on one with a process for each core, in turn.",
+        [
+            *(
+                (f"{name}: {row}", aim, f"{key}/{path}")
+                for name, key in (("`bm25`", "bm25"), ("default method", "default"))
+                for row, aim, path in (
+                    ("requests a second, one process", "", "one/requests a second"),
+                    ("requests a second, several", "", "many/requests a second"),
+                    ("ratio", "1.6", "ratio"),
+                    ("processor ms of a request, one process", "", "one/processor ms of a request"),
+                    ("processor ms of a request, several", "", "many/processor ms of a request"),
+                )
+            ),
+            ("private MB of the server, one process", "", "private MB, one/server"),
+            ("private MB of the server, several", "", "private MB, many/server"),
+            ("private MB of each other process", "", "private MB, many/others"),
+        ],
+    ),
     "events": (
         "From the end of the search, by the server's own clock, to the arrival of the event `evidence`, in ms.",
         [(level, aim, f"evidence after the search/{level} ms") for level, aim in (("p50", ""), ("p95", "under 50"))],

@@ -34,10 +34,19 @@ class Served:
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * resource.getpagesize() / 1e6
 
+    def private_memory(self) -> list[float]:
+        """Return the memory in MB that each of its processes shares with no other one, its own first."""
+        lines = [Path(f"/proc/{id}/smaps_rollup").read_text().splitlines() for id in self._processes()]
+        return [sum(int(line.split()[1]) for line in each if line.startswith("Private_")) / 1e3 for each in lines]
+
     def seconds(self) -> float:
-        """Return the processor time that it has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / 100
+        """Return the processor time that it and its processes have used."""
+        fields = [Path(f"/proc/{id}/stat").read_text().rpartition(")")[2].split() for id in self._processes()]
+        return sum(int(each[11]) + int(each[12]) for each in fields) / 100
+
+    def _processes(self) -> list[int]:
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        return [self.process.pid, *(int(id) for task in tasks for id in task.read_text().split())]
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class Library:
             added.offer_to(models)
         for name, record in catalog.records.items():
             models.choose(name, record.model)
-        workers = Workers(settings.threads, settings.llm_threads, settings.queue, settings.timeout)
+        workers = Workers(max(settings.threads, number), settings.llm_threads, settings.queue, settings.timeout)
         return cls(catalog, settings, models, workers, Jobs(catalog, settings, models), telemetry, processes)
 
     def visible(self, grant: Key) -> list[str]:
