@@ -169,8 +169,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     server: Server = app.state.server
 
     def warm_up() -> None:
-        server.catalog.warm_up()
         server.processes.wait()
+        server.catalog.warm_up()
 
     async def warm() -> None:
         await asyncio.to_thread(warm_up)  # not by the workers, which have the time limit of a request

@@ -13,7 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,27 +89,15 @@ def tried(work: Callable[[], object], failure: str) -> Callable[[], None]:
     return call
 
 
-class Answers(Protocol):
-    """Where the questions to indexes are answered."""
+class Answers:
+    """Where the questions to indexes are answered: here, in the own process."""
 
     def warm_up(self, index: Index, snapshot: Snapshot) -> None:
-        """Search an index as it is now, and this snapshot, before questions are answered from it."""
-        ...
-
-    def close(self, index: Index) -> None:
-        """Answer no more questions to an index, which is deleted."""
-        ...
-
-
-class OwnAnswers:
-    """Answers of the own process."""
-
-    def warm_up(self, index: Index, snapshot: Snapshot) -> None:
-        """Search the snapshot."""
+        """Search a new snapshot of an index before questions are answered from it. Raises StoreError."""
         warm_up(snapshot, index.default_method)
 
     def close(self, index: Index) -> None:
-        """Do nothing."""
+        """Answer no more questions to an index, which is deleted."""
 
 
 _RECORD = "served.json"
@@ -145,7 +133,7 @@ class Catalog(Mapping[str, Index]):
         self.allowed = frozenset(allowed)
         self._lock = RLock()
         self._refreshers = dict[str, Callable[[], None]]()  # by what their failures are called
-        self.answers: Answers = OwnAnswers()
+        self.answers = Answers()
 
     @classmethod
     def open(

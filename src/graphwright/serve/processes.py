@@ -23,7 +23,7 @@ from graphwright.models import Cancellation
 from graphwright.search import Snapshot
 from graphwright.serve import answering
 from graphwright.serve.answering import ERROR, READY, RESULT, Call, Reply, Send, Work
-from graphwright.serve.catalog import Catalog, OwnAnswers
+from graphwright.serve.catalog import Answers, Catalog
 from graphwright.serve.logs import REQUEST_ID
 from graphwright.serve.problems import ServeError, ShuttingDownError
 
@@ -46,7 +46,7 @@ class ProcessLostError(ServeError):
         )
 
 
-class OwnProcess(OwnAnswers):
+class OwnProcess(Answers):
     """The process of the server, as the one that answers."""
 
     ready = 1
@@ -64,7 +64,7 @@ class OwnProcess(OwnAnswers):
         yield
 
 
-class Processes:
+class Processes(Answers):
     """Processes that answer questions; each question goes to the one with the fewest."""
 
     def __init__(self, number: int, catalog: Catalog, log_format: str) -> None:
@@ -77,10 +77,12 @@ class Processes:
         return sum(process.ready.is_set() for process in self._processes)
 
     def wait(self) -> None:
-        """Wait until every process has been ready, or the block of `running` ends."""
+        """Wait until every process is ready, or the block of `running` ends."""
+        begun = time.monotonic()
         for process in self._processes:
             while not (process.ready.wait(_POLL) or self._ended.is_set()):
                 pass
+        _log.info("%s processes are ready to answer after %.1f seconds", self.ready, time.monotonic() - begun)
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -112,12 +114,13 @@ class Processes:
             reported = True
             send(kind, data)
 
-        for is_last in (False, True):
-            with suppress(*() if is_last else (ProcessLostError,)):
-                return self._chosen(cancel).call(partial(answering.on_index, index.path, work), cancel, report)
+        work_there = partial(answering.on_index, index.path, work)
+        try:
+            return self._chosen(cancel).call(work_there, cancel, report)
+        except ProcessLostError:
             if reported:
-                break
-        raise ProcessLostError
+                raise
+        return self._chosen(cancel).call(work_there, cancel, report)
 
     def _chosen(self, cancel: Cancellation) -> _Process:
         """Return the process with the fewest calls; wait for the first that is ready."""
@@ -137,7 +140,7 @@ class Processes:
 
     def _all(self, work: Any) -> None:
         for process in self._processes:
-            with suppress(ProcessLostError):  # its successor opens what there is then
+            with suppress(ProcessLostError, ShuttingDownError):  # its successor opens what there is then
                 process.call(work, Cancellation(), lambda kind, data: None)
 
 
@@ -157,9 +160,12 @@ class _Process:
         """Run a process, and its successors, until the server ends."""
         while not self._ended.is_set():
             begun = time.monotonic()
-            code = self._run()
+            try:
+                reason = f"exit code {self._run()}"
+            except Exception as error:  # it could not be started
+                reason = f"{type(error).__name__}: {error}"
             if not self._ended.is_set():
-                _log.error("a process that answers questions ended (exit code %s); another one is started", code)
+                _log.error("a process that answers questions ended (%s); another one is started", reason)
                 self._ended.wait(_PAUSE if time.monotonic() - begun < 10 * _PAUSE else 0)
 
     def _run(self) -> int | None:
@@ -205,7 +211,7 @@ class _Process:
         try:
             with self._lock:
                 self._send(Call(number, work, REQUEST_ID.get()))
-            while (reply := self._next(replies, number, cancel)) is not None:
+            for reply in self._replies(replies, number, cancel):
                 if reply.kind == RESULT:
                     return reply.value
                 if reply.kind == ERROR:
@@ -216,19 +222,21 @@ class _Process:
             self.calls.pop(number, None)
         raise ShuttingDownError if self._ended.is_set() else ProcessLostError
 
-    def _next(self, replies: SimpleQueue[Reply | None], number: int, cancel: Cancellation) -> Reply | None:
-        """Return the next reply; where the call is cancelled, tell the process, whose work then ends with an error."""
+    def _replies(self, replies: SimpleQueue[Reply | None], number: int, cancel: Cancellation) -> Iterator[Reply]:
+        """Yield replies until the process ends; where the call is cancelled, tell it: the work ends with an error."""
         is_told = False
         while True:
             try:
-                return replies.get(timeout=None if is_told else _POLL)
-            except Empty:
-                try:
+                if not is_told:
                     cancel.check()
-                except ModelError:
-                    is_told = True
-                    with self._lock, suppress(ProcessLostError):
-                        self._send(Call(number))
+            except ModelError:
+                is_told = True
+                with self._lock, suppress(ProcessLostError):
+                    self._send(Call(number))
+            with suppress(Empty):
+                if (reply := replies.get(timeout=None if is_told else _POLL)) is None:
+                    return
+                yield reply
 
     def _send(self, call: Call) -> None:
         """Send a message; the lock is held. Raises ProcessLostError."""
@@ -237,6 +245,7 @@ class _Process:
         try:
             self._connection.send(call)
         except OSError as error:
+            self.ready.clear()
             raise ProcessLostError from error
 
     def end(self) -> None:
