@@ -161,10 +161,7 @@ def flush_folders(path: Path) -> None:
 
 @dataclass(frozen=True)
 class SQLiteTable:
-    """A cache: an SQLite file with one table, which is created when missing.
-
-    `application_id`: in the header of the file; `synchronous`: the pragma; `remedy`: advice in errors.
-    """
+    """A cache file of SQLite with one table. `synchronous`: the pragma; `remedy`: advice in errors."""
 
     application_id: int
     table: str

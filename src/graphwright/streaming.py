@@ -83,10 +83,7 @@ def answer_with_events(
 
 
 def stream(work: Work) -> Iterator[Event]:
-    """Run a call in a thread and yield its events. Closing the generator cancels the call.
-
-    An exception of the call is raised here.
-    """
+    """Run a call in a thread and yield its events, or raise its exception; closing the generator cancels the call."""
     events: SimpleQueue[Event | BaseException | None] = SimpleQueue()
     cancel = Cancellation()
 

@@ -160,10 +160,7 @@ class IndexChange:
         return self._finish(outdated)
 
     def edit(self, added: Sequence[Edit], removed: Sequence[str] = (), *, strict: bool = False) -> None:
-        """Add and remove edits by hand.
-
-        Raises DataError for an unknown id, and if `strict` for an edit that names what is not there.
-        """
+        """Add and remove edits. Raises DataError for an unknown id, and if `strict` for a name that is not there."""
         store, known = self._store, {edit.id for edit in self._store.edits()}
         if unknown := [id for id in removed if id not in known]:
             raise DataError(f"{self._operation.layout.path} has no edit {unknown[0]!r}; nothing was changed.")

@@ -47,10 +47,7 @@ PREFIX = "edit:"
 
 
 class Edited(NamedTuple):
-    """Chunks after edits; why edits changed nothing, or less than they say, by id; the number of passages added.
-
-    `imported`: the columns of the imported graph, if any.
-    """
+    """Chunks after edits; what edits did not change, by id; passages added; columns of the imported graph, if any."""
 
     merged: MergedChunks
     idle: dict[str, str]

@@ -48,11 +48,7 @@ def create_index(
     schema: Schema = NO_SCHEMA,
     **more: str,
 ) -> IndexLayout:
-    """Create an index in a new or empty folder, atomically; `fill` may add to it.
-
-    `encoder`: see `encoder_of`; by default embedded. `schema`: the types that extraction looks for.
-    `more`: further settings of the store.
-    """
+    """Create an index in a new or empty folder, atomically. `fill`: adds to it; `more`: settings of the store."""
     if "passages" not in settings.embed:
         raise OptionError(f"embed is {settings.embed}; passages are always embedded, so it must contain them.")
     model = encoder_of(EMBEDDED if encoder is None else encoder)

@@ -49,10 +49,7 @@ _CHECK = "Check that the folder exists and can be written."
 
 @dataclass(frozen=True)
 class BlockEncoder:
-    """An encoder that is called for a block of texts at a time.
-
-    `scratch`: a folder for a temporary file that holds many vectors in place of memory.
-    """
+    """An encoder called for blocks of texts. `scratch`: a folder for vectors that would take too much memory."""
 
     encoder: Encoder
     usage: Usage

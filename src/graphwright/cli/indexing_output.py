@@ -25,11 +25,7 @@ _COUNTS = ("added", "replaced", "unchanged", "moved", "removed", "retained", "sk
 def show_changes(
     changes: Changes, info: Mapping[str, Any], seconds: float, copies: Mapping[str, str], *, model: bool, as_json: bool
 ) -> None:
-    """Print the changes of a command.
-
-    `info`: the index afterwards; `copies`: new documents that are copies, with their originals; `model`: whether a
-    language model extracts.
-    """
+    """Print a command's changes. `info`: the index now; `copies`: of others; `model`: whether a model extracts."""
     counts = {name: len(getattr(changes, name)) for name in _COUNTS}
     counts |= {"moved": counts["moved"] - changes.renamed, "renamed": changes.renamed}
     if as_json:

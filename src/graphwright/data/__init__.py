@@ -1,7 +1,4 @@
-"""Readers of documents, graph dumps and question sets.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""Readers of documents, graph dumps and question sets. `__init__.pyi` lists the names; each loads on use."""
 
 import lazy_loader
 

@@ -18,11 +18,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # of two letters at least, 
 
 
 class SourceFile(NamedTuple):
-    """A file of a source: its name, which is the id of its document, and its version.
-
-    `tag`: a text that differs whenever the content does, such as an ETag; "" if only `fetch` can tell. `leads`: whether
-    the source has further files, found by the links of this one.
-    """
+    """A file of a source: its document's id; `tag`: its version, "" if unknown; `leads`: its links are files too."""
 
     name: str
     tag: str = ""
@@ -72,10 +68,7 @@ def scheme_of(address: str) -> str:
 
 @cache
 def other_connectors() -> dict[str, Callable[[str], Connector]]:
-    """Return the functions of other packages that make a connector of an address, by scheme.
-
-    Raises DataError for one that cannot be loaded.
-    """
+    """Return other packages' makers of connectors, by scheme. Raises DataError for one that cannot be loaded."""
     made = {}
     for entry in entry_points(group=GROUP):
         try:

@@ -150,10 +150,7 @@ def passage_title(title: str, heading: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a line of a file (`path:line`), that was not read, with the reason.
-
-    `unread`: whether it may contain data that could not be read, for lack of permission or in a broken row.
-    """
+    """A file, or a line of one (`path:line`), that was not read. `unread`: it may hold data that could not be read."""
 
     path: str
     reason: str

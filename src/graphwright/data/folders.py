@@ -82,10 +82,7 @@ _SCRIPTS, _PAGES = (".js", ".mjs"), (".html", ".htm", ".xhtml")
 def files(
     roots: Sequence[Path], skip: Callable[[Skipped], None], excluded: frozenset[Path], options: ReadOptions
 ) -> Iterator[tuple[Path, str]]:
-    """Yield each file with the id of its document; files given themselves are always read.
-
-    Raises OptionError for a pattern that cannot be read.
-    """
+    """Yield each file with its id; files given themselves always. Raises OptionError for a pattern it cannot read."""
     include, exclude = _patterns("include", options.include), _patterns("exclude", options.exclude)
     for path in roots:
         if path.is_dir():
@@ -118,10 +115,7 @@ def _patterns(name: str, lines: Iterable[str]) -> GitIgnoreSpec | None:
 
 @dataclass(frozen=True)
 class _Rules:
-    """The rules of one `.gitignore`.
-
-    `prefix`, `cut`: the rules match `prefix` followed by the path from character `cut` on.
-    """
+    """The rules of one `.gitignore`: they match `prefix` followed by the path from character `cut` on."""
 
     file: Path
     spec: GitIgnoreSpec

@@ -26,10 +26,7 @@ _ESCAPED = re.compile(rb"^>(?=>*From )", re.MULTILINE)  # in an mbox file
 
 
 class MessageSource:
-    """The messages of `maildir:FOLDER` or `mbox:FILE`.
-
-    Of several copies of a message the first counts. Raises DataError if it is no such mailbox.
-    """
+    """The messages of `maildir:FOLDER` or `mbox:FILE`, each once. Raises DataError for anything else."""
 
     def __init__(self, address: str) -> None:
         self._path = Path(address.partition(":")[2]).resolve()

@@ -65,10 +65,7 @@ class Community(NamedTuple):
 
 @dataclass
 class OtherIndex:
-    """Documents, text units, entities, relationships and community reports; `system` is the source system's name.
-
-    `remarks`: what is incomplete, with counts.
-    """
+    """Documents, text units, entities, relationships and reports of a `system`; `remarks`: what is incomplete."""
 
     system: str
     documents: list[SourceDocument]
@@ -79,10 +76,7 @@ class OtherIndex:
     remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Leave out dangling references, and add remarks about them.
-
-        Raises DataError for two documents or text units with the same id, and where nothing is left.
-        """
+        """Drop dangling references, with remarks. Raises DataError for repeated ids, and where nothing is left."""
         for kind, ids in (("documents", [d.id for d in self.documents]), ("text units", [u.id for u in self.units])):
             repeated = [i for i, count in Counter(ids).items() if count > 1]
             if repeated:
@@ -197,10 +191,7 @@ def _document_of(unit: Row) -> str:
 
 
 def _rows(folder: Path, table: str, columns: Sequence[str], optional: Iterable[str] = ()) -> list[Row]:
-    """Return the rows of a table with all its columns, and None for an optional column that it lacks.
-
-    Raises DataError for a table that is missing, damaged or lacks a column.
-    """
+    """Return a table's rows, None for missing optional columns. Raises DataError for a missing or damaged table."""
     path = folder / f"{table}.parquet"
     if not path.is_file():
         raise DataError(f"{path} is missing; an output of GraphRAG has it. {_REMEDY}")

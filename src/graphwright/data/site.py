@@ -66,10 +66,7 @@ class WebSite:
         self._crawl: Crawl | None = None
 
     def list(self) -> list[SourceFile]:
-        """Return the pages, or the page whose links lead to them.
-
-        Raises DataError for a sitemap, list or page that cannot be read, OptionError without protego.
-        """
+        """Return the pages. Raises DataError for a sitemap, list or page not read, OptionError without protego."""
         self._crawl = None
         if self.address.startswith(_LIST):
             pages = _listed(_text_of(Path(self.address.removeprefix(_LIST))), self.address)

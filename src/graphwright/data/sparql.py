@@ -29,10 +29,7 @@ _WHOLE = ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "posi
 
 @dataclass(frozen=True)
 class SparqlEndpoint:
-    """An endpoint of SPARQL, by its address, such as `https://dbpedia.org/sparql`.
-
-    The user and the password are those of SPARQL_USERNAME and SPARQL_PASSWORD, if set.
-    """
+    """A SPARQL endpoint by its address; its user and password are SPARQL_USERNAME and SPARQL_PASSWORD, if set."""
 
     address: str
 

@@ -1,7 +1,4 @@
-"""The testbed: experiments, metrics, statistics, judges and reports.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""The testbed: experiments, metrics, statistics, judges and reports. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

@@ -68,10 +68,7 @@ class ComparedMethod:
             )
 
     def built(self, snapshot: Snapshot, llm: LLM | None = None) -> Method:
-        """Return the method over a snapshot. `llm`: for methods with this option, unless the entry sets it.
-
-        Raises OptionError for options that do not fit.
-        """
+        """Return the method over a snapshot; `llm`: unless the entry sets it. Raises OptionError for wrong options."""
         self.check_model(llm)
         llm = None if self.is_offline else llm
         if not isinstance(self.method, str):

@@ -92,10 +92,7 @@ def answer_quality(predicted: Texts, gold: Texts) -> Quality:
 
 
 def subgraph_quality(graph: Graph, gold: Texts) -> Quality:
-    """Return the quality of the nodes of a subgraph as the accepted answers (LEGO-GraphRAG, 4.1, a.1).
-
-    All nodes count, those that the question names too.
-    """
+    """Return the quality of all nodes of a subgraph as the accepted answers (LEGO-GraphRAG, 4.1, a.1)."""
     return answer_quality(graph.names.take(graph.nodes), gold)
 
 

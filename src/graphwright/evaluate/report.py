@@ -73,10 +73,7 @@ def run_file(method: str) -> str:
 
 
 def trec_lines(row: Row) -> Iterator[str]:
-    """Yield the lines of a result: question, Q0, document, rank, score, method.
-
-    Space inside a field is percent-encoded, because space separates fields.
-    """
+    """Yield lines of a result: question, Q0, document, rank, score, method; space in a field is percent-encoded."""
     question, method = _trec_field(row["question"]), _trec_field(row["method"])
     for rank, (document, value) in enumerate(row["documents"], 1):
         yield f"{question} Q0 {_trec_field(document)} {rank} {value!r} {method}"

@@ -1,7 +1,4 @@
-"""Extraction: from a chunk to mentions, relations and facts, by rules, a detector or a language model.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""From chunks to mentions, relations and facts. `__init__.pyi` lists the names; each loads on use."""
 
 import lazy_loader
 

@@ -83,10 +83,7 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionFailure:
-    """Extraction failure of one chunk, with its reason; retried on the next run.
-
-    `final`: no other chunk can be read either, because the model is unreachable or the budget is exhausted.
-    """
+    """Extraction failure of a chunk, retried on the next run. `final`: no other chunk can be read either, as it is."""
 
     reason: str
     final: bool = False

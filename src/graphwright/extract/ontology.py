@@ -1,7 +1,4 @@
-"""Schemas from ontologies: the classes and object properties of RDFS and OWL, and the shapes of SHACL.
-
-https://www.w3.org/TR/owl2-overview/ and https://www.w3.org/TR/shacl/
-"""
+"""Schemas from ontologies: classes and object properties of RDFS and OWL (w3.org/TR/owl2-overview), SHACL shapes."""
 
 from __future__ import annotations
 

@@ -198,10 +198,7 @@ class Schema(Checked):
         }
 
     def allows(self, relation: str, head: str, tail: str, *, turned: bool = False) -> bool:
-        """Return whether a relation type may join entities of two types, or with `turned` the other way round.
-
-        An entity without a type fits every type.
-        """
+        """Return whether a relation may join two types, `turned` the other way; an untyped entity fits every type."""
         pairs = self._pairs[relation]
         fits = not pairs or any(head in ("", first) and tail in ("", last) for first, last in pairs)
         return fits or (turned and self.allows(relation, tail, head))

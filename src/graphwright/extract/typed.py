@@ -94,10 +94,7 @@ class TypedExtractor:
 
 
 def with_schema(extractor: Extractor, schema: Schema) -> Extractor:
-    """Return an extractor that finds the types of a schema.
-
-    One with a field `schema`, as GenerativeExtractor, is given it; another deferred one stays as it is.
-    """
+    """Return an extractor with the types of a schema: in its field `schema`, if any; else a deferred one as is."""
     if not schema:
         return extractor
     if hasattr(extractor, "schema"):

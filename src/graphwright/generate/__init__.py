@@ -1,7 +1,4 @@
-"""From evidence to an answer with verified citations: prompts, readers, answers.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""From evidence to an answer with verified citations. `__init__.pyi` lists the names; each loads on use."""
 
 import lazy_loader
 

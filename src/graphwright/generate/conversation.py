@@ -39,11 +39,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that stands alone.
-
-    `reply`: what is said in place of an answer, if nothing can be searched. `choices`: the names that the question may
-    mean, of which the reply asks for one.
-    """
+    """A question that stands alone; or a `reply` in the place of an answer, which may ask for one of `choices`."""
 
     question: str
     reply: str = ""

@@ -1,7 +1,4 @@
-"""The graph: immutable snapshots, evidence, passages, export.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""The graph: snapshots, evidence, passages, export. `__init__.pyi` lists the names; each loads on use."""
 
 import lazy_loader
 

@@ -21,10 +21,7 @@ _MANY = 64  # more strings than this are gathered before they are decoded
 
 
 def terminate(strings: Iterable[str]) -> bytes:
-    """Return strings as UTF-8, each ended by one NUL byte; `TextColumn.terminated` reads them back.
-
-    Raises DataError for a string that holds a NUL.
-    """
+    """Return strings as UTF-8, each ended by a NUL (see `TextColumn.terminated`). Raises DataError for a NUL inside."""
     listed = list(strings)
     block = _joined(listed)
     if block.count(b"\0") != len(listed):

@@ -183,10 +183,7 @@ def _joining(graph: Graph, nodes: Ints, neighbours: Ints) -> tuple[Ints, NDArray
 
 
 def steps_between(graph: Graph, starts: Ints, ends: Ints) -> Steps:
-    """Return the steps between the nodes of each pair: one, or two over their common neighbour with fewest neighbours.
-
-    A pair that is not connected so has none.
-    """
+    """Return the steps between each pair: one, or two over the common neighbour of lowest degree; else none."""
     middle = meeting_nodes(starts, ends, *graph.columns.adjacency)
     sizes = np.select((middle == ADJACENT, middle >= 0), (1, 2), 0)
     ptr = row_pointers(sizes)
@@ -219,10 +216,7 @@ def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
 
 
 def walk_to(graph: Graph, item: Item, node: int) -> tuple[Step, ...]:
-    """Return the steps of an item to a node: of a path up to the last visit, of a tree the first walk; () for none.
-
-    A node or triple gives all its steps.
-    """
+    """Return the steps to a node: of a path up to its last visit, of a tree the first walk, of others all; else ()."""
     if item.kind in (ItemKind.NODE, ItemKind.TRIPLE):
         return item.steps
     reaching = [at for at, (_, end) in enumerate(ends_of(graph, item.steps)) if end == node]

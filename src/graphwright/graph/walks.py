@@ -199,10 +199,7 @@ _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 
 
 class RelationPath(NamedTuple):
-    """A sequence of relations from one node, with the nodes that it leads to.
-
-    `fronts`: the nodes after no step, one step, and so on; the first is that node alone.
-    """
+    """A sequence of relations from one node; `fronts`: the nodes after no step (that node), one step, and so on."""
 
     ways: Ways
     fronts: tuple[Front, ...]

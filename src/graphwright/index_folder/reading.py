@@ -47,10 +47,7 @@ class IndexReading:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The current snapshot; a newer one is opened when a writer has made it current.
-
-        Documents that an interrupted change removed or replaced are not in it.
-        """
+        """The current snapshot, or a newer one; without documents that an interrupted change removed or replaced."""
         self._check_open()
         return self._gated(self._reader.snapshot())
 

@@ -114,10 +114,7 @@ class IndexWriting(IndexReading):
                 recorder.end()
 
     def query_database(self, cypher: str) -> DatabaseRows:
-        """Run a query in Cypher in the graph database that the index was imported from, as it is now.
-
-        The query may only read; see `GraphDatabase.query`.
-        """
+        """Run a read-only Cypher query in the imported graph's database as it is now; see `GraphDatabase.query`."""
         self._check_open()
         return self._source_database().query(cypher)
 
@@ -228,10 +225,7 @@ class IndexWriting(IndexReading):
         return problems
 
     def set_gate(self, gate: float) -> None:
-        """Set the `gate` of the scorer for all questions from now on; 0 is that of the package.
-
-        Raises OptionError for a value beyond 20.
-        """
+        """Set the scorer's `gate` for all questions; 0 is the package's. Raises OptionError for a value beyond 20."""
         if not abs(gate) <= MAX_GATE:
             raise OptionError(f"gate is {gate!r}; it must be from -{MAX_GATE:g} to {MAX_GATE:g}, 0 for the package's.")
         with writer_lock(self.path) if self._batch is None else nullcontext(), self._store.writing():

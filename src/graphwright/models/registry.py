@@ -56,10 +56,7 @@ class _Function:
 
 @dataclass(frozen=True)
 class FunctionLLM(_Function):
-    """A language model made of a function of one prompt, or of a system and a user prompt, that returns a text.
-
-    A schema is described in the prompt. Tokens are estimated.
-    """
+    """A language model made of a function of one prompt, or of system and user prompt; tokens are estimated."""
 
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None

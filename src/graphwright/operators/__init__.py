@@ -1,7 +1,4 @@
-"""The algebra of retrieval operators: State, Operator, control, and operators by task.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""The algebra of retrieval operators: State, Operator, control, and operators. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

@@ -1,7 +1,4 @@
-"""Indexes on object storage: push and pull.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""Indexes on object storage: push and pull. `__init__.pyi` lists the names; each loads on use."""
 
 import lazy_loader
 

@@ -90,10 +90,7 @@ class Bucket:
         return cls(url, scheme, opened)
 
     def read(self, path: str, limit: int | None = None) -> tuple[bytes, Mapping[str, str]]:
-        """Return the content of an object and its version.
-
-        Raises KeyError if there is no such object, and StoreError if it is larger than `limit` bytes.
-        """
+        """Return an object and its version. Raises KeyError without one, StoreError if it is above `limit` bytes."""
 
         def get() -> tuple[bytes, Mapping[str, str]]:
             reply = self._store.get(path)

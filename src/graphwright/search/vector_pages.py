@@ -232,10 +232,7 @@ def _mapped(paths: Sequence[Path], sizes: Sequence[int]) -> NDArray[np.uint8]:
 
 
 def write_pages(folder: Path, name: str, vectors: VectorRows, before: Pages | None) -> tuple[Pages, NDArray[np.int32]]:
-    """Write the vectors of a space into the folder of a new snapshot.
-
-    `before`: the pages that the base of `vectors` is mapped from, if any. Return the pages, and the row of each vector.
-    """
+    """Write a space's vectors into a new snapshot; return pages and rows. `before`: pages of its base, if any."""
     width = vectors.shape[1]
     if before is not None and before.dimension == width and len(vectors.base) == before.rows:
         plan = _planned(vectors, before)

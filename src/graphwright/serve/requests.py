@@ -133,10 +133,7 @@ _UPLOAD = re.compile(r"/v1/indexes/[^/]+/documents(/estimate)?")
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """ASGI middleware that ends requests whose body is too large or compressed.
-
-    `max_body`, `max_upload`: bytes, the second for documents.
-    """
+    """ASGI middleware that refuses compressed bodies, and those above `max_body`, of documents `max_upload` bytes."""
 
     app: ASGIApp
     max_body: int

@@ -31,10 +31,7 @@ _COUNTED = 15  # failures that are counted, after which no pause is longer
 
 
 def due_at(source: SyncSource, jobs: Sequence[Job]) -> datetime | None:
-    """Return when a source is synced next, after its last syncs, the newest first; None if not, or while one runs.
-
-    Pauses after failures grow from a minute to a day.
-    """
+    """Return when a source is synced next, None if not, after its last syncs; failures pause a minute to a day."""
     if source.every is None or (jobs and jobs[0].finished is None):
         return None
     if not jobs:

@@ -97,10 +97,7 @@ def _draft_beside(folder: Path) -> Path:
 
 @contextmanager
 def _owned(draft: Path, folder: Path) -> Iterator[None]:
-    """Own the draft of an index in the block: an empty folder with a lock. Its remains are deleted afterwards.
-
-    Raises StoreError if another process owns it.
-    """
+    """Own the draft of an index in the block, deleted afterwards. Raises StoreError if another process owns it."""
     lock = draft / WRITER
     for _ in range(_TRIALS):
         draft.mkdir(exist_ok=True)

@@ -52,10 +52,7 @@ class IndexLayout:
 
     @property
     def prompts(self) -> Prompts:
-        """The prompts of the index as its files are now, which are read again where one of them has changed.
-
-        Raises OptionError for a file that does not fit.
-        """
+        """The index's prompts, read again when a file changes. Raises OptionError for a file that does not fit."""
         files, folder = list[tuple[str, int, int]](), self.path / "prompts"
         with suppress(OSError):
             for file in os.scandir(folder):
@@ -90,10 +87,7 @@ class IndexLayout:
 
     @contextmanager
     def replacing_imported(self, write: Callable[[Path], None], is_done: Callable[[], bool]) -> Iterator[None]:
-        """Write a snapshot in the place of the imported graph for the block.
-
-        After an error the old one is put back, unless `is_done`: what the block commits is of the new one.
-        """
+        """Write a snapshot in the imported graph's place; an error puts the old one back, unless it `is_done`."""
         draft = self.path / f".new-{IMPORTED}.draft"
         shutil.rmtree(draft, ignore_errors=True)
         with self._publishing():

@@ -59,10 +59,7 @@ class Places:
         return f"{self.kind} {self.label(number)}".strip()
 
     def of(self, start: int, end: int) -> str:
-        """Return the place or the range of places of characters `start` to `end`; "" before the first.
-
-        In source code the definition that all of them lie in follows.
-        """
+        """Return the place or places of characters `start` to `end`, in code with its definition; "" before any."""
         place, section = self._range(start, end), self.section(start, end)
         return f"{place} of {section}" if place and section else place
 

@@ -203,11 +203,7 @@ class Combination:
         return distinct_forms(forms, node)
 
     def snapshot(self, tokens: TextColumn, node_words: TextColumn, encode: Encode, max_passages: int) -> Snapshot:
-        """Return the snapshot.
-
-        `tokens`: the words of the documents' chunks; `node_words`: those of the passages of all nodes of the graph.
-        Passages of nodes are embedded if there are at most `max_passages`.
-        """
+        """`tokens`: words of chunks; `node_words`: of nodes' passages, embedded if at most `max_passages`."""
         graph = self.graph()
         word_index = WordIndex.of_words(
             TextColumn.joined((tokens, node_words.gather(self.nodes.described))), np.arange(self.first)

@@ -314,10 +314,7 @@ class _Reader:
         return heads, relation, tails, nodes, relations
 
     def _named(self, table: str, numbers: Numbering, labelled: bool) -> tuple[TextColumn, dict[int, str]]:
-        """Return the names of numbered ids in order, and the ids that differ from their names.
-
-        A name is the id's label, else the last part of an IRI, else the id.
-        """
+        """Return the names of numbered ids: the label, else the end of an IRI, else the id; and the ids that differ."""
         start, count = time.perf_counter(), len(numbers)
         label, labels = ("labels.name", "LEFT JOIN labels ON labels.id = t.name") if labelled else ("NULL", "")
         parts: list[TextColumn] = []

@@ -200,10 +200,7 @@ class _Document:
         return raised(before, node.text or "") if position == "superscript" else node.text or ""
 
     def _text(self, paragraph: Any, references: list[tuple[str, str]], mark: str = "{}") -> tuple[str, int, int]:
-        """Return the text of a paragraph, the number of pages that end in it, and of those that end before its text.
-
-        `mark`: the form of the mark of a note, whose reference is appended to `references`.
-        """
+        """Return a paragraph's text, the pages that end in it and before its text; append notes, marked by `mark`."""
         parts: list[str] = []
         breaks = leading = 0
         has_text = False

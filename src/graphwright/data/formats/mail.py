@@ -36,11 +36,7 @@ _MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 
 
 def read(file: File) -> Iterator[Part]:
-    """Yield the text of a message, then its attachments.
-
-    A line `From ` of a mailbox before it is left out. So are quotations of mails that are read with it; any other
-    quotation stays, and is a record of its own.
-    """
+    """Yield a message, without a mailbox's line `From ` and quotations of mails read with it, then its attachments."""
     data = _without_frame(file.data())
     if not _HEADER.match(data):
         raise UnreadableError("not an e-mail: it does not begin with a header")

@@ -221,10 +221,7 @@ def _without_comments(line: str) -> str:
 
 
 def _unfinished(lines: list[str], number: int, line: str, last: int) -> int:
-    """Return the line that ends a comment or a tag that begins in a line, and write all of it there; else the line.
-
-    `last`: the last line with the end of a comment.
-    """
+    """Move an unfinished comment or tag to the line with its end, and return it; `last`: the last end of a comment."""
     if "<!--" in line and "<!--" in _CODE.sub("", _without_comments(line)):
         end = next((at for at in range(number + 1, last + 1) if "-->" in lines[at]), number)
         if end > number:

@@ -203,10 +203,7 @@ class PageReader:
         return any(left <= rule.at <= right and rule.begin <= y <= rule.end for rule in self.rules.down)
 
     def mark_raised(self, codes: list[int]) -> None:
-        """Replace digits that stand smaller and higher than the text before or after them by raised ones.
-
-        pdfium ends a line after them, which goes on.
-        """
+        """Replace digits smaller and higher than the text around them by raised ones; pdfium ends a line after them."""
         text = "".join(map(chr, codes))
         for run in _DIGITS.finditer(text):
             first, end = run.span()

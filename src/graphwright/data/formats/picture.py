@@ -19,10 +19,7 @@ _PAGE = 842.0  # points on the longer side of a page, as on A4; the true size of
 
 
 def read(file: File) -> Iterator[Extracted | Picture]:
-    """Yield the recognised text of a picture; its places are pages, its boxes lines.
-
-    Raises UnreadableError where the recogniser is not installed, or the picture is too large.
-    """
+    """Yield a picture's recognised text by pages and lines. Raises UnreadableError for a picture too large, or no OCR."""
     if not can_recognise():
         raise UnreadableError(f"a picture; to recognise its text (OCR): {EXTRA}")
     data, pages, shown = file.data(), list[list[Line]](), list[tuple[int, Pixels]]()

@@ -53,11 +53,7 @@ class _Slides(TextBuilder):
     last: tuple[TableReader | None, int, set[str], set[str]] = None, 0, set(), set()
 
     def slide_table(self, table: Any) -> None:
-        """Add the rows of a table, which may go on with the last one of the slide before.
-
-        It does if it has the same kinds of columns, other rows, and the same title with more words or fewer, or no
-        header.
-        """
+        """Add a table, which goes on from the slide before with like columns, other rows, and a like title or none."""
         rows = [row for row in spread(map(_cells, table.rows)) if any(row.cells)]
         heading = self.headings[-1].title if self.headings else ""
         title = {word for word in words(heading) if not word.isdigit() or len(word) > 2}  # but for numbers of parts

@@ -104,11 +104,7 @@ def _damaged(expected: Format) -> UnreadableError:
 
 
 def _zipped(file: File, expected: Format) -> Format:
-    """Return the format of a zip archive by its members.
-
-    Raises UnreadableError for a damaged archive, and for an archive without the members that its suffix requires: the
-    parts of a document are not separate texts.
-    """
+    """Return a zip's format by its members. Raises UnreadableError if it is damaged, or lacks those of its suffix."""
     try:
         with file.open() as source, zipfile.ZipFile(source) as archive:
             for format in formats():

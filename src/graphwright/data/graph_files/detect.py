@@ -1,7 +1,4 @@
-"""Choice of the format of a file of triples, and of its columns: TSV, CSV, RDF and Parquet.
-
-Only the first lines are read here.
-"""
+"""Choice of the format and columns of a file of triples, by its first lines: TSV, CSV, RDF and Parquet."""
 
 from __future__ import annotations
 

@@ -35,10 +35,7 @@ def sql_path(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Dump(ABC):
-    """A file of triples; each format is a subclass.
-
-    DuckDB lists rows that cannot be split into columns in its table `reject_errors`.
-    """
+    """A file of triples, by format; DuckDB lists rows it cannot split into columns in its table `reject_errors`."""
 
     path: Path
 
@@ -91,10 +88,7 @@ class MalformedRows:
         return self._examples[:_MAX_EXAMPLES]
 
     def check(self, file: Dump, first: int) -> None:
-        """Count the malformed rows of a file, which begin at row `first` of `codes`.
-
-        Raises DataError if there are too many in all files, or in this one for its size.
-        """
+        """Count malformed rows of a file, from row `first` of `codes` on. Raises DataError for too many."""
         rejects, bad = list[tuple[int, str]](), 0  # lines that could not be split into columns
         if self.db.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'reject_errors'").fetchone()[0]:
             rows = self.db.execute(

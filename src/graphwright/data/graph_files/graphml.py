@@ -161,10 +161,7 @@ _ENDS = ("source", "target")
 
 
 def read_gml(path: Path, graph: PropertyGraph) -> None:
-    """Add the nodes and edges of a GML file to a graph; how they are drawn is left out.
-
-    Raises DataError for a file that is not GML, or is cut short.
-    """
+    """Add a GML file to a graph, without drawing. Raises DataError for a file that is not GML, or is cut short."""
     root = _parsed(path, "\n".join(lines(path)))
     if not isinstance(described := root.get("graph"), dict):
         raise DataError(f"{path} is not GML: it has no graph [ … ].")

@@ -145,10 +145,7 @@ def _object(row: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _add_row(graph: PropertyGraph, place: str, row: Any) -> None:
-    """Add a node or a relationship of APOC's export.
-
-    Vectors are left out, and so is what `unread` names (see `data.graph_database`).
-    """
+    """Add a node or a relationship of APOC's export, without vectors and what `unread` names."""
     properties = _object(row, "properties") if isinstance(row, dict) else {}
     vectors = [name for name, value in properties.items() if is_vector(value)]
     for name in (*vectors, *(row.get("unread", ()) if isinstance(row, dict) else ())):

@@ -74,10 +74,7 @@ class Edge:
 
 @dataclass
 class PropertyGraph:
-    """Nodes and edges in the order of the files. `left_out`: the number of parts that are not read, by what they are.
-
-    The ids of an edge need not be among the nodes.
-    """
+    """Nodes and edges in file order; ids of edges may lack a node. `left_out`: the number of unread parts, by kind."""
 
     nodes: list[Node] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)

@@ -1,7 +1,4 @@
-"""Data sets to evaluate on, in any supported format, detected from the files.
-
-docs/evaluate.md describes the formats.
-"""
+"""Data sets to evaluate on, in any supported format, detected from the files. docs/evaluate.md describes them."""
 
 from __future__ import annotations
 

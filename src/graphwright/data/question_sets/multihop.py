@@ -1,7 +1,4 @@
-"""Questions with their passages: HotpotQA, 2WikiMultiHopQA, MuSiQue.
-
-The passages of all questions of a file, each once, are the corpus.
-"""
+"""HotpotQA, 2WikiMultiHopQA, MuSiQue: the passages that a file's questions carry, each once, are the corpus."""
 
 from __future__ import annotations
 
@@ -230,10 +227,7 @@ def _answers(record: Record, where: str) -> list[str]:
 
 
 def multihop(source: Source, records: Records, name: str) -> Dataset:
-    """Read questions that carry their passages.
-
-    Gold are the passages that a supporting fact names, or that are marked as supporting.
-    """
+    """Read questions with their passages; gold are those that a supporting fact names, or that are marked so."""
     pool = Pool()
     questions, remarks = read_over(source.path, pool.add, records, unmarked=False)
     return pooled_dataset(source, name, questions, pool, remarks)

@@ -195,11 +195,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Source:
-    """A folder or file of a data set, and the questions named with it.
-
-    `questions` is a file of questions, in the same folder or elsewhere; `split` is a name that is not a file of the
-    folder, such as that of a split.
-    """
+    """A folder or file of a data set; `questions`: a file; `split`: a name that is no file there, as of a split."""
 
     path: Path
     questions: Path | None = None

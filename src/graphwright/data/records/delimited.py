@@ -171,10 +171,7 @@ def _above(rows: Sequence[CellRow]) -> int:
 
 
 def _with_corner(rows: Sequence[CellRow]) -> Iterator[CellRow]:
-    """Yield rows with a blank cell before the names of the columns if these are one fewer than the cells of each row.
-
-    So R writes a table whose rows have names.
-    """
+    """Put a blank before column names that are one fewer than the cells of each row, as R writes row names."""
     widths = {len(row.cells) for row in rows[1:] if any(row.cells)}
     has_names = len(widths) == 1 and all(row.cells[-1] for row in rows[1:] if any(row.cells))
     for number, row in enumerate(rows):

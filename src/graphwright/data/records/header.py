@@ -109,10 +109,7 @@ def title_depth(rows: Sequence[CellRow]) -> int:
 
 
 def are_pairs(rows: Sequence[CellRow]) -> bool:
-    """Return whether each row is a name and its value, as in a form: the values are of several kinds.
-
-    So they are if each name ends in a colon.
-    """
+    """Return whether rows are names and values, as in a form: values of several kinds, or each name ends in a colon."""
     pairs = [row.filled() for row in rows]
     if len(rows) < 2 or any(pair != pairs[0] for pair in pairs) or len(pairs[0]) != 2 or rows[0].bold:
         return False

@@ -120,11 +120,7 @@ class Endpoint:
         return kind(f"No complete response of {self.model!r} came from {self.url}: {reason}")
 
     def parsed(self, body: bytes) -> dict[str, Any]:
-        """Return the JSON object of a body.
-
-        Raises HTTPStatusError where it reports an error, IncompleteResponse where its end is missing, else
-        LLMResponseError.
-        """
+        """Return a body's JSON object. Raises HTTPStatusError, IncompleteResponse or LLMResponseError."""
         try:
             text = self.secret.hidden(body.decode("utf-8-sig", "replace"), reply=True)
             value = json.loads(text, parse_int=_whole)

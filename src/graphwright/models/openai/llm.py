@@ -45,11 +45,7 @@ class IncomingReply:
         return estimated_tokens(self.text) or len(self._body) // 4
 
     def read(self, chunks: Iterator[bytes]) -> None:
-        """Read to the end.
-
-        Raises LLMResponseError where there is no reply, IncompleteResponse or HTTPStatusError where it breaks off, and
-        ReplyCutError where text was passed on before: a retry would pass it on twice.
-        """
+        """Read to the end. Raises LLMResponseError without reply, ReplyCutError after text, IncompleteResponse."""
         try:
             if self._on_text is None:
                 for chunk in chunks:

@@ -168,10 +168,7 @@ class Execution:
         return things[(things >= self.facts.first_record) & (things < self.facts.first_value)]
 
     def reached(self, query: q.Things, path: q.Path) -> Reached:
-        """Return what a path reaches from each thing of a set.
-
-        A path without steps keeps how values were reached: those of a column are read as the column writes them.
-        """
+        """Return what a path reaches from each thing of a set; a path without steps keeps how values were reached."""
         if path:
             return reached(self.facts, self._starts(query, path), path)
         if isinstance(query, q.Follow) and not query.step.inverse:

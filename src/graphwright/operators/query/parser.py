@@ -14,10 +14,7 @@ from graphwright.search.facts import Facts
 
 
 class ScoredQuery(NamedTuple):
-    """A query that a question may ask.
-
-    `score` orders the queries of one question; `probability`: the calibrated probability that it is the right one.
-    """
+    """A query that a question may ask: its `score` among the question's queries, and its calibrated `probability`."""
 
     query: Query
     score: float

@@ -238,10 +238,7 @@ class Amounts(NamedTuple):
         return plain
 
     def _lie(self, comparison: Comparison, first: Floats, last: Floats) -> Bools:
-        """Return which values lie so to an interval; a period is later than another if it begins at its end.
-
-        Equal are two of which one contains the other.
-        """
+        """Return which values lie so to an interval. Later: from its end on; equal: one contains the other."""
         low, high = self.low, self.high
         held = {
             ">": lambda: (low >= last) & (low > first),

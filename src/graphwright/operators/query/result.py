@@ -109,10 +109,7 @@ class QueryResult:
 
 
 def answer_of(query: str | Query, facts: Facts) -> QueryResult:
-    """Return what a query gives that a person wrote.
-
-    Raises OptionError for a text that is no query, and for an unknown relation, type or name.
-    """
+    """Return what a query in text gives. Raises OptionError for no query, or an unknown relation, type or name."""
     parsed = parse_notation(query) if isinstance(query, str) else query
     notes = check(parsed, facts)
     result = result_of(parsed, facts)

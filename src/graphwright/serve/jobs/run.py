@@ -163,10 +163,7 @@ def sync_database(run: JobRun, index: Index) -> dict[str, Any]:
 
 
 def perform(run: JobRun, index: Index, upload: Upload | None) -> dict[str, Any] | str:
-    """Perform a job on an index; return the changes of documents as JSON, or what else was done in words.
-
-    Without an `upload`, failed chunks are extracted again.
-    """
+    """Perform a job; return the changes as JSON, or in words. Without an `upload` failed chunks are extracted again."""
     skipped: list[Skipped] = []
     changes = _edited(run, index) or _change(run, index, upload, skipped)
     return changes if isinstance(changes, str) else facts(changes, skipped)

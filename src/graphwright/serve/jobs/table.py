@@ -136,10 +136,7 @@ class JobTable(Database):
         return {(str(path), str(state)): int(number) for path, state, number in rows}
 
     def claim(self, path: str, runner: str, *, joins: bool = False) -> Job | None:
-        """Mark the oldest queued job of an index folder as running and return it; None if there is none.
-
-        `joins`: whether it is to share a snapshot with others, which a rebuild cannot.
-        """
+        """Mark the oldest queued job as running; return it or None. `joins`: no rebuild, which shares no snapshot."""
         oldest = "number = (SELECT min(number) FROM jobs WHERE path = ? AND state = 'queued') AND state = 'queued'"
         oldest += " AND kind <> 'rebuild'" if joins else ""
         began = {

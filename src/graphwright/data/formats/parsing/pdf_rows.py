@@ -21,10 +21,7 @@ _MIN_FULL = 3  # cells of a line that are enough for a row
 
 
 class Cell(NamedTuple):
-    """A part of a line, set off by gaps or rules: its text, left and right in 1/10,000 of the page's width.
-
-    `above`: it repeats a merged cell that begins in a row above.
-    """
+    """A part of a line: text, left and right in 1/10,000 of the width; `above`: of a merged cell that began above."""
 
     text: str
     left: int

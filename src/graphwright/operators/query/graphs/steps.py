@@ -100,10 +100,7 @@ _MAX_STEPS = 64  # maximum steps of a question whose ends are encoded; those of 
 
 
 def end_vectors(keys: Iterable[int], facts: Facts, encoder: Encoder) -> dict[int, Floats]:
-    """Return the unit vector of the ends of each step, less their mean, without the steps that are too many.
-
-    Vectors are computed once for a step, a snapshot and an encoder.
-    """
+    """Return unit vectors of the ends of each step, less their mean; computed once a step, snapshot and encoder."""
     known = facts.kept(("ends of steps", getattr(encoder, "id", repr(encoder))), lambda: dict[int, Floats]())
     chosen = list(dict.fromkeys(keys))[:_MAX_STEPS]
     missing = [key for key in chosen if key not in known]

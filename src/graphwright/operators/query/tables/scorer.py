@@ -56,10 +56,7 @@ class TableScorer:
         return self.arrays["0/sentence"].shape[1] if self._members else 0
 
     def scores(self, features: Features, question: Floats, vectors: Floats) -> NDArray[np.float32]:
-        """Return the score of each of n candidates: float32[n].
-
-        `question: float32[d]`: the vector of the question; `vectors: float32[columns + 1, d]`: of the columns' names.
-        """
+        """Return the scores of candidates: float32[n]; `question: float32[d]`; `vectors`: of columns."""
         dense = (features.dense - self.arrays["mean"]) / self.arrays["scale"]
         scores = [self._member(member, dense, features, question, vectors) for member in range(self._members)]
         mean: NDArray[np.float32] = np.mean(scores, axis=0, dtype=np.float32)
