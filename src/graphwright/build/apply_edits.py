@@ -363,8 +363,7 @@ class _State:
         """Return the form that is in the place of each form that names nothing any more."""
         of_use = {form: self.marks["form", form] for form in self.forms}
         other = {form: self.forms[at] for form, at in of_use.items() if at != GONE and self.forms[at] != form}
-        resolved = {form: other[to] for form, to in self._same.items() if to in other}
-        return {**resolved, **other}
+        return {**{form: other[to] for form, to in self._same.items() if to in other}, **other}
 
     def corrections(self) -> Corrections:
         """Return what edits say of entities, by their last forms."""

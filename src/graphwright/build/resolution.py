@@ -102,8 +102,7 @@ def groups(
     by_rule = {c for c in proposed if c.first not in ambiguous and c.second not in ambiguous}
     group_of: dict[str, set[str]] = {}
     for candidate in ordered:
-        decision = decisions[candidate[:2]]
-        if decision or candidate in by_rule:
+        if decisions[candidate[:2]] or candidate in by_rule:
             a, b = (group_of.get(form, {form}) for form in candidate[:2])
             if a is not b and not any(_apart(x, y, set(titles), decisions) for x in a for y in b):
                 union = a | b

@@ -380,16 +380,10 @@ def demo(folder: Annotated[Path | None, "Folder to keep the index in (default: t
     run_demo(folder)
 
 
-app.command()(evaluate)
-app.command()(push)
-app.command()(pull)
-app.command()(serve)
-app.command()(mcp)
-app.add_typer(edit, name="edit")
-app.add_typer(schema, name="schema")
-app.add_typer(keys, name="keys")
-app.add_typer(feedback, name="feedback")
-app.add_typer(train, name="train")
+for _command in (evaluate, push, pull, serve, mcp):
+    app.command()(_command)
+for _name, _group in {"edit": edit, "schema": schema, "keys": keys, "feedback": feedback, "train": train}.items():
+    app.add_typer(_group, name=_name)
 
 
 def main(arguments: list[str] | None = None) -> None:

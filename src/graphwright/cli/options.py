@@ -79,11 +79,6 @@ def served_folders(folders: list[str] | None) -> list[str]:
     return [f"{path.resolve().parent.name}={path}" if path.name == DEFAULT_FOLDER else str(path)]
 
 
-def _new_index_folder() -> Path:
-    """Return the default index for new documents: an existing one, or a new one in this folder."""
-    return found_index() or Path(DEFAULT_FOLDER)
-
-
 _DEFAULT = f"{_VARIABLE}, else {DEFAULT_FOLDER} in this folder or the nearest above"
 IndexFolder = Annotated[
     Path,
@@ -97,7 +92,7 @@ Into = Annotated[
         "--into",
         "--index",
         help=f"Index folder; created if it does not exist (default: {_DEFAULT}).",
-        default_factory=_new_index_folder,
+        default_factory=lambda: found_index() or Path(DEFAULT_FOLDER),
         show_default=False,
     ),
 ]

@@ -100,7 +100,7 @@ def encoding_of(head: bytes) -> str:
 
 def is_binary(head: bytes) -> bool:
     """Return whether a file is binary: more than 1 % of its first bytes are control bytes."""
-    return not _marked(head) and _has_controls(head)
+    return not _marked(head) and 100 * (len(head) - len(head.translate(None, _CONTROLS))) > len(head)
 
 
 def existing(path: Path | str) -> Path:
@@ -245,10 +245,6 @@ def _is_plain(text: str) -> bool:
     common = len(_COMMON.findall(text))
     letters = max(len(script.findall(text)) for script in _SCRIPTS) if common < len(text) else 0
     return 10 * (common + letters) >= 9 * len(text) and 100 * len(_SEPARATOR.findall(text)) >= len(text) > 0
-
-
-def _has_controls(data: bytes) -> bool:
-    return (len(data) - len(data.translate(None, _CONTROLS))) * 100 > len(data)
 
 
 def _hardly_damaged(text: str) -> bool:

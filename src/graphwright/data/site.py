@@ -102,8 +102,7 @@ class WebSite:
 
     def _answers(self) -> Iterator[_Answer]:
         """Yield the sitemaps of the address, the list, or the start page."""
-        parts = urlsplit(self.address)
-        if parts.path not in ("", "/"):
+        if urlsplit(self.address).path not in ("", "/"):
             yield self._answer(self.address)
             return
         origin = _origin(self.address)
@@ -231,8 +230,7 @@ class _Visitor:
         if not self.may_fetch(url):
             raise _RefusedError(f"{_origin(url)}/robots.txt forbids it")
         origin = _origin(url)
-        robots = self.robots(origin)
-        delay = max(self.delay, robots.crawl_delay(web.AGENT) or 0.0)
+        delay = max(self.delay, self.robots(origin).crawl_delay(web.AGENT) or 0.0)
         if delay > _MAX_DELAY:
             raise DataError(
                 f"{origin}/robots.txt asks for {delay:g} seconds between two requests, which is too slow for a sync. "

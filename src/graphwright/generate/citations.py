@@ -79,8 +79,7 @@ def locate(quote: str, passage: int, texts: Mapping[int, str]) -> Place | None:
     if not words(quote):
         return None
     cited = [passage] if passage in texts else []
-    others = [number for number in texts if number != passage]
-    for numbers in (cited, others):
+    for numbers in (cited, [number for number in texts if number != passage]):
         for find_span, number in product(_COMPARISONS, numbers):
             if (span := find_span(quote, texts[number])) is not None:
                 return Place(number, *span)
@@ -224,8 +223,7 @@ def _folded(text: str) -> tuple[str, list[int]]:
         if character.isspace():
             plain = "" if folded and folded[-1] == " " else " "
         else:
-            typed = _TYPED.get(character, character)
-            plain = unicodedata.normalize("NFKD", typed).casefold()
+            plain = unicodedata.normalize("NFKD", _TYPED.get(character, character)).casefold()
         folded += plain
         origin += [at] * len(plain)
     return "".join(folded), origin

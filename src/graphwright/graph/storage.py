@@ -56,8 +56,7 @@ def save_graph(graph: Graph, folder: Path) -> None:
     for name in new:  # gigabytes on a large graph
         del vars(columns)[name]
     manifest = {"format": FORMAT, "checksum": columns.checksum, "shapes": kinds}
-    path = folder / "graph.json"
-    path.write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    (folder / "graph.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
 def load_graph(folder: Path) -> Graph:

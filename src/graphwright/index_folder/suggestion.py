@@ -27,8 +27,7 @@ def suggested_schema(graph: Graph, chunks: ChunkColumns) -> Schema:
 
     `chunks`: those of the index, whose extractions have types.
     """
-    names = _names_by_type(graph, chunks)
-    ranked = sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
+    ranked = sorted(_names_by_type(graph, chunks).items(), key=lambda item: (-len(item[1]), item[0]))
     chosen = [(kind, found) for kind, found in ranked if len(found) >= _LEAST][:_TYPES]
     entities = tuple(
         EntityType(kind, examples=tuple(name for name, _ in found.most_common(_EXAMPLES))) for kind, found in chosen

@@ -115,8 +115,7 @@ def shortest_paths(
     >>> [nodes[a:b].tolist() for a, b in zip(ptr, ptr[1:])]
     [[0, 1], [0, 2], [0, 1, 3]]
     """
-    n = indptr.size - 1
-    roots = np.unique(node_ids(sources, n, "sources"))
+    roots = np.unique(node_ids(sources, indptr.size - 1, "sources"))
     graph = readonly(indptr, np.int64), readonly(neighbours, np.int32)
     of_source = [_paths(_from_one(graph, int(root), every, k)) for root in roots]
     if len(of_source) == 1:

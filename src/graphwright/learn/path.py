@@ -151,7 +151,6 @@ class Decode(Ranker):
     width: Annotated[int, AtLeast(1)] = 20
     max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
     needs = ("anchors|evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         graph, paths = state.graph, list[tuple[float, RelationPath]]()

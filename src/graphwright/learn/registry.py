@@ -102,8 +102,7 @@ def calibration(
     makes a retriever of labels; here of the rest, at most 1,500. Its paths for the left-out questions are right where
     they are labelled. The weight of the cosine is the smallest by which most of the best paths are right.
     """
-    rows = [row for row in labels.rows if _labelled(row)]
-    unseen, others = _split(rows, np.random.default_rng(seed))
+    unseen, others = _split([row for row in labels.rows if _labelled(row)], np.random.default_rng(seed))
     held_out, learned = others[::_SHARE], [row for at, row in enumerate(others) if at % _SHARE]
     if min(len(unseen), len(held_out)) < _FEWEST:
         return {}

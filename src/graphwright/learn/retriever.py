@@ -231,7 +231,6 @@ class Explain(Ranker):
     share: Annotated[float, Between(0, 1)] = 0.05
     paths: Annotated[int, AtLeast(1)] = 10
     needs = ("evidence", "anchors")
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         triples = state.evidence

@@ -42,7 +42,6 @@ class EntitySearch(Ranker):
     passages: VectorIndex
     names: VectorIndex | None = None
     triples: VectorIndex | None = None
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         columns = state.graph.columns
@@ -96,7 +95,6 @@ class LocalContext(Ranker):
     relations: Annotated[int, AtLeast(0)] = 20
     communities: Annotated[int, AtLeast(0)] = 3
     needs = ("evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         evidence = state.items
@@ -152,7 +150,6 @@ class CommunitySearch(Ranker):
 
     summaries: Summaries
     level: Annotated[int, AtLeast(0)] = 1
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         ids, _, vectors = self.summaries.gists(state.graph, self.level)
@@ -182,7 +179,6 @@ class RateCommunities(Ranker):
     level: Annotated[int, AtLeast(0)] = 1
     batch: Annotated[int, AtLeast(1)] = 10
     needs = ("evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         evidence = state.items

@@ -132,8 +132,9 @@ class Operator(Checked, ABC):
 
 
 class Ranker(Operator):
-    """An operator that can stop early: it receives the number of items to keep."""
+    """An operator that can stop early: it receives the number of items to keep. By default it ranks evidence."""
 
+    gives = ("evidence",)
     scale = "scores without a fixed range"
 
     def apply(self, state: State, run: Run) -> State:

@@ -159,8 +159,7 @@ class WrittenSummaries(Summaries):
     def _lines(self, graph: Graph, number: int) -> str:
         """Return the lines of a community for a prompt: its best connected members, statements, central passages."""
         members = self.communities(graph).members.row(number).astype(np.int64)
-        rows = graph.columns.adjacency
-        by_degree = np.argsort(-rows.sizes(members), kind="stable")
+        by_degree = np.argsort(-graph.columns.adjacency.sizes(members), kind="stable")
         lines: list[dict[str, str]] = [{"entity": graph.text(int(v))} for v in members[by_degree[:_ENTITIES]]]
         edges = _inner_edges(graph, members)[:_MAX_STATEMENTS]
         statements = dict.fromkeys(graph.edge_text(int(edge)) for edge in edges)
@@ -352,7 +351,6 @@ class TreeSearch(Ranker):
 
     tree: SummaryTree
     per_summary: Annotated[int, AtLeast(1)] = 1
-    gives = ("evidence",)
     scale = "cosine similarity of the vectors of question and text, from -1 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:

@@ -54,7 +54,6 @@ class Bubble(Ranker):
     hops: Annotated[int, AtLeast(0)] = 6
     budget: Annotated[int, AtLeast(1)] = 10
     needs = ("anchors",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         graph, anchors = state.graph, [_inside(anchor, state.graph) for anchor in state.anchors or ()]

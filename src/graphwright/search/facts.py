@@ -257,8 +257,7 @@ class Facts:
         >>> [(like.kind, like.name) for like in facts.near("Which length has the mid atlantic region?", 3)]
         [('value', 'Mid-Atlantic'), ('relation', 'region'), ('relation', 'length')]
         """
-        words = self.kept("words", self._words)
-        return words.near(text, limit, self.texts)
+        return self.kept("words", self._words).near(text, limit, self.texts)
 
     def _words(self) -> FactWords:
         index, parts = name_index_of(self.columns), []

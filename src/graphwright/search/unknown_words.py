@@ -121,8 +121,7 @@ class Context:
         for number, phrase in phrases_with(letters, texts):
             found.setdefault(phrase.lower(), []).append((phrase, rows[number]))
         total = sum(map(len, found.values()))
-        searched = 1 + sum(map(len, texts)) / 6
-        chance = math.log(searched) - len(letters) * math.log(_LETTERS)
+        chance = math.log(1 + sum(map(len, texts)) / 6) - len(letters) * math.log(_LETTERS)
         meanings = []
         for places in found.values():
             phrase, share = places[0][0], len(places) / total

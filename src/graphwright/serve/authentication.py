@@ -43,8 +43,7 @@ def client_address(scope: Scope) -> str:
     except ValueError:
         return str(host)
     if address.version == 6:
-        mapped = address.ipv4_mapped
-        return str(mapped or ipaddress.ip_network((address, 64), strict=False))
+        return str(address.ipv4_mapped or ipaddress.ip_network((address, 64), strict=False))
     return str(address)
 
 

@@ -196,8 +196,7 @@ def _matching(snapshot: Snapshot, query: str, limit: int, is_wanted: NDArray[np.
         found = index.nodes[first:last]
         matches |= dict.fromkeys(found[is_wanted[found]][:limit].tolist())
     if len(matches) < limit:  # names with a word of the text or, where there are none, the one spelled most like it
-        near = nodes_near(Run(), None, graph, [query], limit)[0]
-        matches |= dict.fromkeys(near)
+        matches |= dict.fromkeys(nodes_near(Run(), None, graph, [query], limit)[0])
     return [node for node in matches if is_wanted[node]][:limit]
 
 

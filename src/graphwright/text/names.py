@@ -132,8 +132,7 @@ def _unqualified(name: str) -> str:
 
 def _without_initials(name: str) -> str:
     """Drop initials and `Jr.` or `Sr.`, where a first and a last name remain."""
-    words = name.split()
-    remaining = [word for word in words if not _INITIAL_OR_SUFFIX.fullmatch(word)]
+    remaining = [word for word in name.split() if not _INITIAL_OR_SUFFIX.fullmatch(word)]
     if len(remaining) < 2 or any(word.lower() in PARTICLES for word in remaining):
         return name
     return " ".join(remaining)

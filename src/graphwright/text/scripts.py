@@ -72,8 +72,7 @@ def pairs(run: str) -> list[str]:
     >>> pairs("東京都"), pairs("都")
     (['東京', '京都'], ['都'])
     """
-    each = characters(run)
-    return [first + second for first, second in pairwise(each)] or [run]
+    return [first + second for first, second in pairwise(characters(run))] or [run]
 
 
 def without_article(word: str) -> str:

@@ -43,8 +43,7 @@ def read(file: File) -> Iterator[Extracted]:
         if line.startswith(_TABLE):
             _add_table((inside for inside, _ in lines), builder, links)
         elif _COMMENT.match(line) or _VERBATIM.match(line):
-            block = takewhile(partial(ne, line), (inside for inside, _ in lines))
-            for inside in block:
+            for inside in takewhile(partial(ne, line), (inside for inside, _ in lines)):
                 if not line.startswith("/"):
                     builder.line(inside)
             builder.blank()

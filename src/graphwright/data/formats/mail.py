@@ -48,9 +48,7 @@ def _without_frame(data: bytes) -> bytes:
     data = data.lstrip(b"\r\n")
     if data.startswith(b"From "):
         return data.partition(b"\n")[2]
-    if match := _EMLX.match(data):
-        return data[match.end() :][: int(match[1])]
-    return data
+    return data[match.end() :][: int(match[1])] if (match := _EMLX.match(data)) else data
 
 
 def is_mail(head: bytes, _suffix: str = "") -> bool:

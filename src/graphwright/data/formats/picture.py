@@ -19,7 +19,7 @@ _PAGE = 842.0  # points on the longer side of a page, as on A4; the true size of
 
 
 def read(file: File) -> Iterator[Extracted | Picture]:
-    """Yield a picture's recognised text by pages and lines. Raises UnreadableError for a picture too large, or no OCR."""
+    """Yield a picture's recognised text by pages and lines. Raises UnreadableError if too large, or without OCR."""
     if not can_recognise():
         raise UnreadableError(f"a picture; to recognise its text (OCR): {EXTRA}")
     data, pages, shown = file.data(), list[list[Line]](), list[tuple[int, Pixels]]()

@@ -37,8 +37,7 @@ def read(file: File) -> Iterator[Extracted]:
 
     Numbers of cues, times and marks of style are not text. Raises UnreadableError for a file without any cue.
     """
-    text = file.text()
-    cues = list(_cues(text))
+    cues = list(_cues(file.text()))
     if not cues:
         raise UnreadableError("no subtitles: no line with two times and an arrow")
     names = _names(cues)

@@ -205,8 +205,7 @@ class _Tokens:
             tokens, offsets = self.passages[number]
             places += [(number, *offset) for offset in offsets[: room - 1]] + [(number, 0, 0)]
             ids += [*tokens[: room - 1], _SEP]
-        types = [0] * begin + [1] * (len(ids) - begin)
-        spans, kind = network.run(ids, types)
+        spans, kind = network.run(ids, [0] * begin + [1] * (len(ids) - begin))
         at = np.array(places)
         within = np.array([bisect_right(self.parts[number], start) for number, start, _ in places])
         may_answer = (at[:, 2] > at[:, 1]) & (within % 2 == 0)

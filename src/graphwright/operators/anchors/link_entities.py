@@ -159,8 +159,7 @@ def _candidates(question: str, used: set[int]) -> Iterator[tuple[int, int, str]]
 def _joined(question: str, candidates: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
     """Yield phrases that small words join ("Order of the Golden Fleece"), each pair before its parts."""
     offsets = word_spans(question)
-    ordered = sorted(candidates)
-    for (first, last, _), (start, end, _) in pairwise(ordered):
+    for (first, last, _), (start, end, _) in pairwise(sorted(candidates)):
         between = question[offsets[last][1] : offsets[start][0]].casefold().split()
         if 0 < len(between) <= 2 and (PARTICLES | ARTICLES).issuperset(between):
             yield first, end, question[offsets[first][0] : offsets[end][1]].rstrip(".?!,")
@@ -208,7 +207,6 @@ class AnchorSearch(Ranker):
     names: VectorIndex | None
     per_anchor: Annotated[int | None, AtLeast(1)] = None
     needs = ("anchors",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         each = min((limit for limit in (k, self.per_anchor) if limit is not None), default=None)

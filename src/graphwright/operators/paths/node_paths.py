@@ -90,7 +90,6 @@ class ShortestPaths(Ranker):
     max_paths: Annotated[int, AtLeast(1)] = 1_000_000
     to: str | None = None
     needs = ("anchors|evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         arguments = *state.graph.adjacency, query_entities(state)
@@ -112,7 +111,6 @@ class EnumeratedPaths(Ranker):
     length: Annotated[int, AtLeast(1)]
     max_paths: Annotated[int, AtLeast(1)] = 1_000_000
     needs = ("anchors|evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         arguments = *state.graph.adjacency, query_entities(state)
@@ -173,7 +171,6 @@ class FlowPaths(Ranker):
     per_pair: Annotated[int, AtLeast(1)] = 3
     max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
     needs = ("evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         evidence, graph = state.items, state.graph

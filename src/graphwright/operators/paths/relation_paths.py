@@ -55,7 +55,6 @@ class RelationPaths(Ranker):
     length: Annotated[int, AtLeast(1)] = 3
     max_edges: Annotated[int, AtLeast(1)] = MAX_EDGES
     needs = ("anchors|evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         graph, shortened = state.graph, 0
@@ -82,7 +81,6 @@ class Instances(Ranker):
 
     returning: bool = False
     needs = ("evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         """Walk by the relation paths in turn, until there are k walks that no later walk can precede."""
@@ -187,7 +185,6 @@ class Plan(Ranker):
     model: Annotated[LLM, Has("a language model", "complete")]
     max_relations: Annotated[int, AtLeast(1)] = 200
     needs = ("evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         evidence = state.items

@@ -180,7 +180,7 @@ class _Queries(NamedTuple):
     def name(self, text: str) -> str:
         if len(self.facts.find(text)):
             return text
-        return _meant("thing", text, _things_near(self.facts, text))
+        return _meant("thing", text, [like.name for like in self.facts.near(text, 4 * _SHOWN) if like.thing >= 0])
 
     def follow(self, step: Any) -> q.Things:
         things = self.things(step.of)
@@ -220,10 +220,6 @@ def _date(text: str) -> str:
     if text and text != q.NOW and isnan(years_of(text)[0]):
         raise StepError(f"{text!r} is no date; write 2019, 2019-06, 2019-06-01 or {q.NOW}")
     return text
-
-
-def _things_near(facts: Facts, text: str) -> list[str]:
-    return [like.name for like in facts.near(text, 4 * _SHOWN) if like.thing >= 0]
 
 
 def _meant(kind: str, name: str, known: Iterable[str]) -> str:

@@ -185,8 +185,7 @@ class _Reader:
 
     def _steps(self) -> tuple[q.Things, q.Path]:
         """Read a set and the steps that follow it."""
-        things = self._primary()
-        return things, self._path(".") if self._is(".") else ()
+        return self._primary(), self._path(".") if self._is(".") else ()
 
     def _path(self, sign: str = "") -> q.Path:
         """Read steps with dots between them, after `sign`."""

@@ -150,8 +150,7 @@ def _joined(pairs: Reached, facts: Facts, step: Step) -> Reached:
     first = np.searchsorted(stepped.starts, middle)
     counts = (np.searchsorted(stepped.starts, middle, side="right") - first)[group]
     offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = np.repeat(first[group], counts) + offsets
-    return stepped.taken(at, np.repeat(starts, counts))
+    return stepped.taken(np.repeat(first[group], counts) + offsets, np.repeat(starts, counts))
 
 
 def _distinct(first: Ints, second: Ints, size: int) -> tuple[Ints, Ints]:

@@ -217,7 +217,6 @@ class ScorePassages(Ranker):
     pool: Annotated[int, AtLeast(1)] = 60
     scorer: PassageScorer | None = None
     gate: Annotated[float, Between(-MAX_GATE, MAX_GATE)] = 0.0
-    gives = ("evidence",)
     scale = "what a passage adds to those above it by the fitted scorer; only their differences mean something"
 
     def features(self, state: State, run: Run) -> PassageFeatures:

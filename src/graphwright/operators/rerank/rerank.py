@@ -38,7 +38,6 @@ class Reranker(Ranker):
     """Base of operators that make evidence of the items of the evidence; without items the result is empty."""
 
     needs = ("evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         items = state.items

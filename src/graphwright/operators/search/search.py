@@ -40,7 +40,6 @@ class VectorSearch(Ranker):
     """
 
     index: Annotated[VectorIndex, Has("a vector index, such as the passages of a snapshot", "scores_of")]
-    gives = ("evidence",)
     scale = "cosine similarity of the vectors of question and text, from -1 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
@@ -52,7 +51,6 @@ class EdgeSearch(Ranker):
     """Rank triples by the dot product of their text's vector (`index`: by edge id) with the question's."""
 
     index: VectorIndex
-    gives = ("evidence",)
     scale = "cosine similarity of the vectors of question and text, from -1 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
@@ -66,7 +64,6 @@ class WordSearch(Ranker):
     """Rank passages by BM25 over their words; passages that share no word with the question are left out."""
 
     index: WordIndex
-    gives = ("evidence",)
     scale = "sums of BM25 over the words of the question, from 0 without an upper end"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:

@@ -176,7 +176,6 @@ class Frontier(Ranker):
     """
 
     needs = ("evidence",)
-    gives = ("evidence",)
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         score_of = state.node_scores()
@@ -190,8 +189,7 @@ class Frontier(Ranker):
         new = ~np.isin(near, local)
         frontier, before = state.graph.at(near[new]), before[new]
         steps = steps_onward(state.graph, state.items.steps_to(before), before, frontier)
-        evidence = Evidence.of_nodes(frontier, values[new], steps)
-        return state.with_(evidence=evidence.top(k))
+        return state.with_(evidence=Evidence.of_nodes(frontier, values[new], steps).top(k))
 
 
 @dataclass(frozen=True, repr=False)

@@ -90,7 +90,6 @@ class PageRank(Ranker):
     """
 
     restart: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
-    gives = ("evidence",)
     scale = "share of a random walk that is at a passage, from 0 to 1"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
@@ -127,7 +126,6 @@ class PersonalizedPageRank(Ranker):
     restart: Annotated[float, Between(0, 1, open_low=True, open_high=True)] = 0.15
     each: bool = False
     needs = ("evidence|anchors",)
-    gives = ("evidence",)
     scale = PageRank.scale
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:

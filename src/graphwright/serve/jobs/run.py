@@ -276,8 +276,11 @@ class Attempts:
     def perform(self, name: str, run: JobRun, claim: Callable[[], JobRun | None]) -> Iterator[tuple[JobRun, End]]:
         """Perform a job and those that wait behind it in one batch; yield each result. `claim`: begins the next job."""
         runs, ends = [run], list[End]()
-        work = self._perform_rebuild if run.job.kind == "rebuild" else self._perform_batch
-        published = self._end(name, run, lambda: work(name, runs, ends, claim))
+        rebuild, change = (
+            partial(self._perform_rebuild, name, run, ends),
+            partial(self._perform_batch, name, runs, ends),
+        )
+        published = self._end(name, run, rebuild if run.job.kind == "rebuild" else partial(change, claim))
         if published.state != "done":
             note = self._publish(name) if published.state in ("failed", "cancelled") else ""
             for at, attempt in enumerate(runs):
@@ -336,12 +339,9 @@ class Attempts:
         index.set_gate(fit.gate)
         return f"{fit.words}."
 
-    def _perform_rebuild(
-        self, name: str, runs: list[JobRun], ends: list[End], _claim: Callable[[], JobRun | None]
-    ) -> None:
+    def _perform_rebuild(self, name: str, run: JobRun, ends: list[End]) -> None:
         """Rebuild an index, all or nothing; then let the language model read the chunks that wait for it, if any do."""
-        run, index = runs[0], self._catalog[name]
-        task = run.job.task
+        task, index = run.job.task, self._catalog[name]
         settings: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in task["settings"].items()
         }

@@ -71,9 +71,7 @@ class _Nesting:
         name = (match["name"] or "").lower()
         if not name or name in _VOID or name in _IMPLIED:
             return match[0]
-        if match["end"]:
-            return self._end(name, match[0])
-        return self._start(name, match[0])
+        return self._end(name, match[0]) if match["end"] else self._start(name, match[0])
 
     def _start(self, name: str, tag: str) -> str:
         if name in _FORMATTING:

@@ -89,8 +89,7 @@ def parts(text: str, known: KnownMails = NO_MAILS) -> list[Part]:
     for line in lines:
         if not line.text.strip() and (not groups or groups[-1][0] != line.depth):
             continue
-        begins = not groups or groups[-1][0] != line.depth or (line.is_intro and groups[-1][2])
-        if begins:
+        if not groups or groups[-1][0] != line.depth or (line.is_intro and groups[-1][2]):
             groups.append((line.depth, [], []))
         _, intro, own = groups[-1]
         (intro if line.is_intro else own).append(line.text)

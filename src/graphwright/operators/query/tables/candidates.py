@@ -255,8 +255,7 @@ class Enumeration:
 
     def _whether_more(self) -> Iterator[Candidate]:
         """Yield whether one linked row has more, less or as much of a column as another."""
-        rows = self.sets.linked(8, 1)
-        for first, second in combinations(rows, 2):
+        for first, second in combinations(self.sets.linked(8, 1), 2):
             if first.bits & second.bits or first.given[0].column != second.given[0].column:
                 continue
             one, other = (first, second) if first.bits < second.bits else (second, first)

@@ -244,8 +244,7 @@ class QuestionFeatures:
             text = self.facts.text(thing)
             words = name_words(text)
             said = float(bool(words) and all(word in self._words for word in words))
-            value = value_of(text)
-            self._things[thing] = (said, float(value is not None), len(words) / 10)
+            self._things[thing] = (said, float(value_of(text) is not None), len(words) / 10)
         return self._things[thing]
 
     @cached_property

@@ -230,8 +230,7 @@ class RowSets:
 
     def linked(self, most: int, rows: int) -> list[Rows]:
         """Return sets of at most `rows` rows that have a linked cell."""
-        single = self.single[:most]
-        return [r for r in single if r.operators[0] in ("is", "has") and r.count <= rows]
+        return [r for r in self.single[:most] if r.operators[0] in ("is", "has") and r.count <= rows]
 
     def beyond(self) -> Iterator[Rows]:
         """Yield the rows whose value of a column is above or below that of a linked row, or that stand after it."""
