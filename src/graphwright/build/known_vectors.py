@@ -57,10 +57,7 @@ class BlockEncoder:
     scratch: Path | None = None
 
     def all(self, name: str, texts: Sequence[str]) -> HalfArray:
-        """Return a vector for each text; `name` is that of the space, for progress.
-
-        Raises StoreError where the scratch folder cannot be used, and ModelError for numbers that cannot be stored.
-        """
+        """Return each text's vector of the space `name`. Raises StoreError for a scratch folder, else ModelError."""
         if not len(texts):
             return HalfArray.of(np.empty((0, getattr(self.encoder, "dimension", 0))))
         blocks = self._blocks(name, texts)

@@ -23,10 +23,7 @@ _PLAIN = ("chunk", "span", "is_copy", "field_span", "node")  # fields whose valu
 def merged_records(
     chunks: ChunkColumns, entities: TextColumn, resolved: Callable[[TextColumn], TextColumn]
 ) -> RecordColumns | None:
-    """Return the records of the documents that have a passage, None if there are none.
-
-    `entities`: the normal form of each entity, whose nodes follow the passages; `resolved`: replaces merged forms.
-    """
+    """Return records of documents with a passage, or None. `entities`: forms by node; `resolved`: merged ones."""
     with_passages = np.flatnonzero(chunks.chunk_counts)
     stored = chunks.records.gather(with_passages)
     if not len(stored.data):
@@ -42,10 +39,7 @@ def merged_records(
 
 
 def _copies(chunks: ChunkColumns) -> NDArray[np.bool_]:
-    """Return which documents are of a file with the same passages as an earlier one: bool[d].
-
-    The rows of a table may be documents of one file (`table.csv#2`); two equal rows of one table are no copies.
-    """
+    """Return which documents are of a file with the passages of an earlier one: bool[d]. Equal rows are no copies."""
     copies = np.zeros(len(chunks.ids), bool)
     _, key, counts = np.unique(chunks.numbers("copy_keys", KEYS).values[:, 0], return_inverse=True, return_counts=True)
     if counts.max(initial=0) < 2:

@@ -142,10 +142,7 @@ def _draft() -> Iterator[Callable[[str], None]]:
 
 
 def to_ask(text: str | None, file: Path | None, options: dict[str, Any]) -> tuple[str | Builder | None, dict[str, Any]]:
-    """Return a method and its options for `Index.ask`, given --method, --method-file and the other options.
-
-    Raises OptionError for an option that is given twice, or is not for the method of a file.
-    """
+    """Return method and options for `Index.ask`. Raises OptionError for one given twice, or not for a file's method."""
     if file is not None:
         return _of_file(text, file, options)
     entry = read_method(text)

@@ -38,10 +38,7 @@ class Chat:
     failed: bool = False
 
     def run(self) -> None:
-        """Take every line until the end of the input. A line that fails is reported, and the next one is read.
-
-        From a pipe the exit code is 1 if a line failed.
-        """
+        """Take every line; one that fails is reported, and the next is read. From a pipe the exit code is then 1."""
         is_terminal = sys.stdin is not None and sys.stdin.isatty()
         if is_terminal:
             with suppress(ImportError):
@@ -80,10 +77,7 @@ class Chat:
         return True
 
     def take(self, line: str) -> bool:
-        """Answer a turn, or do a command; return whether the conversation goes on.
-
-        A line that begins with / is a question if it has several words and the first is not near to a command.
-        """
+        """Do a command, or answer a turn, such as "/word more words"; return whether the conversation goes on."""
         word, _, rest = line.partition(" ")
         names = {known.split()[0]: known for known in _COMMANDS}
         if word in names or (word.startswith("/") and (not rest or meant(word, names))):

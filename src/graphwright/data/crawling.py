@@ -88,10 +88,7 @@ class Crawl:
         return Fetched(file, tag and f"{tag}\n{page.digest}", links)
 
     def _followed(self, targets: Iterable[str], page: str) -> Iterator[str]:
-        """Yield the addresses among the links of a page that belong to this part of the site and may be fetched.
-
-        They have the scheme and the host of the page: with www. and without, a page is the same.
-        """
+        """Yield a page's links of this part of the site that may be fetched; www. and without is the same host."""
         origin, host = "{0.scheme}://{0.netloc}".format(urlsplit(page)), host_of(self.start)
         folder = urlsplit(self.start).path.rpartition("/")[0] + "/"
         for target in targets:

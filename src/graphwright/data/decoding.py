@@ -112,10 +112,7 @@ def existing(path: Path | str) -> Path:
 
 
 def open_bytes(path: Path) -> io.BufferedReader:
-    """Open a file for reading bytes; a file whose name ends in `.gz` is unpacked.
-
-    Raises OSError if it cannot be opened. Reading raises DataError if it cannot be read to its end.
-    """
+    """Open a file, `.gz` unpacked. Raises OSError if it cannot be opened; reading raises DataError for damage."""
     source = gzip.GzipFile(path, "rb") if path.suffix.lower() == ".gz" else io.FileIO(path)
     return io.BufferedReader(_Bytes(path, source), SAMPLE)
 

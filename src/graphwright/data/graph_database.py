@@ -196,10 +196,7 @@ class _Reading:
             yield plain(record["x"])
 
     def _updated(self, known: Changed) -> Iterator[dict[str, Any]]:
-        """Yield the known rows that still exist, in place of changed ones the new ones, and rows that are new.
-
-        Rows whose property is missing, or of another type, count as changed.
-        """
+        """Yield known rows that still exist, and new ones; in place of changed ones, or without property, the new."""
         ids = self.transaction.run(f"{_MATCH[self.kind]} RETURN elementId(x) AS id")
         left = {record["id"] for record in ids}
         where = f"WHERE NOT coalesce(x.{_quoted(known.changed_by)} < $since, false)"

@@ -61,10 +61,7 @@ class Verdict:
 
 @runtime_checkable
 class Judge(Protocol):
-    """A judge of answers, which calls models through a run.
-
-    Raises LLMResponseError for a reply that cannot be read, and ModelError where there is no reply.
-    """
+    """A judge of answers by models. Raises LLMResponseError for an unreadable reply, ModelError for none."""
 
     @property
     def id(self) -> str:

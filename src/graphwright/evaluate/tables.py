@@ -19,10 +19,7 @@ _NO_STATISTICS = 'Intervals and tests of differences need scipy: pip install "gr
 
 
 def ranked(summary: Summary) -> list[str]:
-    """Return the methods' names, best first: by the primary metric (those without it last), of equals the faster one.
-
-    Methods that failed on every question follow those that did not.
-    """
+    """Return methods, best first: by the primary metric, then the faster; then those without it or that failed."""
     methods = summary["methods"]
 
     def key(name: str) -> tuple[bool, bool, float, float]:
@@ -137,10 +134,7 @@ NONE = "–"
 
 
 class Column(NamedTuple):
-    """A column of the leaderboard: the text of each method in the order of `ranked`, and with its interval.
-
-    `main`: part of every table, with intervals.
-    """
+    """A column of the leaderboard: each method's text, also with interval. `main`: in every table, with intervals."""
 
     name: str
     texts: list[str]

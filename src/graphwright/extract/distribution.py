@@ -18,10 +18,7 @@ Extractions = list[Extraction | ExtractionFailure]
 
 
 def tasks_of(lengths: Sequence[int]) -> list[list[int]]:
-    """Return the positions of texts by task: those of one length together and in order, the longest first.
-
-    So an encoder that batches texts of equal length makes the same batches of each task as of all texts.
-    """
+    """Return positions of texts by task: of one length in order, longest first, so that batches stay the same."""
     groups: dict[int, list[int]] = {}
     for position, length in enumerate(lengths):
         groups.setdefault(length, []).append(position)
@@ -118,10 +115,7 @@ def _in_order(tasks: Sequence[Sequence[int]], parts: Sequence[Floats]) -> Floats
 
 
 def on_engine(extractor: Extractor, engine: Engine) -> Extractor:
-    """Return an extractor that reads chunks on an engine; of one with a language model the provisional extractor.
-
-    Calls of a model stay in this process, so that limits, budget and cache of replies hold for the whole run.
-    """
+    """Return an extractor that reads on an engine; a language model's calls, limits and cache stay in this process."""
     if not isinstance(extractor, DeferredExtractor):
         return EngineExtractor(extractor, engine)
     if not hasattr(extractor, "__dataclass_fields__"):

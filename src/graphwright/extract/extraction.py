@@ -14,10 +14,7 @@ ALSO_KNOWN_AS = "also known as"
 
 
 class Excerpt(NamedTuple):
-    """A chunk as an extractor reads it: the id and title of its document, its text, and the headings above it.
-
-    `labels`: the headings and names of columns in the text, which alone name nothing.
-    """
+    """A chunk for an extractor: document, title, text, headings above; `labels`: those in it, which name nothing."""
 
     document: str
     title: str
@@ -52,10 +49,7 @@ class Mention(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A directed, labelled relation between two surface forms.
-
-    `text` is the sentence that states it, or a language model's description; `keywords`: themes that a model assigns.
-    """
+    """A directed, labelled relation of surface forms; `text`: the sentence or description; `keywords`: a model's."""
 
     head: str
     relation: str

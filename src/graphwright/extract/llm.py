@@ -60,10 +60,7 @@ class MeteredCalls:
         threads: int,
         progress: Callable[[int], None] | None = None,
     ) -> list[Result]:
-        """Return the result of the work on each item, done in threads; an error or an interrupt ends all calls.
-
-        `progress`: called with the number of results so far.
-        """
+        """Return the work's results, done in threads; an error ends all calls. `progress`: given the results so far."""
         results = list[Result]()
         pool = ThreadPoolExecutor(threads, thread_name_prefix="extract")
         with self.cancel:
@@ -83,10 +80,7 @@ class MeteredCalls:
         return ExtractionFailure(reason, bool(self.ended) and not isinstance(error, LLMResponseError))
 
     def complete(self, prompt: str, system: str, user: str, reply: type[Any] | None = None, **more: Any) -> Any:
-        """Return the model's reply, an instance of `reply`, by default the prompt's, or a text where it has none.
-
-        `more`: arguments of the model. Raises ModelError if there is no reply.
-        """
+        """Return a reply, by default of the prompt's type, or text; `more`: arguments. Raises ModelError for none."""
         from graphwright.prompts.replies import REPLIES  # commands that extract nothing need not load pydantic
 
         if self.ended:
@@ -226,10 +220,7 @@ class GenerativeExtractor(Checked):
         return MeteredCalls(self.llm, usage).for_each(_answer, tasks, self.threads)
 
     def extract(self, excerpts: Sequence[Excerpt], usage: Usage | None = None) -> list[Extraction | ExtractionFailure]:
-        """Return one extraction or failure per excerpt, in order; add the model's work to `usage`.
-
-        All remaining chunks fail, without a call, once the budget is exhausted or three calls in a row got no reply.
-        """
+        """Return an extraction or failure of each excerpt. The rest fail after the budget, or three failed calls."""
         return MeteredCalls(self.llm, usage or Usage()).for_each(self._extract_one, excerpts, self.threads)
 
     def _extract_one(self, excerpt: Excerpt, calls: MeteredCalls) -> Extraction | ExtractionFailure:

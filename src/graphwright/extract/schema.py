@@ -108,10 +108,7 @@ class Schema(Checked):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """Read a schema from TOML, or from an ontology in OWL or SHACL (Turtle, RDF/XML, JSON-LD; extra `rdf`).
-
-        Raises OptionError, with the file, for a wrong name or value, and DataError for a file that cannot be read.
-        """
+        """Read TOML, OWL or SHACL (extra `rdf`). Raises OptionError for a wrong value, DataError for no such file."""
         path = existing(path)
         try:
             if suffix_of(path) in RDF_FORMATS:
@@ -130,10 +127,7 @@ class Schema(Checked):
 
     @classmethod
     def of_toml(cls, text: str) -> Self:
-        """Return the schema that a text describes, that without types for an empty one.
-
-        Raises OptionError, with the line, for one that is not TOML, or a wrong name or value.
-        """
+        """Return the schema of a text, or an empty one. Raises OptionError, with the line, for a wrong text."""
         try:
             tables = tomllib.loads(text)
         except (ValueError, RecursionError) as error:

@@ -229,10 +229,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A retrieved passage: its text, its document, its characters there, and its score.
-
-    In a graph without documents a passage is a node: `document` and `id` are its name.
-    """
+    """A retrieved passage: text, document, characters, score. Without documents it is a node: the ids are its name."""
 
     document: str
     title: str

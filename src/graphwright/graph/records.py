@@ -49,10 +49,7 @@ class RecordColumns:
 
     @classmethod
     def of_cells(cls, type: str, chunks: Sequence[int], cells: Iterable[tuple[int, str, str, int]]) -> RecordColumns:
-        """Return records of one type, each with its passage, without spans.
-
-        A cell is a field: its record, name, text, and the entity that the text names, -1 for none.
-        """
+        """Return records of one type, without spans; a cell is a record, name, text and the entity it names, or -1."""
         names, texts = dict[str, int](), dict[str, int]()
         rows = [
             (record, names.setdefault(name, len(names)), texts.setdefault(text, len(texts)), node)

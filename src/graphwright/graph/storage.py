@@ -157,10 +157,7 @@ def _with_limits(
 
 
 def check_limits(array: Array, limits: Limits, path: Path) -> None:
-    """Check that an array's values are within limits; a MappedArray checks each block when it is read.
-
-    Raises StoreError for a value outside, with which a kernel would read beyond the end of another array.
-    """
+    """Raise StoreError for a value out of limits, where a kernel would read beyond an array; a MappedArray on read."""
     if isinstance(array, MappedArray):
         array.limit(limits)
     elif outside(array, limits):

@@ -286,10 +286,7 @@ class _Without(Operator):
 
 
 def distinct(method: GivenMethod, snapshot: Snapshot, **options: Any) -> Method:
-    """Return a method over a snapshot, in whose ranking copies take one place.
-
-    Where there may be copies, a named method with a `top_k` ranks more passages, and keeps those that are distinct.
-    """
+    """Return a method in whose ranking copies take one place; one with a `top_k` ranks more where there may be some."""
     copies = repeated_passages(snapshot.graph.columns)
     defaults = METHODS[method].options if isinstance(method, str) and method in METHODS else {}
     k = options.get("top_k", defaults.get("top_k"))

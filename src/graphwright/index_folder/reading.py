@@ -52,10 +52,7 @@ class IndexReading:
         return self._gated(self._reader.snapshot())
 
     def refresh(self, prepare: Callable[[Snapshot], object] = lambda snapshot: None) -> bool:
-        """Open the newest snapshot of an index that was opened with follow=False; return whether there was a newer one.
-
-        `prepare` is called with it first; until it returns, queries use the older snapshot.
-        """
+        """Open the newest snapshot, for follow=False, after `prepare` with it; return whether there was a newer one."""
         self._check_open()
         return self._reader.refresh(prepare)
 
@@ -112,10 +109,7 @@ class IndexReading:
         return self._store.schema
 
     def suggest_schema(self, llm: LLM | None = None) -> Schema:
-        """Return a schema to begin with: the types, columns and relations that are most frequent in the index.
-
-        `llm`: a language model that writes it instead, with descriptions, from a sample of passages.
-        """
+        """Return a schema to begin with: what is most frequent, or what `llm` writes from a sample of passages."""
         if llm is None:
             return suggested_schema(self.graph, self._store.packed_columns())
         return written_schema(self._store.packed_columns(), llm, self.prompts)
@@ -211,10 +205,7 @@ class IndexReading:
         return passages.text(composed(document), [graph.text(int(passages.nodes[row])) for row in rows])
 
     def places(self, document: str) -> Places | None:
-        """Return the pages, slides, cells or lines of a document's file, by characters of its text; None without any.
-
-        Raises OptionError for an unknown document.
-        """
+        """Return the pages, cells or lines of a document's file, or None. Raises OptionError for an unknown one."""
         _, passages, rows = self._rows(document)
         return passages.places_of(rows[0])
 

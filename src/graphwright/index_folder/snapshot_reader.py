@@ -50,10 +50,7 @@ class SnapshotReader:
             return self._last
 
     def refresh(self, prepare: Callable[[Snapshot], object]) -> bool:
-        """Open a newer snapshot, call `prepare` with it, then let queries use it; return whether there was one.
-
-        Queries do not wait. Raises StoreError if the snapshot cannot be read.
-        """
+        """Open a newer snapshot, `prepare` it, and let queries use it; return whether. Raises StoreError for damage."""
         with self._refreshing:
             if not self._is_outdated():
                 return False

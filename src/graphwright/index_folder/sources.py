@@ -10,10 +10,7 @@ from graphwright.errors import OptionError
 
 
 def source_of(source: str | Path | Connector) -> Path | Connector:
-    """Return a source as a folder or a connector. A text is an address if it has a scheme and no file has this name.
-
-    Raises OptionError for an unknown scheme, and what the connector raises.
-    """
+    """Return a folder, or the connector of an address, unless a file has its name. Raises OptionError for others."""
     if isinstance(source, Path) or (isinstance(source, str) and (not scheme_of(source) or Path(source).exists())):
         return Path(source)
     if not isinstance(source, str):

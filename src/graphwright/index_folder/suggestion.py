@@ -23,10 +23,7 @@ _PASSAGES, _CHARACTERS = 20, 1_500  # of the sample
 
 
 def suggested_schema(graph: Graph, chunks: ChunkColumns) -> Schema:
-    """Return the most frequent types of entities, columns that name entities, and labels of relations, with examples.
-
-    `chunks`: those of the index, whose extractions have types.
-    """
+    """Return the most frequent entity types, columns that name entities, and relations; `chunks`: the index's."""
     ranked = sorted(_names_by_type(graph, chunks).items(), key=lambda item: (-len(item[1]), item[0]))
     chosen = [(kind, found) for kind, found in ranked if len(found) >= _LEAST][:_TYPES]
     entities = tuple(

@@ -127,10 +127,7 @@ class IndexWriting(IndexReading):
         return GraphDatabase(facts["address"], facts["name"], facts["user"])
 
     def remove(self, ids: Iterable[str], progress: Progress | None = None, *, usage: Usage | None = None) -> Changes:
-        """Remove documents; the graph is then as if built without them. Raises DataError for an unknown id.
-
-        An interrupted call can be repeated: ids that it removed count as known.
-        """
+        """Remove documents, as if never there. Raises DataError for an unknown id, unless a call is repeated."""
         with self._write(progress, usage) as writer:
             return writer.remove(checked_ids(ids))
 
@@ -273,10 +270,7 @@ class IndexWriting(IndexReading):
                 self._reported, self._resumed = self._store.revision, False
 
     def _resume(self) -> None:
-        """Finish an interrupted change that removed or replaced documents, unless that takes long or is impossible.
-
-        In that case they are hidden from queries until the next change.
-        """
+        """Finish an interrupted change, unless that takes long or is impossible; then its documents stay hidden."""
         with suppress(GraphwrightError), writer_lock(self.path):
             self._resumed = self._writer().resume()
 

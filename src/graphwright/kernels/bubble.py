@@ -24,10 +24,7 @@ class Meeting(NamedTuple):
 
 
 def node_costs(query: ArrayLike, vectors: ArrayLike | HalfArray, rows: ArrayLike = (), ids: ArrayLike = ()) -> Costs:
-    """Return the costs of nodes by their vectors (see Costs); each is computed when its node is touched.
-
-    `vectors`: float32[r, d], or in half precision. Raises ValueError for vectors of another dimension.
-    """
+    """Return the costs of nodes by their vectors, float32[r, d] or halves. Raises ValueError for another dimension."""
     direction = np.asarray(query, np.float64)
     direction = readonly(direction / (np.sqrt(direction @ direction) or 1.0), np.float64)
     table = readonly(vectors.bits, np.uint16) if isinstance(vectors, HalfArray) else readonly(vectors, np.float32)

@@ -55,10 +55,7 @@ class Interface(NamedTuple):
 
 
 def interfaces(function: Callable[..., Any]) -> list[Interface]:
-    """Return the interface of a kernel, or several if an argument has alternatives, from its annotations.
-
-    An array of one dimension is annotated as NDArray, others as ndarray[tuple[int, int], ...].
-    """
+    """Return the interfaces of a kernel by its annotations: NDArray is one dimension, ndarray[tuple[...]] more."""
     hints = get_type_hints(function)
     result = hints.pop("return")
     results = () if result is type(None) else get_args(result) or (result,)

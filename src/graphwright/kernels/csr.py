@@ -31,10 +31,7 @@ def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
 
 
 def node_ids(ids: ArrayLike, n: int, what: str) -> Ids:
-    """Check that each of `ids` is a node of a graph of `n` nodes, and return them as read-only int32.
-
-    Raises ValueError for the first id that is not: kernels do not check bounds.
-    """
+    """Return ids as read-only int32. Raises ValueError for one that is no node: kernels check no bounds."""
     wide = np.atleast_1d(np.asarray(ids))
     if wide.size and not np.issubdtype(wide.dtype, np.integer):
         raise ValueError(f"{what} has dtype {wide.dtype}. Pass node ids as integers.")

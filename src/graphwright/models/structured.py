@@ -89,10 +89,7 @@ def complete_by(
     on_text: OnText,
     cancel: Cancel,
 ) -> Completion:
-    """Answer one prompt by a function of system and user prompt, to which a correction is appended.
-
-    `name`: of the model, for errors. `on_text` receives the words of the reply one by one.
-    """
+    """Answer a prompt by a function of both prompts; a correction is appended. `on_text`: words one by one."""
     usage = Usage()
 
     def ask(previous: RawReply | None, correction: str) -> RawReply:
@@ -226,10 +223,7 @@ def _schema_text(schema: type[Any]) -> str:
 
 
 def strict_schema(schema: type[Any], *, limits: bool = True) -> dict[str, Any]:
-    """Return a JSON schema in the form that servers enforce: all properties required, no others, no defaults.
-
-    `limits`: keep the limits of texts, lists and numbers, which some servers refuse.
-    """
+    """Return a JSON schema as servers enforce it: all required, no others or defaults; `limits`: keep limits."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Strict(GenerateJsonSchema):

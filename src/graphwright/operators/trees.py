@@ -77,10 +77,7 @@ def _inside(anchor: Anchor, graph: Graph) -> Parts:
 
 
 def _terminals(anchors: Sequence[Parts], graph: Graph) -> tuple[Ints, list[int]]:
-    """Return the terminals: rows (group, node, other end or -1) for the kernel; and the anchor's edge of each or -1.
-
-    An anchor with terminals in this graph is a group; nodes are local positions.
-    """
+    """Return terminals (group, node, other end or -1) for the kernel, and each one's edge or -1; nodes are local."""
     rows: list[tuple[int, int, int]] = []
     edges: list[int] = []
     group = 0

@@ -77,10 +77,7 @@ def copies_of(graph: Graph, node: int, most: int = _MAX_COMPARED) -> list[int]:
 
 
 def copied_documents(graph: Graph, documents: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield those of the documents of which every passage is a copy, each with its original.
-
-    Of documents that are copies of one another, the first by id is the original, or one that is not among them.
-    """
+    """Yield documents of copies alone, each with its original: the first by id of copies, or one not among them."""
     passages, given = graph.passages, dict.fromkeys(documents)
     if passages is None or not repeated_passages(graph.columns):
         return

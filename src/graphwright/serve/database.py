@@ -12,10 +12,7 @@ from graphwright.files import make_private
 
 
 class Database:
-    """An SQLite file that several threads and processes may use. Each statement is a transaction.
-
-    Raises StoreError if the file cannot be opened, has another `schema`, or cannot be read or written.
-    """
+    """An SQLite file for threads and processes; a statement is a transaction. Raises StoreError if unusable."""
 
     def __init__(self, path: Path, tables: str, schema: int = 0) -> None:
         self.path, self.lock = path, RLock()

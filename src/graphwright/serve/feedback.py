@@ -70,10 +70,7 @@ class Feedback(Database):
         super().__init__(folder / FEEDBACK_FILE, _TABLES)
 
     def add(self, index: Index, entry: Entry) -> Entry:
-        """Keep an entry, and return it with its id and time.
-
-        Raises OptionError for a quote that is not in its document, and beyond `MAX_ENTRIES` and `MAX_CHARACTERS`.
-        """
+        """Keep an entry; return it with id and time. Raises OptionError for a quote not in its document, or no room."""
         text, path = _texts(index), _key(index.path)
         for quote in entry.quotes:
             if quote.quote not in text(quote.document):

@@ -88,10 +88,7 @@ class AnswerModels:
                     self.named.setdefault(chosen.model, chosen)
 
     def offer(self, settings: LLMSettings) -> LLMSettings:
-        """Let every question choose a model; return it with the whole address of its server.
-
-        Raises OptionError if the settings do not have the server, or if the name is taken.
-        """
+        """Offer a model to all questions; return it with its address. Raises OptionError for another server or name."""
         address = OPENAI_URL if settings.base_url is None else checked_address(settings.base_url)
         if settings.model in self.named:
             raise OptionError(f"The model {settings.model!r} is there already; a name stands for one model.")
@@ -132,10 +129,7 @@ class AnswerModels:
         return self._chosen.get(index)
 
     def answering(self, index: str, model: str | None = None) -> WatchedLLM | None:
-        """Return the language model that answers one question to an index, in two tries, and reports its failures.
-
-        `model`: the one that the question chooses. Raises OptionError if it cannot.
-        """
+        """Return the model that answers a question, its own `model` or the index's. Raises OptionError if it cannot."""
         chosen = self.settings(index) if model in (None, self.name(index)) else self._offered.get(str(model))
         if chosen is None and model is not None:
             known = ", ".join(self.choices(index)) or "none"
@@ -204,10 +198,7 @@ def default_data_folder() -> Path:
 
 @dataclass(frozen=True)
 class SyncSource(Checked):
-    """A folder, or the address of another source, that an index can be synced with.
-
-    `every`: seconds after which the server syncs it again; None leaves that to requests, and to the watch of folders.
-    """
+    """A folder or address that an index is synced with; `every`: seconds until the next sync, None on request."""
 
     place: Path | str
     every: Annotated[float | None, Between(60, 604_800)] = None  # up to a week, for which jobs are kept

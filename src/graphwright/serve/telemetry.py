@@ -195,10 +195,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 @dataclass(frozen=True)
 class Observation:
-    """ASGI middleware that sets request ids and security headers, and logs, counts and audits each response.
-
-    An unhandled exception is logged, and becomes a problem without its message.
-    """
+    """ASGI middleware: request ids, security headers, logs, metrics, audit; an exception is logged, not shown."""
 
     app: ASGIApp
     telemetry: Telemetry

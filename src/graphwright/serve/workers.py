@@ -30,10 +30,7 @@ ASKER: ContextVar[str] = ContextVar("asker", default="")
 
 
 class _Pool:
-    """A thread pool for one kind of work, with the number of its running and waiting requests.
-
-    A free thread takes work of the asker whose turn is next, so that who asks much delays itself alone.
-    """
+    """A thread pool for one kind of work; a free thread serves askers in turn, so that one delays itself alone."""
 
     def __init__(self, name: str, threads: int, queue: int) -> None:
         self.threads, self.queue = threads, queue
@@ -89,10 +86,7 @@ class _Pool:
 
 
 class Workers:
-    """Threads that compute replies, so that the event loop never blocks, in lanes that do not wait for each other.
-
-    After a timeout, work still counts as running until it has ended.
-    """
+    """Threads that compute replies, in lanes that do not wait for each other; after a timeout work still counts."""
 
     def __init__(self, threads: int = 2, llm_threads: int = 16, queue: int = 128, timeout: float = 120.0) -> None:
         self.timeout = timeout

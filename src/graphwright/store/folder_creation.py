@@ -47,10 +47,7 @@ def create_folder(folder: Path, fill: Callable[[IndexLayout], None]) -> IndexLay
 
 
 def clean_creation(layout: IndexLayout, imported: str | None) -> None:
-    """Delete the remains of a process that died just after it had created the index, or while it replaced its graph.
-
-    `imported`: the checksum of the graph that was committed last.
-    """
+    """Delete what a killed creation or replacement left; `imported`: the checksum of the last committed graph."""
     if layout.replaced.is_dir() and not is_held(layout.path / WRITER):
         layout.recover_imported(imported)
     draft = layout.path / _DRAFT

@@ -112,10 +112,7 @@ class IndexLayout:
         return str(json.loads((self.imported / "about.json").read_text(encoding="utf-8"))["sum"])
 
     def recover_imported(self, committed: str | None) -> None:
-        """Settle a replacement of the imported graph whose process was killed; `committed`: the checksum of the last.
-
-        A graph that was not committed makes way for the one that it was to replace.
-        """
+        """Settle a killed replacement of the imported graph: if it is not `committed`, the old one is put back."""
         if self.replaced.is_dir():
             if self.imported.is_dir() and self.imported_checksum != committed:
                 shutil.rmtree(self.imported)

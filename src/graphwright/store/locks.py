@@ -41,10 +41,7 @@ def is_held(path: Path) -> bool:
 
 
 def check_locks(folder: Path) -> None:
-    """Raise StoreError if files of a folder cannot be locked, as on some network file systems.
-
-    A file is locked twice on trial; on Linux only, and not in a folder in which no file can be created.
-    """
+    """Raise StoreError if a folder's files cannot be locked, as on some network file systems; tried on Linux only."""
     problem = ""
     if sys.platform == "linux":
         with suppress(OSError), tempfile.NamedTemporaryFile(prefix=PROBE, dir=folder) as file:

@@ -40,10 +40,7 @@ def _packed(columns: ChunkColumns) -> Pack:
 
 
 def unpacked(sizes: Iterable[tuple[bytes, int]], packs: Iterator[Pack]) -> ChunkColumns:
-    """Return the columns of packs end to end; `sizes`: those of all, in order, and the bytes of their data.
-
-    At most one pack is in memory at a time. Raises ValueError or TypeError if one is damaged.
-    """
+    """Return packs' columns end to end, one in memory at a time; `sizes`: of all. Raises ValueError for damage."""
     numbers, lengths = zip(*sizes, strict=True)
     counts = np.frombuffer(b"".join(numbers), "<i8").reshape(len(lengths), len(_KINDS))
     if (counts < 0).any() or (counts @ [kind.itemsize for kind in _KINDS]).tolist() != list(lengths):

@@ -74,10 +74,7 @@ class Store(StoreFile):
         return int(self.setting("revision") or 0)
 
     def withdrawn(self) -> dict[str, int]:
-        """Return the revision that last removed or replaced each document, by its `id_digest`.
-
-        A snapshot of an older revision still shows these documents. No id of a removed document is stored.
-        """
+        """Return the revision that last removed or replaced each document, by `id_digest`, for older snapshots."""
         return dict(json.loads(self.setting("withdrawn") or "{}"))
 
     def withdraw(self, ids: Iterable[str], revision: int, published: int) -> None:

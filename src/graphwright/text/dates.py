@@ -227,10 +227,7 @@ def day_in_words(text: str) -> str:
 
 
 def _moment(day: Period, match: re.Match[str]) -> Period | None:
-    """Return the minute or second of a day, None of a longer period.
-
-    Midnight to the second is how programs write a day, or a period whose day is unknown, without a time.
-    """
+    """Return the minute or second of a day, else None; midnight is how programs write a day without a time."""
     hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
     if match["second"] and not (hour or minute or second):
         return day

@@ -60,10 +60,7 @@ def read_questions(path: Path | str) -> list[QuestionRecord]:
 
 
 def questions_of(path: Path, records: Records) -> Iterator[QuestionRecord]:
-    """Yield the questions of the records of a file in our own format, with their lines.
-
-    Raises DataError with the line of a record that cannot be read or repeats an id, or if there are no questions.
-    """
+    """Yield questions in our own format. Raises DataError with the line for no record, a repeated id, or none."""
     first: dict[str, int] = {}
     for number, record in records:
         question = _question(record) if isinstance(record, dict) else record

@@ -17,10 +17,7 @@ _DIGITS = re.compile(r"\d[\d.,]*")
 
 
 class Cell(NamedTuple):
-    """A cell of a file: its text, and the columns and rows that it spans.
-
-    `above`: it continues the cell above it. `bold`: its text is emphasised.
-    """
+    """A cell: its text, the columns and rows it spans; `above`: it continues the cell above; `bold`: emphasised."""
 
     text: str
     columns: int = 1

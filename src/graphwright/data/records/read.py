@@ -165,10 +165,7 @@ def _adapter(kind: Any) -> Any:
 
 
 def checked(kind: Any, value: object, where: str, name: str = "") -> Any:
-    """Return a value as an instance of a type: a whole record, or its field `name`.
-
-    Raises DataError with `where`, the place in the value, the type expected there and the value found.
-    """
+    """Return a value, or its field `name`, as a type. Raises DataError with `where`, the place, type and value."""
     from pydantic import ValidationError
 
     try:

@@ -40,10 +40,7 @@ def edges_between(graph: Graph, sources: Ints, targets: Ints) -> Ints:
 def path_evidence(
     graph: Graph, nodes: Ints, ptr: Ints, scores: Scores | None = None, render: Render = item_text
 ) -> Evidence:
-    """Return ranked paths as evidence, with the smallest edges between their nodes.
-
-    `nodes`: of all paths, end to end, by snapshot id; path i is `nodes[ptr[i] : ptr[i + 1]]`.
-    """
+    """Return ranked paths by the smallest edges between nodes; path i is `nodes[ptr[i] : ptr[i + 1]]`."""
     last = np.zeros(len(nodes), bool)
     last[ptr[1:] - 1] = True
     at = np.flatnonzero(~last)

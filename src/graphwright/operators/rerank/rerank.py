@@ -264,10 +264,7 @@ class Choose(Reranker):
 
 
 def ratings_by(run: Run, model: LLM, prompt: str, question: str, texts: Sequence[str], listed: str) -> list[float]:
-    """Return a language model's rating of each text, from 0 to 1, and 0 for those that it does not rate.
-
-    `prompt`: the name of a prompt for ratings; `listed`: its name for the numbered texts.
-    """
+    """Return a model's ratings of texts, 0 to 1, 0 for none. `prompt`: its name; `listed`: its name for the texts."""
     reply = run.reply(model, prompt, question=data_line({"question": question}), **{listed: numbered_lines(texts)})
     ratings = [] if reply is None else reply.ratings
     known = {rating.number: min(max(rating.helpful, 0), 100) / 100 for rating in ratings}

@@ -99,10 +99,7 @@ class BM25(Scorer):
 
 
 def score_function(model: Encoder | CrossEncoder | Scorer, state: State, run: Run) -> ScoreFunction:
-    """Return the function that scores items by a Scorer, or by any other model of their texts, each read once.
-
-    Models as for Rerank. Raises ModelError for a wrong number of scores, or a NaN among them.
-    """
+    """Return the scores of items by a Scorer or other model, each text once. Raises ModelError for NaN or a count."""
     if isinstance(model, Scorer):
         return model.prepare(state, run)
     question = state.question.text

@@ -47,10 +47,7 @@ def frequency(graph: Graph, entities: Ints) -> Scores:
 
 
 def rarity(graph: Graph, df: Scores) -> Scores:
-    """Return log(N/df)/log(N) of entities that df of all N passages mention: 1 for one passage, 0 for all of them.
-
-    With few passages df may exceed N (see `frequency`); the rarity is then 0.
-    """
+    """Return log(N/df)/log(N) of entities that df of N passages mention: 1 for one, 0 for all, or df above N."""
     count = max(len(graph.passages) if graph.passages is not None else 0, 2)
     rare: Scores = np.log(np.maximum(count / np.maximum(df, 1), 1)) / np.log(count)
     return rare

@@ -102,10 +102,7 @@ class Jobs:
             self._wake(name)
 
     def submit(self, name: str, kind: str, task: Mapping[str, Any], id: str | None = None) -> Job:
-        """Queue a change of an index and return the job; documents of the upload `id` must be stored before.
-
-        Raises OptionError for an index that cannot be changed, OverloadedError if too many jobs wait.
-        """
+        """Queue a change; documents are in upload `id`. Raises OptionError if there can be none, or OverloadedError."""
         self.check_writable(name, documents=kind != "rebuild" and not is_database(task.get("folder")))
         path = self._path(name)
         if self._table.find([path], "queued", limit=1)[1] >= _MAX_QUEUED:

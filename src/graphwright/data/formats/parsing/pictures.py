@@ -28,10 +28,7 @@ def is_picture(head: bytes) -> bool:
 
 
 def pictures_in(data: bytes, side: int = 0) -> Iterator[Pixels]:
-    """Yield the pictures of a file: each page of TIFF, one of the other formats; with a `side`, no longer than this.
-
-    Raises PictureError for too many pixels, and for a damaged picture.
-    """
+    """Yield a file's pictures, pages of TIFF, up to `side`. Raises PictureError for too many pixels or damage."""
     number, count = 0, 1
     while number < count:
         pixels, count = _page(data, number)
