@@ -25,7 +25,6 @@ class _Component:
         self._options: dict[str, Any] = {"method": method, "top_k": top_k, "filter": filter}
 
     def warm_up(self) -> None:
-        """Open the index."""
         if self._index is None:
             self._index = opened(self._given)
 
@@ -42,7 +41,6 @@ class _Component:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Any:
-        """Create the component from a dict."""
         return default_from_dict(cls, data)
 
 

@@ -44,7 +44,6 @@ class GraphwrightRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, top_k: int | None = None
     ) -> list[Document]:
-        """Return the documents for a question."""
         state = self.index.retrieve(
             query, self.method, top_k=self.top_k if top_k is None else top_k, filter=self.filter, **self.options
         )

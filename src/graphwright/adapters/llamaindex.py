@@ -43,7 +43,6 @@ class GraphwrightRetriever(BaseRetriever):
         super().__init__(callback_manager=callback_manager)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the nodes for a question."""
         state = self._index.retrieve(query_bundle.query_str, **self._options)
         metadata = metadata_of(self._index, state)
         return [_node(passage, metadata) for passage in passages_of(state)]

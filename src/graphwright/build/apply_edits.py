@@ -351,7 +351,6 @@ class _State:
         self.marks = {use: at for use, at in self.marks.items() if use[:2] != ("added", id)}
 
     def _name(self, number: int) -> str:
-        """Return the name of an entity now."""
         if number in self._names:
             return self._names[number]
         if self.graph is not None and len(nodes := self.graph.nodes[self.node == number]):

@@ -100,7 +100,6 @@ def _suggestion(graph: Graph, a: int, b: int, reasons: list[Reason]) -> Duplicat
 
 
 def _neighbours(graph: Graph, node: int) -> set[int]:
-    """Return the other ends of the statements about an entity."""
     columns = graph.columns
     edges = np.union1d(columns.out.row(node), columns.into.row(node)).astype(np.int64)
     between_names = np.isin(columns.relation[edges], [columns.own.get(name, -1) for name in (SYNONYM, ALIAS)])

@@ -52,7 +52,6 @@ class _Divided:
 
     @property
     def unread(self) -> list[Excerpt]:
-        """The chunks without an extraction."""
         title = self.document.title
         return [Excerpt.of(title, chunk) for chunk, known in self.chunks if known is None]
 

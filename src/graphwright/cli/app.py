@@ -405,7 +405,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int | str | None:
-    """Run a command and return its exit code."""
     check_output()
     try:
         code: int | None = app(arguments, prog_name="graphwright", standalone_mode=False)

@@ -17,15 +17,7 @@ from rich.text import Text
 
 from graphwright.cli.explanation import explain as print_explanation
 from graphwright.cli.options import read_method
-from graphwright.cli.terminal import (
-    console,
-    note,
-    print_json,
-    progress,
-    progress_text,
-    say,
-    shortened,
-)
+from graphwright.cli.terminal import console, note, print_json, progress, progress_text, say, shortened
 from graphwright.errors import ModelError, OptionError, counted
 from graphwright.graph.walks import shown_path
 from graphwright.index_folder.index import Index

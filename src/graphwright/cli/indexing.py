@@ -284,7 +284,6 @@ def synced(
 
 
 def _sync_graph(database: GraphDatabase, into: Path, changed_by: str | None, *, as_json: bool) -> None:
-    """Sync an index with its graph database, and print the changes."""
     from graphwright.index_folder.index import Index
 
     with Index.open(into) as index, progress() as show:
@@ -481,7 +480,6 @@ def _extractor(
 
 
 def _collected(collected: list[Document], documents: Iterable[Document]) -> list[Document]:
-    """Add documents to a list, and return it."""
     collected += documents
     return collected
 

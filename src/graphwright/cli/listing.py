@@ -132,7 +132,6 @@ def _database(imported: Mapping[str, Any]) -> str:
 
 
 def _facts(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the facts of an index as texts by label."""
     imported = facts.get("imported")
     has_documents = not imported or facts["documents"] > 0
     settings, relations = facts["settings"], f", {counted(imported['relations'], 'relation')}" if imported else ""
@@ -298,7 +297,6 @@ def _heading(name: str) -> str:
 
 
 def _show_support(result: QueryResult, output: Console) -> None:
-    """Print the sources of a result."""
     if result.citations:
         output.print(Text(f"Sources: {len(result.citations)} of {result.support_count:,}", "dim"))
     for cited in result.citations:

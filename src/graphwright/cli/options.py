@@ -113,8 +113,7 @@ Confidence = Annotated[
     ),
 ]
 SchemaFile = Annotated[
-    str | None,
-    "File of the types of entities and relations to find: TOML (see 'graphwright schema'), OWL or SHACL.",
+    str | None, "File of the types of entities and relations to find: TOML (see 'graphwright schema'), OWL or SHACL."
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Estimate = Annotated[bool, "Print the estimated cost, and change nothing."]

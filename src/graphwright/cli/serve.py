@@ -217,7 +217,6 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _shown(host: str) -> str:
-    """Return a host in the form of a URL."""
     return f"[{host}]" if ":" in host else host
 
 

@@ -119,7 +119,6 @@ def _size(path: Path) -> int:
 
 
 def _no_file(options: ReadOptions, reasons: str) -> str:
-    """Return why no file was chosen."""
     if options.include:
         return f"no file matches {', '.join(options.include)}"
     return f"all files are left out. {reasons}" if reasons else "no files that are not hidden"

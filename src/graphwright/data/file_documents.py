@@ -150,7 +150,6 @@ class FileReader:
         return Document(name + picture.name, text, title, {DESCRIBED: describe.model}, places=places)
 
     def _inner(self, file: File, name: str) -> Iterator[Document | Skipped]:
-        """Read a file in a file."""
         where, name = f"{self.where}{file.name}", name + file.name
         self.allowance.unpacked -= len(file.content or b"")
         if self.depth >= _MAX_DEPTH or self.allowance.unpacked < 0:

@@ -140,7 +140,6 @@ class _Folder:
     outside: bool
 
     def files(self) -> Iterator[tuple[Path, str]]:
-        """Yield each file with its path in the folder."""
 
         def closed(error: OSError) -> None:
             self.skip(Skipped(str(error.filename), f"a folder that cannot be read: {error.strerror}", True))
@@ -239,7 +238,6 @@ def _ignored(name: str, rules: Sequence[_Rules]) -> str:
 
 
 def _is_built(path: Path, beside: Sequence[str]) -> bool:
-    """Return whether a folder contains build output."""
     named = path.name in _BUILT or path.name.endswith(".egg-info")
     built = named or not _BUILDERS.get(path.name, frozenset()).isdisjoint(beside)
     return built or any(os.path.isfile(path / name) for name in _MARKED)

@@ -141,7 +141,6 @@ class _Transport(httpx.BaseTransport):
         self.inner, self.allowed = inner, allowed
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request, also one of a redirect."""
         _check_scheme(str(request.url))
         host = request.url.host
         address = self._address(host, request.url.port or (443 if request.url.scheme == "https" else 80))
@@ -164,7 +163,6 @@ class _Transport(httpx.BaseTransport):
         return addresses[0]
 
     def close(self) -> None:
-        """Close the connections."""
         self.inner.close()
 
 

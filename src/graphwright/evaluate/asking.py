@@ -96,7 +96,6 @@ class Asker:
     def _row(
         self, name: str, question: QuestionRecord, state: State, targets: list[Ints], shared: SharedSteps | None
     ) -> Row:
-        """Return the result of one method for one question."""
         error, result, run = "", state, self._run(name, shared)
         begun = time.perf_counter()
         try:

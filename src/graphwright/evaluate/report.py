@@ -175,7 +175,6 @@ def _win(rate: Mapping[str, Any] | None) -> str:
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
-    """Yield the first questions with errors."""
     failed = [[row["method"], row["question"], cut(row["error"])] for row in rows if "error" in row]
     if failed:
         more = f" These are the first {_MAX_FAILURES} of {len(failed):,}." if len(failed) > _MAX_FAILURES else ""

@@ -73,7 +73,6 @@ def summarised(
 
 
 def _figures(rows: Sequence[Row], measures: Sequence[Measure], seed: int) -> dict[str, Any]:
-    """Return all figures of a method."""
     return {
         "questions": len(rows),
         "failed": sum("error" in row for row in rows),

@@ -81,7 +81,6 @@ class _Ontology:
         return [kind for kind in dict.fromkeys([*declared, *shaped]) if "/" in kind and kind not in _UNRESTRICTED]
 
     def relations(self) -> Iterator[RelationType]:
-        """Yield the properties between entities."""
         shaped, known = self._shaped(), set(self._classes)
         declared = [node for node in self._subjects if self._is_a(node, _PROPERTIES)]
         synonyms = self._synonyms(dict.fromkeys([*declared, *shaped]))

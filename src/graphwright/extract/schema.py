@@ -267,7 +267,6 @@ def _by_form(types: tuple[Type, ...]) -> dict[str, Type]:
 
 
 def _types(kind: type[Type], table: Any, section: str) -> Iterator[Type]:
-    """Yield the types of a section of TOML."""
     names = tuple(field.name for field in fields(kind) if field.name != "name")
     for name, values in _checked_table(table, section).items():
         _check_names(_checked_table(values, section, name), names, section, name)

@@ -220,7 +220,6 @@ def pair_rows(
 
 
 def _overlap(asked: set[str], text: str) -> float:
-    """Return the share of a question's words that a text has."""
     return len(asked & set(words(text))) / max(1, len(asked))
 
 

@@ -374,7 +374,6 @@ class Graph:
         return " ".join(parts) or text
 
     def _sentence(self, edge: int) -> str:
-        """Return the text of an edge, else its triple, as a sentence."""
         c = self.columns
         if c.edge_text is not None and c.edge_text[edge] >= 0:
             text = self.edge_text(edge)

@@ -238,12 +238,7 @@ class RelationPath(NamedTuple):
 
 
 def relation_paths(
-    graph: Graph,
-    node: int,
-    length: int,
-    max_edges: int = MAX_EDGES,
-    k: int | None = None,
-    returning: bool = False,
+    graph: Graph, node: int, length: int, max_edges: int = MAX_EDGES, k: int | None = None, returning: bool = False
 ) -> tuple[list[RelationPath], int]:
     """Return all relation paths of at most `length` relations from a node, and how many cost too much to extend.
 

@@ -210,7 +210,6 @@ def positive_edges(graph: Graph, row: Label) -> Ints:
 
 
 def _record(graph: Graph, row: Label) -> dict[str, Any]:
-    """Return a label as a line of the file."""
     example = row.example
     return {
         "id": example.id,
@@ -234,7 +233,6 @@ def _record(graph: Graph, row: Label) -> dict[str, Any]:
 
 
 def _path_text(graph: Graph, candidate: Candidate) -> str:
-    """Return a relation path as readable text."""
     labels = (f"[{relation_label(graph, way)}]" for way in candidate.ways)
     return " → ".join([graph.names[candidate.source], *labels])
 

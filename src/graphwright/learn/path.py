@@ -168,7 +168,6 @@ class Decode(Ranker):
         )
 
     def _from(self, graph: Graph, source: int, decoder: Decoder, run: Run) -> list[tuple[float, RelationPath]]:
-        """Search from one query entity."""
         left = int(self.max_edges)
         beam = [(0.0, decoder.begin(), path_from(graph, source))]
         ended: list[tuple[float, RelationPath]] = []

@@ -128,7 +128,6 @@ def _features_of(paths: Paths, meaning: float) -> Scores:
 
 
 def _paths(graph: Graph, retriever: PathRetriever, row: Label) -> Paths:
-    """Ask for the relation paths of one question."""
     anchors = [Anchor("", nodes=np.array([entity])) for entity in row.example.entities]
     state = retriever.paths()(start(row.example.text, graph, anchors=anchors))
     items = list(state.items.items())
@@ -220,7 +219,6 @@ def train_retriever(
 def _trained(
     ix: Snapshot, labels: Labels, level: str, names: bool, plan: Schedule, progress: Progress | None = None
 ) -> Checkpoint:
-    """Train once."""
     samples = samples_of(ix.graph, labels, ix.encoder, progress)
     weights, about = LEVELS[level][1](samples, ix.names if names else None, plan, progress)
     return Checkpoint(

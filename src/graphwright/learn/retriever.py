@@ -19,14 +19,7 @@ from graphwright.errors import DataError, OptionError
 from graphwright.files import whole
 from graphwright.graph import Evidence, Graph
 from graphwright.graph.evidence import Ints, Scores
-from graphwright.graph.walks import (
-    Ways,
-    leading_elsewhere,
-    relation_paths,
-    relation_words,
-    walk_text,
-    walks_along,
-)
+from graphwright.graph.walks import Ways, leading_elsewhere, relation_paths, relation_words, walk_text, walks_along
 from graphwright.learn.network import Batch, view_graph
 from graphwright.models import Encoder
 from graphwright.models.protocols import Floats

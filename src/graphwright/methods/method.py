@@ -115,7 +115,6 @@ Builder = Callable[..., Operator | Method]
 
 
 def _joined(parts: tuple[Operator, ...]) -> Operator:
-    """Return operators one after the other, without Keep()."""
     changing = [part for part in parts if part != _NOTHING]
     return reduce(rshift, changing) if changing else _NOTHING
 

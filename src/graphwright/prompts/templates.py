@@ -108,7 +108,6 @@ def _sent(text: str) -> str:
 
 
 def _checked(file: Path) -> str:
-    """Return the text of a file that replaces a prompt."""
     if file.suffix != ".txt" or file.stem not in prompts_of_index():
         hint = meant(file.stem, prompts_of_index())
         raise OptionError(f"{file} is no prompt of an index: 'graphwright prompts' lists their names.{hint}")

@@ -83,7 +83,6 @@ def _current(bucket: Bucket) -> Manifest:
 
 
 def _create(bucket: Bucket, manifest: Manifest, path: Path, progress: Progress | None) -> Pulled:
-    """Pull into a new folder."""
     with _staging(path) as staging:
         fetched = _fetch(bucket, manifest, staging, {}, progress)
 

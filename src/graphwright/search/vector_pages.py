@@ -287,7 +287,6 @@ def _planned(vectors: VectorRows, before: Pages) -> _Plan:
 
 
 def _write(folder: Path, vectors: VectorRows, old: Pages, plan: _Plan) -> Pages:
-    """Write the pages that change, and link the others."""
     width, rows, source = old.dimension, len(plan.source), plan.source
     sums, blocks = np.zeros(rows, np.uint64), np.zeros(_ITEM * width * rows // BLOCK, np.uint64)
     sums[: old.rows], blocks[: len(old.blocks)] = old.sums, old.blocks

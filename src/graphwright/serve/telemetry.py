@@ -232,7 +232,6 @@ class Observation:
 
 
 def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
-    """Add the headers that every response has."""
     present = {name.lower(): value for name, value in headers}
     policy = PAGE_POLICY if present.get(b"content-type", b"").startswith(b"text/html") else _DATA_POLICY
     more = [(b"x-request-id", request_id.encode()), (b"content-security-policy", policy.encode()), *_HEADERS]

@@ -97,7 +97,6 @@ class SourceWatch:
             work()
 
     def _sync_due(self, index: str, source: SyncSource) -> None:
-        """Queue a sync with a source if it is due."""
         if index in self._catalog:
             due = due_at(source, self._jobs.syncs(index, source.address, _COUNTED))
             if due is not None and due <= datetime.now(UTC):

@@ -61,7 +61,6 @@ class _Pool:
         return future
 
     def _work(self) -> None:
-        """Do the work that is next."""
         with self._lock:
             asker, jobs = self._waiting.popitem(last=False)
             future, work = jobs.popleft()

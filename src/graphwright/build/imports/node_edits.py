@@ -107,12 +107,7 @@ class _Edited:
     """
 
     def __init__(
-        self,
-        base: Columns,
-        to: Ints,
-        names: Mapping[int, str],
-        types: Mapping[int, str],
-        left_out: NDArray[np.bool_],
+        self, base: Columns, to: Ints, names: Mapping[int, str], types: Mapping[int, str], left_out: NDArray[np.bool_]
     ) -> None:
         self.base, self.to, self.names, self.types = base, to, names, types
         count = np.arange(len(to))
@@ -125,7 +120,6 @@ class _Edited:
         self.left_out = left_out
 
     def columns(self) -> Columns:
-        """Return the columns."""
         base, edges = self.base, self._edges
         classes, relations, typed = self._typed()
         relation = np.concatenate((base.relation[edges], typed[:, 1]))

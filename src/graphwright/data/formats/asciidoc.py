@@ -72,7 +72,6 @@ def _underlined(line: str, rule: str) -> int:
 
 
 def _add(line: str, builder: TextBuilder, metadata: dict[str, str], links: list[str]) -> None:
-    """Add a line outside of blocks and tables."""
     attribute = _ATTRIBUTE.match(line)
     if not line or _DELIMITER.match(line) or line == "+":
         builder.blank()

@@ -144,7 +144,6 @@ class _Document:
             self.builder.place()
 
     def _write_notes(self, references: list[tuple[str, str]]) -> None:
-        """Add the notes that a paragraph or a table refers to."""
         for number, reference in enumerate(references, start=self.noted + 1):
             self.builder.line(f"Note {number}: {self.notes[reference]}")
         self.noted += len(references)

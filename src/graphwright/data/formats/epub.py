@@ -58,7 +58,6 @@ def _encrypted(archive: zipfile.ZipFile) -> set[str]:
 
 
 def _spine(package: Element, base: str) -> Iterator[str]:
-    """Yield the paths of the pages in reading order."""
     items = {node.get("id"): node for node in package.iter() if local(node) == "item"}
     for reference in package.iter():
         item = items.get(reference.get("idref")) if local(reference) == "itemref" else None

@@ -181,7 +181,6 @@ class _Page:
             self.due = max(self.due, 1)
 
     def leave(self, node: LexborNode) -> None:
-        """Write the end of a node."""
         tag = node.tag or ""
         if self.caption is not None and _is_caption(node):
             before, first = self.caption
@@ -203,7 +202,6 @@ class _Page:
             self._break(tag)
 
     def _open(self, node: LexborNode, tag: str) -> None:
-        """Begin a list, an item or a caption."""
         if tag in _LISTS:
             self.lists.append(_first_number(node))
         elif tag == "li":
@@ -257,7 +255,6 @@ class _Page:
         self.size += len(text)
 
     def finished(self) -> Extracted:
-        """Return the text, its links and headings."""
         text = "".join(self.parts)
         before = len(text) - len(text.lstrip())
         text = text.strip()

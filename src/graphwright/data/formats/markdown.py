@@ -140,7 +140,6 @@ class _Reader:
         self.indent = 0  # columns before the text of the current item of a list
 
     def read(self, lines: list[str]) -> None:
-        """Add the lines of a file."""
         fence, in_quote, block_end = "", False, 0
         last = max((number for number, line in enumerate(lines) if "-->" in line), default=0)
         code: list[str] = []
@@ -283,7 +282,6 @@ def _table(lines: list[str], number: int) -> list[list[Cell]]:
 
 
 def _cells(line: str) -> list[Cell]:
-    """Return the cells of a row of a table."""
     texts = _BAR.split(_QUOTE.sub("", line, count=1).strip().removeprefix("|"))
     if len(texts) > 1 and not texts[-1].strip():
         texts.pop()

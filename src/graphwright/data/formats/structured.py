@@ -77,7 +77,6 @@ class _Sections(RawConfigParser):
     """Parser of INI whose keys keep their case."""
 
     def optionxform(self, optionstr: str) -> str:
-        """Return a key as it is written."""
         return optionstr
 
 

@@ -56,7 +56,6 @@ def _parsed(path: Path, text: str, line: int) -> Any:
 
 
 def _add_value(graph: PropertyGraph, path: Path, value: Any) -> None:
-    """Add the nodes and edges of one JSON value."""
     for wrapper in ("graph", "elements"):
         if isinstance(value, dict) and ("nodes" in _object(value, wrapper) or isinstance(value.get(wrapper), list)):
             value = value[wrapper] or value
@@ -87,7 +86,6 @@ def _parts(value: Any) -> tuple[Any, Any]:
 
 
 def _key(row: Any) -> Any:
-    """Return the id of a row, None if it has none."""
     return next((row[name] for name in _IDS if name in row), None) if isinstance(row, dict) else None
 
 

@@ -156,7 +156,6 @@ class RDFParts:
                 yield from ((head, relation, self._text_of(member)) for member in self._listed(tail))
 
     def _complete(self) -> Iterator[Claim]:
-        """Yield the statements that are made."""
         for statement, ends in self._ends.items():
             fields = dict.fromkeys((r, self._text_of(value)) for r, value in self._fields[statement])
             if not fields and statement not in self._stated:
@@ -204,7 +203,6 @@ class RDFParts:
         return node
 
     def _name(self, node: str, depth: int) -> str:
-        """Return a node in words."""
         text = self._text_of(node, depth)
         return self._labels.get(node, iri_name(node)) if text == node else f"({text})" if " " in text else text
 

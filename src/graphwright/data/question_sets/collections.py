@@ -55,7 +55,6 @@ class _Corpus:
         return self._by_content.get(identity, identity)
 
     def files(self) -> list[Path]:
-        """Return the files that are not hidden."""
         if self.path.is_file():
             return [self.path]
         files = (path for path in sorted(self.path.rglob("*")) if path.is_file())

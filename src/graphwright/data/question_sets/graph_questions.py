@@ -171,7 +171,6 @@ def _question_file(source: Source) -> Path:
 def _dataset(
     source: Source, name: str, triples: tuple[Triple, ...], questions: Sequence[GraphQuestion], files: tuple[Path, ...]
 ) -> Dataset:
-    """Check and return the data set."""
     nodes = {name for head, _, tail in triples for name in (head, tail)}
     remarks = [f"{counted(len(questions), 'question')} over {counted(len(triples), 'triple')} ({name})."]
     if bare := sum(not question.entities for question in questions):

@@ -131,7 +131,6 @@ def _named(captions: Sequence[Caption | None]) -> tuple[int, int]:
 
 
 def _above(text: str, start: int, declared: Mapping[int, tuple[int, str]]) -> Caption | None:
-    """Return the caption that ends before a table."""
     first = max(start - _WINDOW, 0)
     before = text[first:start].rstrip()
     begins = [match.start() for match in _LINE.finditer(before) if match.start() or not first]
@@ -140,7 +139,6 @@ def _above(text: str, start: int, declared: Mapping[int, tuple[int, str]]) -> Ca
 
 
 def _below(text: str, end: int, declared: Mapping[int, tuple[int, str]]) -> Caption | None:
-    """Return the caption that begins after a table."""
     after = text[end : end + _WINDOW]
     at = len(after) - len(after.lstrip(" .\n"))
     found = _caption(after, at, end + at, declared)

@@ -253,7 +253,6 @@ class _Network:
         self.width = len(self.weights["w1"])
 
     def latent(self, question: Tokens, text: Tokens) -> Floats:
-        """Return the latent of a text read with a question."""
         match = Match.of(question, text, self.rarity)
         feed = {"states": joint_input(match, self.weights)[None]}
         [first] = run_session(self.join, feed, "MiniLMCrossEncoder: a text", ["first"])
@@ -261,7 +260,6 @@ class _Network:
         return np.concatenate((first[0], features), dtype=np.float32)
 
     def head(self, latents: Floats) -> Floats:
-        """Return the scores of latents."""
         w = self.weights
         hidden = np.tanh(latents @ w["w1"] + w["b1"])
         scores: Floats = hidden @ w["w2"] + latents[:, -len(w["mean"]) :] @ w["past"] + w["b2"]

@@ -57,12 +57,16 @@ _MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
 _MAX_BACKOFF = 60.0
 
 
+def _pause(cancel: Cancellation, seconds: float) -> None:
+    cancel.pause(seconds)  # a Deadline overrides it
+
+
 @dataclass(frozen=True)
 class Clock:
     """A source of time (`date`: seconds since 1970) and a way to wait, which tests replace."""
 
     date: Callable[[], float] = time.time
-    sleep: Callable[[Cancellation, float], None] = lambda cancel, seconds: cancel.pause(seconds)  # Deadlines override
+    sleep: Callable[[Cancellation, float], None] = _pause
 
 
 class HTTPConnection:
@@ -177,7 +181,6 @@ class HTTPConnection:
     async def _read(
         self, path: str, body: bytes, max_bytes: int, put: Callable[[bytes], None], trace: Callable[..., Any]
     ) -> None:
-        """Send a request and put the bytes of its response."""
         async with self._client().stream("POST", path, content=body, extensions={"trace": trace}) as response:
             if not response.is_success:
                 text, retry_after = await _error_body(response), response.headers.get("retry-after", "")

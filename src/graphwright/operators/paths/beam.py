@@ -51,10 +51,7 @@ class BeamSearch(Operator):
     ['Bertha child Ida; Ida spouse Udo', 'Bertha child Ida']
     """
 
-    model: Annotated[
-        Encoder | CrossEncoder | Scorer | Operator,
-        ModelOf(Encoder, CrossEncoder, Scorer, Operator),
-    ]
+    model: Annotated[Encoder | CrossEncoder | Scorer | Operator, ModelOf(Encoder, CrossEncoder, Scorer, Operator)]
     width: Annotated[int, AtLeast(1)] = 8
     length: Annotated[int, AtLeast(1)] = 4
     slack: Annotated[float | None, AtLeast(0)] = None

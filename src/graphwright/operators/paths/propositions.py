@@ -83,11 +83,7 @@ def _collected(graph: Graph, index: VectorIndex | None) -> Propositions:
     pairs = np.unique(np.repeat(of_edge, 2) * size + graph.ends(edges))
     owner, (nodes, entity) = pairs // size, np.unique(pairs % size, return_inverse=True)
     return Propositions(
-        rows,
-        group(count, of_edge, edges),
-        nodes,
-        group(count, owner, entity),
-        group(len(nodes), entity, owner),
+        rows, group(count, of_edge, edges), nodes, group(count, owner, entity), group(len(nodes), entity, owner)
     )
 
 

@@ -224,7 +224,6 @@ class Execution:
         return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
 
     def _where(self, query: q.Things, condition: q.Condition) -> Ints:
-        """Return the things of a set that meet a condition."""
         if isinstance(condition, q.Or):
             return np.union1d(self._where(query, condition.first), self._where(query, condition.second))
         pairs = self.met(self.reached(query, condition.path), condition)

@@ -128,7 +128,6 @@ class _Reader:
         return name
 
     def query(self) -> q.Query:
-        """Read a query."""
         form = self._call(_FORMS)
         if not form:
             return self.things()
@@ -153,7 +152,6 @@ class _Reader:
         return q.Aggregate(cast('Literal["sum", "mean", "min", "max"]', form), things, path)
 
     def things(self) -> q.Things:
-        """Read a set of things."""
         return self._rest(_followed(*self._steps()))
 
     def _rest(self, things: q.Things) -> q.Things:
@@ -184,7 +182,6 @@ class _Reader:
         return condition
 
     def _steps(self) -> tuple[q.Things, q.Path]:
-        """Read a set and the steps that follow it."""
         return self._primary(), self._path(".") if self._is(".") else ()
 
     def _path(self, sign: str = "") -> q.Path:
@@ -221,7 +218,6 @@ class _Reader:
         return text
 
     def _name(self, expected: str) -> str:
-        """Read the name of a type or a relation."""
         token = self.token
         if token.kind == "name":
             return self._next().text[1:-1].replace("]]", "]")

@@ -104,7 +104,6 @@ class Support:
         return pairs
 
     def _of(self, query: q.Things, things: Ints) -> Parts:
-        """Return the facts that hold for things of a set."""
         return _OF.get(type(query), Support._of_start)(self, query, things)
 
     def _of_start(self, query: q.Things, things: Ints) -> Parts:

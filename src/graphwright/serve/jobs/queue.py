@@ -270,7 +270,6 @@ class Jobs:
             return run
 
     def _record(self, run: JobRun, end: End) -> None:
-        """Record the result of an attempt."""
         id = run.job.id
         try:
             if end.state == "queued":

@@ -355,7 +355,6 @@ class Attempts:
         ends.append(replace(end, message=message))
 
     def _read_pending(self, name: str, run: JobRun, extractor: Extractor) -> dict[str, Any]:
-        """Read the chunks that wait for a language model."""
         with self._catalog.open_writer(name, extractor) as index, batch(index, [run]):
             changes = index.add((), run.report, usage=run.usage)
         self._catalog.refresh(name)
@@ -419,12 +418,10 @@ class Attempts:
 
 
 def _least(*limits: Any) -> Any:
-    """Return the smallest limit that is not None, or None."""
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _summary(job: Job, changes: Mapping[str, Any]) -> str:
-    """Return the changes of a job as text."""
     names = ("added", "replaced", "moved", "removed", "unchanged", "skipped")
     parts = ["Rebuilt"] * (job.kind == "rebuild")
     parts += [f"{changes[name]:,} {name}" for name in names if changes.get(name)]

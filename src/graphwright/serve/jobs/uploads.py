@@ -192,7 +192,6 @@ class UploadFolder:
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder, and delete it if the block fails."""
     folder.mkdir(mode=0o700, parents=True)
     try:
         yield folder

@@ -236,11 +236,7 @@ _REFUSED = {
 
 
 async def _ollama_answered(
-    body: OllamaBody,
-    messages: list[chat.MessageBody],
-    form: type[chat.ChatWriter],
-    server: ServerOf,
-    request: Request,
+    body: OllamaBody, messages: list[chat.MessageBody], form: type[chat.ChatWriter], server: ServerOf, request: Request
 ) -> Any:
     refuse_format("format", body.format)
     options = body.options or OllamaOptions()

@@ -78,9 +78,7 @@ async def give_feedback(body: FeedbackBody, call: CallOf, grant: GrantOf) -> Any
 
 @router.get("", response_model=FeedbackReply, dependencies=_WRITE)
 async def list_feedback(
-    call: CallOf,
-    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    call: CallOf, offset: Annotated[int, Query(ge=0, le=10**9)] = 0, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> Any:
     """List the feedback on an index, the newest first."""
     entries = await call.run(lambda _: call.server.jobs.feedback.entries(call.index)[::-1])

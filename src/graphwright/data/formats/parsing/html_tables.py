@@ -67,7 +67,6 @@ class _Nesting:
         self.removed: Counter[str] = Counter()
 
     def tag(self, match: re.Match[str]) -> str:
-        """Return a tag or its replacement."""
         name = (match["name"] or "").lower()
         if not name or name in _VOID or name in _IMPLIED:
             return match[0]

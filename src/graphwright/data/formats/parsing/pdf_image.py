@@ -54,7 +54,6 @@ def page_marks(data: bytes, places: Places, text: str, start: int, end: int) -> 
 
 
 def _picture(data: bytes, page: int) -> Pixels:
-    """Return a page of a picture."""
     try:
         return next(islice(pictures_in(data, _MAX_SIDE), page - 1, None))
     except ModuleNotFoundError as error:

@@ -124,7 +124,6 @@ def directive_table(name: str, lines: Sequence[str]) -> Table | None:
 
 
 def _list_rows(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the rows of a list of lists."""
     first = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
     row: list[list[str]] = []
     for line in lines:

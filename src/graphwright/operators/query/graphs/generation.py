@@ -68,7 +68,6 @@ def paths_of(
 
 
 def _extensions(path: PathCandidate, steps: StepIndex, strength: Floats) -> list[PathCandidate]:
-    """Return the paths that are one step longer."""
     longer = []
     for key, ends, size in steps.expand(path.ends):
         if len(path.keys) == 1 and key == path.keys[0] ^ 1:

@@ -91,12 +91,7 @@ class Enumeration:
         ranked = list(self.sets.ranked([self.sets.all, *self.sets.single[:8], *pairs[:4]]))
         top = list(self.sets.counted_extremes([self.sets.all, *self.sets.single[:8], *pairs[:4]]))
         around = list(self.sets.neighbours(ordered))
-        others = [
-            *self.sets.excluded(),
-            *combined.without(self.sets),
-            *self.sets.alike(),
-            *beyond,
-        ]
+        others = [*self.sets.excluded(), *combined.without(self.sets), *self.sets.alike(), *beyond]
         yield from self._all_rows()
         for rows in (*self.sets.single, *pairs, *united):
             yield from self._values(rows)
