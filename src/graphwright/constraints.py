@@ -83,8 +83,7 @@ def _is_json(value: Any, levels: int = _MAX_NESTED) -> bool:
     return value is None or _is_text(value)
 
 
-TEXT = Constraint("text that can be encoded as UTF-8", _is_text)
-"""Requires a text without lone surrogates."""
+TEXT = Constraint("text that can be encoded as UTF-8", _is_text)  # requires a text without lone surrogates
 JSON_OBJECT = Constraint(
     f"a JSON object of texts, finite numbers of at most 64 bits, true, false, null, lists and objects, nested at most "
     f"{_MAX_NESTED} levels deep",

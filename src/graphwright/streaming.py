@@ -33,8 +33,7 @@ class Event:
 
 
 OnEvent = Callable[[Event], None]
-Work = Callable[[OnEvent, Run], object]
-"""A call that reports the events of a run."""
+Work = Callable[[OnEvent, Run], object]  # a call that reports the events of a run
 
 
 def answer_with_events(

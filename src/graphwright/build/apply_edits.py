@@ -42,8 +42,7 @@ from graphwright.store.edits import (
 )
 from graphwright.text.names import normal_form
 
-PREFIX = "edit:"
-"""Before the id of an edit in the id of the document that holds what it adds."""
+PREFIX = "edit:"  # before the id of an edit in the id of the document that holds what it adds
 
 
 class Edited(NamedTuple):

@@ -13,8 +13,7 @@ from graphwright.store.store import StoredChunk
 
 _PASSAGES = 256  # read between two reports of progress
 _CHUNKS = 64  # read by a deferred extractor between two commits
-NOT_READ = "not read yet"
-"""Pending reason of a chunk that a deferred extractor has not tried to read."""
+NOT_READ = "not read yet"  # pending reason of a chunk that a deferred extractor has not tried to read
 
 
 class ChunkExtraction:

@@ -11,8 +11,7 @@ from graphwright.store.changes import Changes, Progress
 from graphwright.store.layout import IndexLayout
 from graphwright.store.store import Store
 
-QUICK = 500
-"""Number of texts that are encoded in a few seconds."""
+QUICK = 500  # number of texts that are encoded in a few seconds
 
 
 def vector_cache(layout: IndexLayout, encoder: NamedEncoder) -> CachedEncoder:

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from graphwright.search import Filter
     from graphwright.search.filter import Range
 
-DEFAULT_FOLDER = ".graphwright"
-"""Default name of the index folder."""
-STDOUT = Path("-")
-"""The file that stands for stdout, or stdin."""
+DEFAULT_FOLDER = ".graphwright"  # default name of the index folder
+STDOUT = Path("-")  # the file that stands for stdout, or stdin
 _VARIABLE = "GRAPHWRIGHT_INDEX"
 
 

@@ -17,10 +17,8 @@ from typing import IO, Any, AnyStr
 
 from graphwright.errors import DataError
 
-SAMPLE = 1 << 16
-"""Bytes at the start of a file from which its encoding is detected."""
-MAX_LINE = 64 * 2**20
-"""Maximum bytes of a line of rows."""
+SAMPLE = 1 << 16  # bytes at the start of a file from which its encoding is detected
+MAX_LINE = 64 * 2**20  # maximum bytes of a line of rows
 
 _MARKS = (  # longest first: the mark of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -15,14 +15,12 @@ from graphwright.text.places import Places
 from graphwright.text.sentences import is_statement, sentence_spans
 from graphwright.text.values import Value, values_in
 
-YEAR = re.compile(r"\d{4}")
-"""Digits of a year."""
+YEAR = re.compile(r"\d{4}")  # digits of a year
 RECOGNISED = "text recognised"
 """Name of the metadata that tells which pages of a file were read by text recognition (OCR), which may be wrong."""
 DESCRIBED = "described by"
 """Name of the metadata that tells which model wrote a document, the description of a picture."""
-BELOW = " › "
-"""Separator between the titles of a section and its subsection, or between a folder and its file."""
+BELOW = " › "  # separator between the titles of a section and its subsection, or between a folder and its file
 Labels = tuple[tuple[int, int], ...]
 """The spans of a text, in order, that only say what follows: titles of sections, and names of columns and keys."""
 

@@ -27,10 +27,8 @@ from graphwright.errors import DataError, OptionError, check_installed
 
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 """Schemes of addresses, as the driver names them: plain, encrypted, or encrypted by a certificate of one's own."""
-MAX_ROWS = 1_000
-"""Maximum number of rows of a query."""
-QUERY_SECONDS = 60.0
-"""Time after which a query is ended."""
+MAX_ROWS = 1_000  # maximum number of rows of a query
+QUERY_SECONDS = 60.0  # time after which a query is ended
 _PAGE = 1_000  # rows that the driver asks for at a time
 _MATCH = {"node": "MATCH (x)", "relationship": "MATCH ()-[x]->()"}
 

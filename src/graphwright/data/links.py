@@ -13,10 +13,8 @@ from graphwright.data.decoding import lines
 from graphwright.data.document import Skipped
 from graphwright.text.characters import clean, file_name
 
-CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
-"""Names of the file of documents in our own format and in BEIR's."""
-LINKS = ("links.tsv", "links.tsv.gz")
-"""Names of the file of links beside it."""
+CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")  # names of the file of documents in our own format and in BEIR's
+LINKS = ("links.tsv", "links.tsv.gz")  # names of the file of links beside it
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]")  # an address with a scheme, or relative to the root of a site
 
 _SITE = re.compile(r"https?://[^/]+/")

@@ -22,8 +22,7 @@ import httpx
 from graphwright.data.formats.format import MAX_BYTES
 from graphwright.errors import DataError
 
-AGENT = "graphwright"
-"""The name of this program for servers and their robots.txt."""
+AGENT = "graphwright"  # the name of this program for servers and their robots.txt
 _SCHEMES = ("http", "https")
 _MAX_REDIRECTS = 5
 _TIMEOUT = 30.0

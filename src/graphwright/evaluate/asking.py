@@ -25,8 +25,7 @@ from graphwright.models import Usage
 from graphwright.operators import Answer, ModelMemory, Operator, Question, Run, SharedSteps, State, Step, start
 from graphwright.search import Snapshot
 
-Row = dict[str, Any]
-"""A result: a method, a question, metrics, costs, ranking, evidence, answer, steps."""
+Row = dict[str, Any]  # a result: a method, a question, metrics, costs, ranking, evidence, answer, steps
 
 _MAX_DOCUMENTS, _MAX_ITEMS, _MAX_CITATIONS = 100, 5, 10  # of a row
 _MAX_ITEM = 400  # characters

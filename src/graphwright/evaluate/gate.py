@@ -20,8 +20,7 @@ from graphwright.methods.house import POOL, scored, walk
 from graphwright.operators import Reword, Run, start
 from graphwright.search import Snapshot
 
-MIN_QUESTIONS = 20
-"""The least questions whose right passages are found."""
+MIN_QUESTIONS = 20  # the least questions whose right passages are found
 GATES = (0.0, -0.5, 0.5, -1.0, 1.0, -2.0, 2.0, -4.0, 4.0)
 """Log odds that are tried, the package's first; of equal ones the first is taken."""
 _K, _FOLDS, _SIGNIFICANT = 10, 10, 0.05

@@ -164,8 +164,7 @@ def _short(why: str) -> str:
 ACCURACY, PAIRWISE = "accuracy", "pairwise"
 _IDENTITY = ("kind", "methods", "question", "dimensions", "model", "prompt", "texts")
 _USAGE = ("prompt_tokens", "completion_tokens", "cost")
-Answers = dict[str, dict[str, str]]
-"""Answers of each method by question; "" for no answer."""
+Answers = dict[str, dict[str, str]]  # answers of each method by question; "" for no answer
 
 
 @dataclass(frozen=True)

@@ -180,8 +180,7 @@ def _all() -> Iterable[Measure]:
     yield Measure("topological recall", about, "graph", "any", _topological_recall)
 
 
-MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _all()}
-"""All metrics of a run."""
+MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _all()}  # all metrics of a run
 
 _DEFAULTS = {
     ("documents", "gold"): ("recall@2", "recall@5", "recall@10", "recall@15", "ndcg@10", "mrr@10"),

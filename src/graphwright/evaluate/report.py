@@ -86,8 +86,7 @@ def _trec_field(text: str) -> str:
 
 
 Summary = Mapping[str, Any]
-Section = tuple[str, str, Table]
-"""A heading, a sentence, and a table."""
+Section = tuple[str, str, Table]  # a heading, a sentence, and a table
 _ELSEWHERE = {"methods", "metrics", "judge", "statistics"}  # parts that other sections show
 _MAX_FAILURES = 20  # rows of the table of failures
 _HELD = "Recall is the share of gold documents or accepted answers in the step's result, mean over questions."

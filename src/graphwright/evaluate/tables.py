@@ -124,8 +124,7 @@ def remarks(summary: Summary) -> Iterator[str]:
         yield _NO_STATISTICS
 
 
-Table = list[list[str]]
-"""Cells in rows, the header first."""
+Table = list[list[str]]  # cells in rows, the header first
 
 # Signs that mean something in Markdown; an underscore inside a word, or a # after the beginning, does not.
 _MARKS = re.compile(r"[\\`*\[\]|]|(?<!\w)_|_(?!\w)|^#|<(?=\S)|^>")

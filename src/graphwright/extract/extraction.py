@@ -9,8 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from graphwright.data.document import Chunk, Labels, passage_title
 
-ALSO_KNOWN_AS = "also known as"
-"""The relation between two names of one entity, which a text states."""
+ALSO_KNOWN_AS = "also known as"  # the relation between two names of one entity, which a text states
 
 
 class Excerpt(NamedTuple):

@@ -33,8 +33,7 @@ from graphwright.files import toml_text
 from graphwright.graph.graph import CO_OCCURS
 from graphwright.text.names import normal_form
 
-FREE = (CO_OCCURS, ALSO_KNOWN_AS)
-"""Relations that every schema allows."""
+FREE = (CO_OCCURS, ALSO_KNOWN_AS)  # relations that every schema allows
 _BARE = re.compile("[A-Za-z0-9_-]+")  # a key of TOML without quotes
 _RELATED = "related to"  # of a relation whose ends are not of the types that its name is for
 
@@ -309,5 +308,4 @@ def _filled(kind: EntityType | RelationType) -> Iterator[tuple[str, Any]]:
     return ((field.name, value) for field in fields(kind) if (value := getattr(kind, field.name)))
 
 
-NO_SCHEMA = Schema()
-"""The schema without types."""
+NO_SCHEMA = Schema()  # the schema without types

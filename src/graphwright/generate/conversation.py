@@ -17,10 +17,8 @@ from graphwright.prompts.templates import data_line
 from graphwright.search.snapshot import Snapshot
 from graphwright.text.words import words
 
-SOURCES = "\n\nSources\n"
-"""Heading of the list of sources below an answer, which is no part of it."""
-NOTHING_ASKED = "This asks nothing of the documents."
-"""Reply to thanks, greetings and the like."""
+SOURCES = "\n\nSources\n"  # heading of the list of sources below an answer, which is no part of it
+NOTHING_ASKED = "This asks nothing of the documents."  # reply to thanks, greetings and the like
 _WHICH, _OR = "Do you mean {}?", " or "
 USER, ASSISTANT = "user", "assistant"
 _MAX_MESSAGES = 8  # earlier messages in the prompt

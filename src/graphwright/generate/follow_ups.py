@@ -23,8 +23,7 @@ COMPLETE, DEPENDENT, SOCIAL = range(3)
 """Kinds of turns: a question that stands alone, one that needs the turns before it, and one that asks nothing."""
 _DEPENDENT_FROM, _SOCIAL_FROM, _REPLACES_FROM = 0.7, 0.8, 0.5
 """Probabilities from which on a question is rewritten, a turn is not searched, and a part of the last one replaced."""
-UNCLEAR_FROM = 0.7
-"""Probability of two meanings from which on a turn is asked back."""
+UNCLEAR_FROM = 0.7  # probability of two meanings from which on a turn is asked back
 _PASSAGES = 3  # nearest by words
 _CHARACTERS = 1_000  # of a passage that are compared
 _MAX_NAMES = 3  # of earlier turns that are added to a question

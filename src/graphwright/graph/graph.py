@@ -34,8 +34,7 @@ OWN_RELATIONS = (*_OF_CHUNKS, ALIAS, SYNONYM, CO_OCCURS)
 
 _LARGE = 2**20  # bytes from which on an array is hashed by its block sums
 Ids32 = NDArray[np.int32]
-WRITTEN = 20
-"""Maximum triples in the text of a node on a graph without passages."""
+WRITTEN = 20  # maximum triples in the text of a node on a graph without passages
 
 
 class Kind(IntEnum):

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
 
 Ints = NDArray[np.int64]
-Step = tuple[int, bool]
-"""An edge, and whether it is walked from its head to its tail."""
+Step = tuple[int, bool]  # an edge, and whether it is walked from its head to its tail
 
 
 class ItemKind(IntEnum):

@@ -21,8 +21,7 @@ from graphwright.kernels.blocks import BLOCK, Limits, MappedArray, block_sums, o
 from graphwright.kernels.csr import Csr
 
 FORMAT = 5
-IN_BLOCKS = 64 * 2**20
-"""Bytes above which a file is verified in blocks, each before it is first read."""
+IN_BLOCKS = 64 * 2**20  # bytes above which a file is verified in blocks, each before it is first read
 # Derived arrays are stored, because they take long to compute on large graphs.
 _DERIVED = ("adjacency", "out", "into", "related", "name_order")
 _AGAIN = "Build the index again."

@@ -75,8 +75,7 @@ def ways_of(graph: Graph, steps: Sequence[Step]) -> Ways:
     return tuple(2 * int(relation[edge]) + forward for edge, forward in steps)
 
 
-Hop = list[tuple[int, int]]
-"""The start and the end of each step of a hop."""
+Hop = list[tuple[int, int]]  # the start and the end of each step of a hop
 
 
 def _hops(ends: Hop, ways: Sequence[Ways], edges: Sequence[int]) -> list[tuple[Ways, Hop]] | None:
@@ -192,8 +191,7 @@ def _is_own(graph: Graph, node: str, label: str, other: str) -> bool:
     )
 
 
-MAX_EDGES = 5_000_000
-"""Default limit of the edges that are read from one node."""
+MAX_EDGES = 5_000_000  # default limit of the edges that are read from one node
 
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 

@@ -30,8 +30,7 @@ from graphwright.store.store import Store
 from graphwright.text.characters import composed
 from graphwright.text.places import Places
 
-GATE = "gate"
-"""Name of the setting."""
+GATE = "gate"  # name of the setting
 _MAX_COMPARED = 5_000  # document ids that an unknown id is compared with
 
 

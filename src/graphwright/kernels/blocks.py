@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphwright.kernels.compiled import kernel, subkernel
 from graphwright.kernels.csr import Ids, node_ids, readonly
 
-BLOCK = 1 << 14
-"""Bytes of a block: a power of two."""
+BLOCK = 1 << 14  # bytes of a block: a power of two
 _SHIFT = 14
 _WORDS = BLOCK // 8
 _THREADS = 8
@@ -218,8 +217,7 @@ def rows_verified(array: ArrayLike | MappedArray, starts: Positions, ends: Posit
     return array.with_rows(starts, ends) if isinstance(array, MappedArray) else np.asarray(array)
 
 
-LARGEST = 65_504.0
-"""The largest number that half precision holds."""
+LARGEST = 65_504.0  # the largest number that half precision holds
 Singles = NDArray[np.float32]
 Halves = NDArray[np.uint16]
 HalfMatrix = np.ndarray[tuple[int, int], np.dtype[np.uint16]]

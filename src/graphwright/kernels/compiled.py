@@ -20,10 +20,8 @@ import numpy as np
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-LIBRARY = "library.bin"
-"""Name of the library's file, beside this one, on every platform."""
-KERNELS: list[Callable[..., Any]] = []
-"""The kernels of all modules imported so far."""
+LIBRARY = "library.bin"  # name of the library's file, beside this one, on every platform
+KERNELS: list[Callable[..., Any]] = []  # the kernels of all modules imported so far
 _NUMBERS = {int: "q", bool: "q", float: "d", np.uint64: "Q"}  # as the struct module writes them
 
 

@@ -10,12 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphwright.kernels.compiled import kernel
 
-Pointers = NDArray[np.int64]
-"""Row pointers of a CSR array: int64[n + 1]."""
-Ids = NDArray[np.int32]
-"""Local node ids, 0 to n - 1: int32."""
-Floats = NDArray[np.float64]
-"""Weights and scores: float64."""
+Pointers = NDArray[np.int64]  # row pointers of a CSR array: int64[n + 1]
+Ids = NDArray[np.int32]  # local node ids, 0 to n - 1: int32
+Floats = NDArray[np.float64]  # weights and scores: float64
 IdMatrix = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 FloatMatrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 SingleMatrix = np.ndarray[tuple[int, int], np.dtype[np.float32]]

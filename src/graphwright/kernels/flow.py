@@ -23,8 +23,7 @@ from graphwright.kernels.csr import (
 # Scores are rounded to multiples of this, so that mathematically equal scores tie in any order of sums.
 _GRAIN = 2.0**-40
 
-MAX_EDGES = 1_000_000
-"""Edges looked at from one node for paths of more than three hops: about 50 milliseconds."""
+MAX_EDGES = 1_000_000  # edges looked at from one node for paths of more than three hops: about 50 milliseconds
 _HOPS = 3  # up to three hops no edge is looked at twice
 _ALL = np.iinfo(np.int64).max
 

@@ -24,8 +24,7 @@ from graphwright.models.protocols import Floats
 from graphwright.operators.rerank.scorer import distinct
 from graphwright.search import VectorIndex
 
-KEY = 64
-"""Dimension in which the gates compare question and relation."""
+KEY = 64  # dimension in which the gates compare question and relation
 _ROOT = 0.25  # power of the distance encoding: hubs make its means small
 
 StepLogits = Sequence[tuple[Any, Any]]

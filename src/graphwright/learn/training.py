@@ -24,8 +24,7 @@ from graphwright.models.protocols import Floats
 from graphwright.search import VectorIndex
 from graphwright.search.vector_index import normalised
 
-ROUNDS = 3
-"""Rounds of the distance encoding."""
+ROUNDS = 3  # rounds of the distance encoding
 _BLOCK = 1_024  # questions encoded at once
 _EPOCHS, _PATIENCE = 20, 4
 _MIN_STEPS = 400  # of a training with few questions

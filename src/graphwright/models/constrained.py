@@ -53,8 +53,7 @@ def _literal(text: str) -> str:
     return "".join(_ESCAPES.get(char) or (char if " " <= char <= "~" else f"\\U{ord(char):08X}") for char in text)
 
 
-Complete = Callable[[LLM], Completion]
-"""A function that calls a model and records its usage, also on failure."""
+Complete = Callable[[LLM], Completion]  # a function that calls a model and records its usage, also on failure
 
 
 def decode(llm: LLM, texts: Sequence[str], k: int, complete: Complete) -> list[str]:

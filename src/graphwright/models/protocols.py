@@ -281,12 +281,10 @@ class Completion:
     usage: Usage = field(default_factory=Usage)
 
 
-Schema = type[Any] | None
-"""A pydantic model that a reply must be an instance of; None for any text."""
+Schema = type[Any] | None  # a pydantic model that a reply must be an instance of; None for any text
 OnText = Callable[[str], None] | None
 """A function that receives the text of a reply piece by piece as it is generated."""
-Cancel = Cancellation | None
-"""A flag that ends waiting."""
+Cancel = Cancellation | None  # a flag that ends waiting
 
 
 @runtime_checkable

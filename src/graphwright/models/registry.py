@@ -167,8 +167,7 @@ def _rows(values: ArrayLike, count: int, dimensions: int, model: str) -> Floats:
     return rows
 
 
-EMBEDDED = "minilm"
-"""The name of the embedded models."""
+EMBEDDED = "minilm"  # the name of the embedded models
 _MULTILINGUAL = "multilingual"
 _WITHOUT_NAME = (EMBEDDED, _MULTILINGUAL)
 _FORMS = {"sbert": "sbert:NAME", "openai": "openai:MODEL@URL"}

@@ -22,8 +22,7 @@ from graphwright.models.budget import Prices, Rate
 from graphwright.models.openai.llm import OpenAILLM
 from graphwright.models.openai.model import checked_address
 
-SETTINGS = "settings.toml"
-"""Name of the file in an index folder."""
+SETTINGS = "settings.toml"  # name of the file in an index folder
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex, normalised
 
 _BLOCK = 20_000  # vectors gathered at a time
-Key = tuple[tuple[int, ...], tuple[int, ...]]
-"""The nodes and the edges of an item."""
+Key = tuple[tuple[int, ...], tuple[int, ...]]  # the nodes and the edges of an item
 
 
 @dataclass(frozen=True, repr=False)

@@ -21,8 +21,7 @@ from graphwright.operators.subgraph.views import with_steps_of
 
 Predicate = Callable[[State], bool]
 """A condition on a state. As the `until` of Repeat it may have a `cap`: the number of items it works towards."""
-View = Callable[[Graph], Graph]
-"""Another graph over the same node ids, such as the graph of passages alone."""
+View = Callable[[Graph], Graph]  # another graph over the same node ids, such as the graph of passages alone
 
 
 @dataclass(frozen=True)

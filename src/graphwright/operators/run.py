@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from graphwright.operators.operator import Operator
     from graphwright.operators.state import State, Step
 
-NO_VECTORS = "the index has no vectors of"
-"""Start of the note on vectors that a method uses and the index lacks."""
-CUT_SHORT = "the model's reply was cut short"
-"""Start of the note on an incomplete reply of a language model."""
+NO_VECTORS = "the index has no vectors of"  # start of the note on vectors that a method uses and the index lacks
+CUT_SHORT = "the model's reply was cut short"  # start of the note on an incomplete reply of a language model
 NOT_FOLLOWED = "the instruction was not followed, because no language model wrote this answer"
 """Note on an answer that is quoted or computed although `Run.instruction` says how to write it."""
 REMEDY = "a new index made with --embed passages,names,triples (the default) has them"
@@ -47,8 +45,7 @@ REMEDY = "a new index made with --embed passages,names,triples (the default) has
 _BLOCK = 512  # texts that are encoded in one call
 _ROWS = 16_384  # rows in the cache: 25 MB at 384 numbers each
 Value = TypeVar("Value")
-Costs = dict[Any, Usage]
-"""Cost of each model output, by its key."""
+Costs = dict[Any, Usage]  # cost of each model output, by its key
 
 
 class ModelMemory:

@@ -23,8 +23,7 @@ from graphwright.search.vector_index import VectorIndex
 from graphwright.search.versions import copies_of, same_passages, versions_of
 from graphwright.text.words import WORD, words
 
-ItemsOf = Callable[[State, Run], Evidence]
-"""Items to rank passages by, instead of the state's evidence."""
+ItemsOf = Callable[[State, Run], Evidence]  # items to rank passages by, instead of the state's evidence
 
 
 @dataclass(frozen=True, repr=False)

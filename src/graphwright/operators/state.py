@@ -21,8 +21,7 @@ from graphwright.text.characters import clean
 if TYPE_CHECKING:
     from graphwright.operators.query.result import AskedQuery
 
-MAX_QUESTION = 100_000
-"""Maximum characters of a question."""
+MAX_QUESTION = 100_000  # maximum characters of a question
 
 _ITEMS = 20  # items of evidence in `State.to_dict`
 

@@ -214,8 +214,7 @@ class Unite(Operator):
 _RESTART = 0.5  # a short walk, so that the search stays near the prizes and small
 _NO_PRIZE = 0.01  # score of a node or edge of the tree without a prize
 
-Amounts = dict[int, float]
-"""Prizes by node or edge id."""
+Amounts = dict[int, float]  # prizes by node or edge id
 
 
 @dataclass(frozen=True, repr=False)

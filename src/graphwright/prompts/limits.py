@@ -41,17 +41,11 @@ def at_most(items: int) -> Any:
     return Field(json_schema_extra={"maxItems": items})
 
 
-Name = Annotated[str, AtMost(80)]
-"""A name, a keyword, or another few words."""
-Sentence = Annotated[str, AtMost(400)]
-"""One sentence or two."""
-Paragraph = Annotated[str, AtMost(1_500)]
-"""Several sentences."""
+Name = Annotated[str, AtMost(80)]  # a name, a keyword, or another few words
+Sentence = Annotated[str, AtMost(400)]  # one sentence or two
+Paragraph = Annotated[str, AtMost(1_500)]  # several sentences
 Number = Annotated[int, Field(json_schema_extra={"minimum": 0, "maximum": 9_999})]
 """Number of an element that a prompt lists."""
-Numbers = Annotated[list[Number], AtMost(100)]
-"""Numbers of elements that a prompt lists."""
-Some = Annotated[list[Number], at_most(20)]
-"""Numbers of a few elements."""
-Names = Annotated[list[Name], AtMost(20)]
-"""A short list of names."""
+Numbers = Annotated[list[Number], AtMost(100)]  # numbers of elements that a prompt lists
+Some = Annotated[list[Number], at_most(20)]  # numbers of a few elements
+Names = Annotated[list[Name], AtMost(20)]  # a short list of names

@@ -12,12 +12,9 @@ from pydantic import BaseModel, Field
 
 from graphwright.prompts.limits import AtMost, Name, Number, Sentence, at_most
 
-SetNumber = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": 99})]
-"""Number of an earlier step."""
-Relation = Annotated[str, AtMost(60)]
-"""A relation or column; with "~" before it, walked from objects to subjects."""
-Relations = Annotated[list[Relation], at_most(3)]
-"""A path of relations, one after the other."""
+SetNumber = Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": 99})]  # number of an earlier step
+Relation = Annotated[str, AtMost(60)]  # a relation or column; with "~" before it, walked from objects to subjects
+Relations = Annotated[list[Relation], at_most(3)]  # a path of relations, one after the other
 Comparison = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
 
 

@@ -80,8 +80,7 @@ class Prompts:
         return dict(self.replaced).get(name) or _sent(packaged(name))
 
 
-PROMPTS = Prompts()
-"""The prompts of the package."""
+PROMPTS = Prompts()  # the prompts of the package
 
 
 def packaged(name: str) -> str:
@@ -167,8 +166,7 @@ def _filled(name: str, text: str, values: dict[str, str]) -> str:
         raise OptionError(f"The prompt {name!r} needs {error}; it was given {names}.") from error
 
 
-PLAIN = "answer"
-"""The template of a context that has passages alone."""
+PLAIN = "answer"  # the template of a context that has passages alone
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from graphwright.store.chunk_record import RECORD_VERSION
 from graphwright.store.tables import SCHEMA
 
 CURRENT = "CURRENT"
-PIECE = 4 * 2**20
-"""Maximum bytes of a piece; a page of vectors is one piece."""
+PIECE = 4 * 2**20  # maximum bytes of a piece; a page of vectors is one piece
 LAYOUT = 1  # version of the layout of objects
 _PUSH = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{16}")
 _PIECE = re.compile(rf"{_PUSH.pattern}/[0-9a-f]{{64}}")

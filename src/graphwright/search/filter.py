@@ -12,8 +12,7 @@ from graphwright.text.characters import composed
 from graphwright.text.numbers import conversion
 from graphwright.text.values import ColumnFormat, Value, column_format, format_of_part, value_of
 
-DATE = "date"
-"""The name of a document's date, in its metadata and in its records."""
+DATE = "date"  # the name of a document's date, in its metadata and in its records
 _ANY = ColumnFormat()
 _EQUAL = 1e-9  # years, less than a second
 _MAX_COMPARED = 10_000  # ids or values that are compared with an unknown one

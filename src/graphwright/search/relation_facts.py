@@ -14,8 +14,7 @@ from graphwright.graph.graph import Columns, Graph, Ids32, positions_in
 from graphwright.kernels.csr import Csr
 from graphwright.kernels.ranking import sorted_distinct
 
-LABELS = frozenset({"label", "pref label", "name"})
-"""Relations, in words, from a node to its display name."""
+LABELS = frozenset({"label", "pref label", "name"})  # relations, in words, from a node to its display name
 _ALIAS = re.compile(
     r"(?:.*\b)?(?:alias(?:es)?|aka|synonyms?|nicknames?|abbreviation|(?:alt|hidden) label|known as"
     r"|also (?:called|known|named)|formerly (?:called|named)"

@@ -44,15 +44,13 @@ SPELLING_WEIGHTS = (
 )  # fmt: skip
 INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
 """Weights of the features of meanings, by scripts/fit_reword.py."""
-LIKELY = 0.7
-"""Least probability of a meaning that replaces a word: a wrong one costs more than none."""
+LIKELY = 0.7  # least probability of a meaning that replaces a word: a wrong one costs more than none
 
 _MAX_WORDS = 50_000  # of an index; of a larger one only those with the same first letter are compared
 _NEAR = 4  # words that are compared by their features
 _MIN_SIMILARITY = 0.6
 _MIN_LETTERS = 4  # of a misspelt word
-ACRONYM = range(2, 7)
-"""Numbers of letters of an acronym."""
+ACRONYM = range(2, 7)  # numbers of letters of an acronym
 _LETTERS = 20  # that begin words about equally often
 _BETWEEN = r"[ \t\n-]+(?:[^\W\d_]{1,3}[ '’\t\n]+){0,2}"  # words with the initials
 

@@ -125,8 +125,7 @@ class VectorRows:
         return np.array(self[:], dtype, copy=copy)
 
 
-PAGE = 4 * 2**20
-"""Maximum bytes of a page, unless one block of whole vectors has more."""
+PAGE = 4 * 2**20  # maximum bytes of a page, unless one block of whole vectors has more
 _ITEM = 2  # bytes of a number
 _SMALL = 4  # units of rows of a last page that is filled up rather than followed by another
 _MAX_UNUSED = 1 / 4  # share of rows without a text; above it all pages are written anew

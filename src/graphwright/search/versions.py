@@ -100,8 +100,7 @@ def _are_copies(graph: Graph, first: int, second: int, question: Collection[str]
     return len(files) == 2 and is_copy(graph.text(first), graph.text(second), question)
 
 
-WHOLE = frozenset({"document", "mail"})
-"""Types of records that describe a whole document."""
+WHOLE = frozenset({"document", "mail"})  # types of records that describe a whole document
 VERSION, VERSION_OF, TITLE, THREAD = "version", "version of", "title", "thread"
 
 

@@ -79,13 +79,11 @@ class RateLimits:
         return error
 
 
-COOKIE = "graphwright_session"
-"""Name of the page's session cookie."""
+COOKIE = "graphwright_session"  # name of the page's session cookie
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _PUBLIC = frozenset({"/", "/index.html", "/favicon.ico", "/healthz", "/session"})
 _PUBLIC_FOLDERS = ("/assets/",)
-_PROBES = frozenset({"/healthz", "/readyz"})
-"""Health checks, which count for no rate limit."""
+_PROBES = frozenset({"/healthz", "/readyz"})  # health checks, which count for no rate limit
 _REALM = 'Bearer realm="graphwright"'
 _BEARER = HTTPBearer(scheme_name="key", description="A key, or none while the server has none.", auto_error=False)
 
@@ -257,5 +255,4 @@ def require(scope: str, *, every_index: bool = False) -> Any:
     return Depends(Require(scope, every_index))
 
 
-GrantOf = Annotated[Key, Depends(grant_of)]
-"""The grant of a request, as a parameter of a route."""
+GrantOf = Annotated[Key, Depends(grant_of)]  # the grant of a request, as a parameter of a route

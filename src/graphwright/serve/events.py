@@ -11,8 +11,7 @@ from typing import Any
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-PING_SECONDS = 15.0
-"""Seconds without an event after which a comment keeps the connection open."""
+PING_SECONDS = 15.0  # seconds without an event after which a comment keeps the connection open
 _PING = b": ping\n\n"
 
 

@@ -19,10 +19,8 @@ from graphwright.errors import GraphwrightError, OptionError, cut
 from graphwright.serve.database import Database
 from graphwright.serve.jobs.table import new_id, now
 
-FEEDBACK_FILE = "feedback.sqlite"
-"""Name of the file in the data folder."""
-MAX_ENTRIES, MAX_CHARACTERS = 10_000, 50_000_000
-"""The most entries of an index, and characters of them."""
+FEEDBACK_FILE = "feedback.sqlite"  # name of the file in the data folder
+MAX_ENTRIES, MAX_CHARACTERS = 10_000, 50_000_000  # the most entries of an index, and characters of them
 
 _log = logging.getLogger("graphwright.serve")
 _TABLES = """CREATE TABLE IF NOT EXISTS feedback (

@@ -25,12 +25,10 @@ from graphwright.serve.database import Database
 from graphwright.serve.logs import AuditLog
 from graphwright.store import IndexLayout
 
-SCOPES = ("read", "write", "admin")
-"""Scopes of a key, each with the rights of the previous ones."""
+SCOPES = ("read", "write", "admin")  # scopes of a key, each with the rights of the previous ones
 
 
-KEY_FILE = "keys.sqlite"
-"""Name of the file in the data folder."""
+KEY_FILE = "keys.sqlite"  # name of the file in the data folder
 _TOKEN = re.compile(r"gw_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _SESSION = re.compile(r"gws_[A-Za-z0-9_-]{43}")
 _NO_HASH = "0" * 64  # compared for an unknown id, so that the time is the same
@@ -86,8 +84,7 @@ class Key:
         return {**facts, "indexes": self.indexes and list(self.indexes), "state": self.state(now), **times}
 
 
-LOCAL = Key("", "local", "admin")
-"""Rights of every request to a loopback server without keys."""
+LOCAL = Key("", "local", "admin")  # rights of every request to a loopback server without keys
 
 
 def expiry(text: str, now: float) -> float:

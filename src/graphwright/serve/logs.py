@@ -14,8 +14,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any, TextIO
 
-AUDIT_FILE = "audit.jsonl"
-"""Name of the audit log in the data folder."""
+AUDIT_FILE = "audit.jsonl"  # name of the audit log in the data folder
 REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 """The id of the current request, also in worker threads."""
 _LOGGERS = ("graphwright.serve", "uvicorn")

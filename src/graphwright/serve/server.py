@@ -118,8 +118,7 @@ async def server_of(request: Request) -> Server:
     return server
 
 
-ServerOf = Annotated[Server, Depends(server_of)]
-"""The server, as a parameter of a route."""
+ServerOf = Annotated[Server, Depends(server_of)]  # the server, as a parameter of a route
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,7 @@ async def call_of(ix: str, server: ServerOf, request: Request) -> Call:
     return Call(ix, server.index(ix, granted(request)), server, request)
 
 
-CallOf = Annotated[Call, Depends(call_of)]
-"""The call, as a parameter of a route below an index."""
+CallOf = Annotated[Call, Depends(call_of)]  # the call, as a parameter of a route below an index
 
 
 @dataclass(frozen=True)

@@ -78,8 +78,7 @@ class Telemetry:
         )
 
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""Media type of `Metrics.text`."""
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"  # media type of `Metrics.text`
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 _COUNTERS = {

@@ -133,8 +133,7 @@ def _entities(graph: Graph, chunk: int) -> list[dict[str, Any]]:
 
 _WIDER = 4  # times as many of the best connected are sorted by type
 _VALUES = ("number", "date")
-MAX_EDGES = 6
-"""Maximum length of a path."""
+MAX_EDGES = 6  # maximum length of a path
 _MAX_TYPES = 200
 _entity_edges: SnapshotCache[Csr] = SnapshotCache()
 _types: SnapshotCache[list[dict[str, Any]]] = SnapshotCache()

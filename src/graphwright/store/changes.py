@@ -15,8 +15,7 @@ from typing import NamedTuple
 from graphwright.data.document import Skipped
 from graphwright.models.protocols import Usage
 
-Progress = Callable[[str, int, int], None]
-"""Called with the name of the current work, the amount done and the total."""
+Progress = Callable[[str, int, int], None]  # called with the name of the current work, the amount done and the total
 
 
 @dataclass

@@ -165,8 +165,7 @@ class AddStatement(Change):
     text: str = ""
 
 
-KINDS: dict[str, type[Change]] = {kind.kind: kind for kind in Change.__subclasses__()}
-"""The kinds of changes by name."""
+KINDS: dict[str, type[Change]] = {kind.kind: kind for kind in Change.__subclasses__()}  # the kinds of changes by name
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from graphwright.files import flush, flush_folder, flush_folders, link
 from graphwright.prompts.templates import Prompts
 from graphwright.store.locks import CHECK, PROBE, PROGRESS, READERS, create_lease_file, hold, is_held, is_read
 
-NEXT = "next snapshot"
-"""Setting of the store: the name of a snapshot that is to be current."""
+NEXT = "next snapshot"  # setting of the store: the name of a snapshot that is to be current
 GRAPH = "imported checksum"
 """Setting of the store: the checksum of the imported graph beside documents, once it was replaced."""
 STORE = "index.sqlite"

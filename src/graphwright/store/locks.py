@@ -22,8 +22,7 @@ CHECK = "Is the folder missing or read-only? Correct its permissions, or choose 
 READERS = "readers.lock"
 WRITER = "writer.lock"
 PROGRESS = ".progress.json"
-PROBE = ".locks-"
-"""Prefix of the file that is locked on trial."""
+PROBE = ".locks-"  # prefix of the file that is locked on trial
 
 
 @contextmanager

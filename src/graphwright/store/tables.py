@@ -11,8 +11,7 @@ from graphwright.errors import cause_of
 from graphwright.store.chunk_record import ChunkRecord
 
 SCHEMA = 12
-FIELDS = [f'"{name}"' for name in ChunkRecord._fields]
-"""The columns of a chunk's record."""
+FIELDS = [f'"{name}"' for name in ChunkRecord._fields]  # the columns of a chunk's record
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, c.heading, {", ".join(f"c.{name}" for name in FIELDS)}'
 ROWS = (
     # The links, places and records of a document are read once, not with each of its chunks.

@@ -13,8 +13,7 @@ from graphwright.text.dates import date_text
 from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import WORD, words
 
-KEYS = 2
-"""Number of keys of a text."""
+KEYS = 2  # number of keys of a text
 _MIN_SIZE = 24  # bytes of the letters and digits in the sentences that two copies share
 _MIN_SHARE = 0.6  # of the letters and digits of each copy that are in shared sentences
 _ENDS = tuple(".!?…。！？।۔")

@@ -74,8 +74,7 @@ def _folded(word: str) -> str:
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter))
 
 
-DAY = 1 / 372
-"""Length of a day in years; a year has twelve months of 31 days, so that bounds of periods are exact."""
+DAY = 1 / 372  # length of a day in years; a year has twelve months of 31 days, so that bounds of periods are exact
 _TIME = (
     r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?\s?(?P<half>[ap]\.?m\.?)?"
     r"\s?(?P<zone>z|utc|gmt|[+-]\d{2}:?\d{2})?(?: ?\([a-z]{2,5}\))?"

@@ -11,8 +11,7 @@ from string import ascii_lowercase, ascii_uppercase
 from graphwright.text.scripts import UNSPACED, fold_letters
 from graphwright.text.words import BOILERPLATE, FILE_TITLES, NOT_NAMES
 
-ARTICLES = frozenset({"the", "a", "an"})
-"""Leading words that are ignored when names are compared."""
+ARTICLES = frozenset({"the", "a", "an"})  # leading words that are ignored when names are compared
 
 _WORD = re.compile(r"[^\W_]+(?:[+#]+(?![\w+#]))?")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
@@ -24,8 +23,7 @@ _ACCENTS = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20f0]+")
 _OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u1dc0-\u1fff\u2c00-\ud7ff\uf900-\U0010ffff]")
 _ACRONYMS = frozenset({"IT", "US", "WHO"})  # that are also stop words
 _SEPARATORS = re.compile(r"((?<=[^\W_])[+#]+(?![\w+#]))|[\W_]+?")  # signs that end a word are part of it: C++, C#
-PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})
-"""Small words inside English names."""
+PARTICLES = frozenset({"of", "for", "in", "at", "on", "and", "to"})  # small words inside English names
 
 
 def name_words(text: str) -> list[str]:

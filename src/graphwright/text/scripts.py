@@ -24,8 +24,7 @@ _UNSPACED = (
     "\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff"  # Hangul: words have spaces, but particles are written with them
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
 )
-UNSPACED = re.compile(f"[{_UNSPACED}]+")
-"""A run of a script in which spaces do not separate words."""
+UNSPACED = re.compile(f"[{_UNSPACED}]+")  # a run of a script in which spaces do not separate words
 
 _OTHER_SCRIPTS = re.compile("[\u0590-\u1cff\u2c00-\u2dff\u3005-\u3007\u3041-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from graphwright.text.words import FIRST_WORDS
 
-LONGEST = 1000
-"""Maximum characters of a span: longer runs, as in text without full stops, are cut at lines or words."""
+LONGEST = 1000  # maximum characters of a span: longer runs, as in text without full stops, are cut at lines or words
 
 # Abbreviations that never end a sentence: a name or a number follows.
 _TITLES = frozenset(
@@ -173,8 +172,7 @@ _SENTENCE_END = frozenset(".!?…。！।？؟;:")
 _MAX_HEADING = 7  # words of a line without a full stop
 
 
-ASKS = ("?", "？", "؟")
-"""Signs at the end of a sentence that asks something."""
+ASKS = ("?", "？", "؟")  # signs at the end of a sentence that asks something
 
 
 def is_statement(text: str) -> bool:

@@ -33,8 +33,7 @@ class Value(NamedTuple):
 
     kind: Literal["date", "number"]
     amount: float
-    precision: float
-    """Length of the period that a date denotes, in years: of a year (1.0), a month or a day."""
+    precision: float  # length of the period that a date denotes, in years: of a year (1.0), a month or a day
     unit: str = ""
 
 

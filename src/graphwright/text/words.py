@@ -75,8 +75,7 @@ FIRST_WORDS = tuple(
 """Common first words of sentences: before one of them, even the full stop of an abbreviation ends a sentence."""
 
 
-WORD = re.compile(r"\w+")
-"""A run of letters, digits and underscores."""
+WORD = re.compile(r"\w+")  # a run of letters, digits and underscores
 
 COMPOUND = re.compile(r"\w+(?:[.'’&-]\w+)*")
 """A word with the signs inside it: "O'Neill", "AT&T", "co-operate", "3.5"."""

@@ -63,8 +63,7 @@ class EntityLinks:
         return np.where(records.node < 0, node_of_text[records.text], self.number[records.node]).astype(np.int32)
 
 
-PREFIX = "graph:"
-"""Prefix of the id of the passage of a node."""
+PREFIX = "graph:"  # prefix of the id of the passage of a node
 
 
 class NodePassages:

@@ -24,8 +24,7 @@ from graphwright.text.characters import file_name
 
 ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 MAX_MEMBERS = 100_000
-MAX_UNPACKED = 1 << 30
-"""Maximum bytes of all files of an archive, unpacked."""
+MAX_UNPACKED = 1 << 30  # maximum bytes of all files of an archive, unpacked
 _MAX_TYPE = 100  # bytes
 _MAX_HEADER = 2**20  # bytes; tarfile reads a header at once, whatever length it claims
 _UTF_8_FLAG = 0x800  # flag of a member of a zip archive

@@ -19,10 +19,8 @@ from graphwright.data.records.table import Note, Row, Table
 from graphwright.text.characters import clean
 from graphwright.text.places import Box, Places
 
-MAX_BYTES = 256 * 2**20
-"""Maximum bytes of a file that is read as a whole, unpacked."""
-MAX_TEXT = 128 * 2**20
-"""Maximum characters of one document."""
+MAX_BYTES = 256 * 2**20  # maximum bytes of a file that is read as a whole, unpacked
+MAX_TEXT = 128 * 2**20  # maximum characters of one document
 _MAX_HEADING = 200  # characters of a heading in a title
 
 

@@ -27,10 +27,8 @@ _EMLX = re.compile(rb"(\d{1,12}) *\r?\n")  # the number of bytes of a message, i
 _MAILBOX = re.compile(rb"From .*?\nFrom: ", re.DOTALL)
 _MALFORMED = (UnreadableError, LookupError, ValueError, AttributeError, TypeError, RecursionError)
 _MAILBOXES = (".mbox", ".mbx")
-MAIL_SUFFIXES = (".eml", ".emlx", *_MAILBOXES)
-"""Suffixes of files of mails."""
-MAILDIR = ("cur", "new")
-"""Folders of a Maildir, whose files are a message each."""
+MAIL_SUFFIXES = (".eml", ".emlx", *_MAILBOXES)  # suffixes of files of mails
+MAILDIR = ("cur", "new")  # folders of a Maildir, whose files are a message each
 _MAX_PARTS = 1_000  # of a message
 _MAX_HEADER = 1_000  # characters of a header that are parsed at a time
 

@@ -22,8 +22,7 @@ from graphwright.text.characters import unhyphenated
 
 TEXT = Format("text", (), lambda file: [Extracted(unhyphenated(file.text()))])
 FORMATS = (TEXT,)
-GROUP = "graphwright.formats"
-"""The entry point group in which other packages name formats."""
+GROUP = "graphwright.formats"  # the entry point group in which other packages name formats
 
 _PGP = tuple(f"-----BEGIN PGP {kind}".encode() for kind in ("MESSAGE", "SIGNATURE", "PUBLIC KEY", "PRIVATE KEY"))
 _REFUSED: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (  # first bytes of formats without a reader

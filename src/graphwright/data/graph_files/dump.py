@@ -16,11 +16,9 @@ TRIPLE, LABEL, BAD, SKIPPED, PART, LINK, LEFT_OUT = range(7)
 """Roles of a row: a triple; a name (`tail`) of the node `head`; malformed; a comment or blank; part of a statement with
 fields, a list or an expression; a relation (`tail`) that has the names of `head`; not read."""
 
-NO_RELATION = "linked to"
-"""Relation of an edge in a file without relations."""
+NO_RELATION = "linked to"  # relation of an edge in a file without relations
 
-MAX_LINE = 16 * 2**20
-"""Bytes of a line."""
+MAX_LINE = 16 * 2**20  # bytes of a line
 
 
 def sql_text(text: str) -> str:

@@ -16,14 +16,11 @@ from graphwright.text.values import is_value
 from graphwright.text.words import identifiers
 
 Attributes: TypeAlias = Mapping[str, Any]
-Pairs: TypeAlias = tuple[tuple[str, str], ...]
-"""Names with values as text; a name may recur."""
+Pairs: TypeAlias = tuple[tuple[str, str], ...]  # names with values as text; a name may recur
 
-TYPE = "type"
-"""Relation of a node to its label or type."""
+TYPE = "type"  # relation of a node to its label or type
 
-GROUP = "part of"
-"""Relation of a node to the group that it is drawn in."""
+GROUP = "part of"  # relation of a node to the group that it is drawn in
 _NAMES = ("name", "title", "label", "entity_id")
 _RELATIONS = ("relation", "predicate", "interaction", "label", "edge label", "labele", "type", "name")
 _TEXTS = ("text", "description", "summary")

@@ -37,10 +37,8 @@ ALIASES = (
     "http://www.geneontology.org/formats/oboInOwl#hasExactSynonym",
 )
 _REDIRECTS = "http://dbpedia.org/ontology/wikiPageRedirects"  # from a page that only names another one
-FURTHER = 20
-"""Rank of a name that is never shown, and those after it."""
-NAMING = frozenset([*LABELS, *ALIASES])
-"""Predicates of names."""
+FURTHER = 20  # rank of a name that is never shown, and those after it
+NAMING = frozenset([*LABELS, *ALIASES])  # predicates of names
 # Predicates from a property of Wikibase to the predicates that stand for it, which have its names.
 _LINKS = tuple(WIKIBASE + name for name in ("directClaim", "claim", "statementProperty", "qualifier", "reference"))
 _PARTS = tuple(
@@ -163,8 +161,7 @@ def iri_name(iri: str) -> str:
     return unquote(last).replace("_", " ").strip() or iri
 
 
-MAX_NESTING = 500
-"""Maximum depth of objects and arrays, or of elements."""
+MAX_NESTING = 500  # maximum depth of objects and arrays, or of elements
 _MAX_TAG = 2**20  # bytes of a tag or comment
 _TAG = re.compile(  # or a part without tags
     rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>"

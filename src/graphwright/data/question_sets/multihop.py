@@ -40,8 +40,7 @@ _HOPS = re.compile(r"\dhop\d?(?=__)")
 _MAX_SLUG = 40  # characters of the title in an id
 _NO_EVIDENCE = "Take a file whose contexts hold the evidence; of HotpotQA distractor, not fullwiki."
 
-PassageId = Callable[[str, str], str]
-"""A function that returns the id of the document with this title and text."""
+PassageId = Callable[[str, str], str]  # a function that returns the id of the document with this title and text
 
 
 def passage_id(title: str, text: str) -> str:

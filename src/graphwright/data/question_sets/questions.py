@@ -23,8 +23,7 @@ _NAMES = {
 }
 """Names of the fields of a question, the preferred one first."""
 
-Triple = tuple[str, str, str]
-"""Head, relation, tail, by name."""
+Triple = tuple[str, str, str]  # Head, relation, tail, by name
 
 _MAX_NAMES = 8  # in an error
 _GENERIC = ("corpus", "kb", "kb_union", "questions", "queries")  # file names that do not name a data set

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from graphwright.text.characters import clean
 
-MAX_SPAN = 1_000
-"""Maximum columns or rows that one cell spans."""
+MAX_SPAN = 1_000  # maximum columns or rows that one cell spans
 _NUMBER = re.compile(r"[\s\d.,:%‰$£¥\u20a0-\u20cf+()/'’−–-]*\d[\s\d.,:%‰$£¥\u20a0-\u20cf+()/'’−–-]*")
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"\d[\d.,]*")

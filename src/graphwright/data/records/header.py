@@ -10,8 +10,7 @@ from statistics import median
 from graphwright.data.records.grid import CellRow, cell_text, has_digit, is_number, kind_of
 from graphwright.text.dates import date_text, period_of
 
-Assumption = Callable[[CellRow], bool]
-"""Whether a first row names the columns where the rows below do not tell."""
+Assumption = Callable[[CellRow], bool]  # whether a first row names the columns where the rows below do not tell
 
 _MAX_HEADER = 100  # characters of the name of a column
 _MAX_NAME = 1_000  # characters of a name that is kept, which each row repeats

@@ -33,8 +33,7 @@ from graphwright.text.characters import clean
 
 ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 """Suffixes of files of rows, whose documents have ids of their own."""
-MAX_PASSAGE = 20_000
-"""Maximum characters of a row that is one passage; a longer one is an article, and is split."""
+MAX_PASSAGE = 20_000  # maximum characters of a row that is one passage; a longer one is an article, and is split
 
 _ID_FIELDS = ("id", "_id", "doc_id", "docid", "idx")
 _CORPUS = re.compile(r"(?:^|[/_])corpus\.[^/]*$")  # of a data set, whose judgements name the ids of its rows

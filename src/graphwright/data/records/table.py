@@ -21,8 +21,7 @@ from graphwright.data.records.header import (
 from graphwright.data.records.record import Field, Record
 from graphwright.data.records.totals import TAIL, Totals
 
-SAMPLE = 200
-"""Rows of a table by which its header is found."""
+SAMPLE = 200  # rows of a table by which its header is found
 _VALUES = 0.8  # share of texts with a digit in a column of values
 
 

@@ -14,8 +14,7 @@ from graphwright.text.numbers import amount_of, decimal_of
 
 _ROUNDING = 1e-9  # share of a sum
 _DIGITS = "0123456789"
-TAIL = 6
-"""Rows at the end of a table that may sum it up."""
+TAIL = 6  # rows at the end of a table that may sum it up
 _STATISTICS = sum, fmean, median, max, min
 _MAX_VALUES, _FINEST = 10_000, 9  # numbers of a column of which other statistics are known; decimals of these
 _CHANCES = 0.025, 0.1, 0.3  # of agreement, at most; of a row that is marked, or follows a total

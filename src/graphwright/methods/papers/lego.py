@@ -27,8 +27,7 @@ from graphwright.operators.subgraph.narrow import CommunityOf, Induce, InduceEdg
 from graphwright.operators.subgraph.pagerank import KHop, PageRank, PersonalizedPageRank, RandomWalk
 from graphwright.search.snapshot import Snapshot
 
-Model = Encoder | CrossEncoder | Scorer | Operator
-"""A model that scores texts, or an operator that ranks evidence."""
+Model = Encoder | CrossEncoder | Scorer | Operator  # a model that scores texts, or an operator that ranks evidence
 RetrievalLLM = Annotated[
     LLM | None, Help("the language model of the retrieval, by default the one that answers, if no other model is given")
 ]

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 
 REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py and scripts/build_reading.py."
-WEIGHTS = Path(__file__).parents[1] / "weights"
-"""The folder of all weights."""
+WEIGHTS = Path(__file__).parents[1] / "weights"  # the folder of all weights
 ENCODER, READING, QUERIES = "all-minilm-l6-v2", "minilm-reading", "minilm-query"
 """Folders of weights: of the encoder; of the cross-encoder and the states of tokens; of that for queries."""
 

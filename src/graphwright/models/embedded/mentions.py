@@ -31,10 +31,8 @@ from graphwright.text.names import capitals_problem
 from graphwright.text.sentences import sentence_spans
 
 Span = tuple[int, int]
-SURFACE = 17
-"""Number of spelling features of a word."""
-CASE = 8
-"""Number of leading spelling features on capitals; these are 0 in a text whose capitals do not mark names."""
+SURFACE = 17  # number of spelling features of a word
+CASE = 8  # number of leading spelling features on capitals; these are 0 in a text whose capitals do not mark names
 _OPENING = frozenset("\"“«„'‘`(")
 _QUOTES = frozenset('"“”«»„')
 _SAMPLE = 400  # characters examined to decide whether capitals mark names

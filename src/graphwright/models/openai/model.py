@@ -98,8 +98,7 @@ def token_count(data: dict[str, Any], name: str) -> int:
     return count if type(count) is int and 0 < count <= _MAX_TOKENS else 0
 
 
-OPENAI_URL = "https://api.openai.com/v1"
-"""Address of the default server."""
+OPENAI_URL = "https://api.openai.com/v1"  # address of the default server
 _MAX_CHARACTERS = 2_000
 
 

@@ -54,12 +54,9 @@ _NAME_WORDS = 12  # maximum words of a name
 _SPELLING = 0.8  # minimum similarity of a name that is spelled differently
 _NONE = np.empty(0, np.int64)
 
-Mention = tuple[int, int, Anchor]
-"""The first and the last word of a mention in the question, and its anchor."""
-Offsets = Sequence[tuple[int, int]]
-"""Start and end of each word of the question."""
-NameScores = Callable[[str], NDArray[np.float64]]
-"""Similarity of a text to each name."""
+Mention = tuple[int, int, Anchor]  # the first and the last word of a mention in the question, and its anchor
+Offsets = Sequence[tuple[int, int]]  # start and end of each word of the question
+NameScores = Callable[[str], NDArray[np.float64]]  # similarity of a text to each name
 
 
 @dataclass(frozen=True, repr=False)

@@ -113,8 +113,7 @@ def _extended(graph: Graph, beams: Evidence) -> Evidence:
     return path_evidence(graph, paths.ravel(), np.arange(len(paths) + 1) * paths.shape[1])
 
 
-Walk = tuple[tuple[int, ...], tuple[int, ...]]
-"""The nodes and the edges of a path."""
+Walk = tuple[tuple[int, ...], tuple[int, ...]]  # the nodes and the edges of a path
 
 
 @dataclass(frozen=True, repr=False)

@@ -137,8 +137,7 @@ def _with_paths(
     return state.with_(evidence=path_evidence(state.graph, state.graph.at(nodes), ptr, 1.0 / np.diff(ptr)))
 
 
-THRESHOLD = 1e-4
-"""Default θ of FlowPaths."""
+THRESHOLD = 1e-4  # default θ of FlowPaths
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,8 +25,7 @@ from graphwright.operators.state import State
 from graphwright.search.snapshot import SnapshotCache
 from graphwright.search.vector_index import VectorIndex, cosines
 
-Path = tuple[int, ...]
-"""Numbers of propositions, in the order in which they were added."""
+Path = tuple[int, ...]  # numbers of propositions, in the order in which they were added
 
 
 class Propositions(NamedTuple):
@@ -194,8 +193,7 @@ def _item(known: Propositions, path: Path) -> tuple[list[int], list[int]]:
     return list(nodes), [int(known.edges.row(number)[0]) for number in path]
 
 
-Reached = tuple[int, Scores, Path]
-"""An entity, the remaining query vector of its path, and the path."""
+Reached = tuple[int, Scores, Path]  # an entity, the remaining query vector of its path, and the path
 
 
 @dataclass(frozen=True, repr=False)

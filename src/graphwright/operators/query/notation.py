@@ -45,8 +45,7 @@ KEYWORDS = frozenset(
 )
 WORD = re.compile(r"[^\W\d][\w:/-]*")
 NUMBER = re.compile(r"[-+]?\d[\w:%/-]*(?:\.\w[\w:%/-]*)*")
-DAY = re.compile(r"\d[\w:/-]*")
-"""A date behind a step, after which a further step may follow: without dots."""
+DAY = re.compile(r"\d[\w:/-]*")  # a date behind a step, after which a further step may follow: without dots
 _COMPOUND = q.Where | q.Both | q.Either | q.Except
 
 

@@ -21,8 +21,7 @@ from graphwright.operators.query.notation import (
 )
 from graphwright.search.statement_times import period_of
 
-MAX_TOKENS = 300
-"""Words and signs of a query; each may be a level of nesting."""
+MAX_TOKENS = 300  # words and signs of a query; each may be a level of nesting
 _HINTS = {
     '"': "; the quote is not closed",
     "[": "; the bracket is not closed",

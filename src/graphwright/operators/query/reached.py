@@ -31,8 +31,7 @@ COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
     "<=": operator.le,
 }
 """Comparisons of numbers of things."""
-MAX_PAIRS = 20_000_000
-"""Pairs of things that a step which is taken any number of times may join."""
+MAX_PAIRS = 20_000_000  # pairs of things that a step which is taken any number of times may join
 _GROUPS = re.compile(r"(?<![\d.,])(\d{1,3})[.,](\d{3})(?![.,]?\d)")
 _ROUNDING = 1e-4  # of hundredths
 _COLUMNS = ("starts", "near", "ends", "positions")

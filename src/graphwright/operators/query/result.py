@@ -25,10 +25,8 @@ from graphwright.operators.state import Citation
 from graphwright.search.facts import Facts
 from graphwright.text.values import DATE
 
-SUPPORTED = 10
-"""Things whose support is given one by one; of more the number of statements and records."""
-SHOWN = 1_000
-"""Things that `names` and `to_dict` give at most."""
+SUPPORTED = 10  # things whose support is given one by one; of more the number of statements and records
+SHOWN = 1_000  # things that `names` and `to_dict` give at most
 Value: TypeAlias = str | float | int | bool | None
 
 
@@ -191,14 +189,11 @@ def _left_out(query: Query, execution: Execution) -> Iterator[str]:
                 yield f"Left out: {missing:,} of {counted(total, 'value')}, no numbers or dates."
 
 
-LIKELY = 0.5
-"""Probability from which on the value of a query is shown, before quotations of passages."""
+LIKELY = 0.5  # probability from which on the value of a query is shown, before quotations of passages
 SURE = 0.65
 """Probability from which on the value of a query is the answer, and a "no" beside which nothing is recorded."""
-CERTAIN = 0.9
-"""Probability from which on a query that finds nothing is the answer that there is none."""
-RECORDED = 0.5
-"""Probability from which on the value of a query is the answer over a graph, which else does not say."""
+CERTAIN = 0.9  # probability from which on a query that finds nothing is the answer that there is none
+RECORDED = 0.5  # probability from which on the value of a query is the answer over a graph, which else does not say
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,14 +64,12 @@ class Cover(Checked):
         return np.array(chosen, np.int64), np.array(scores)
 
 
-MAX_GATE = 20.0
-"""The most that is added to the log odds of a question, or taken from them."""
+MAX_GATE = 20.0  # the most that is added to the log odds of a question, or taken from them
 _ROUNDS = 2  # for chains of three passages: the second pair uses the score of the first
 _SEVERAL = 386  # 384 weights of the vector, that of a topic, and the constant
 _TREE_FEATURES = len(ALONE) + len(PAIR) + 5  # of a passage
 _SCORES = ("source_score", "target_score")
-_NAMES = {"alone": ALONE, "single": ALONE, "pair": (*PAIR, *_SCORES)}
-"""The features of each part of weights."""
+_NAMES = {"alone": ALONE, "single": ALONE, "pair": (*PAIR, *_SCORES)}  # the features of each part of weights
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import identifiers, terms, words
 
-FEW = 5
-"""Passages that may mention a topic or a shared entity, in a graph of any size."""
+FEW = 5  # passages that may mention a topic or a shared entity, in a graph of any size
 _ROUNDING = 1e-6  # if no cosine is larger, all count as 0
 _INFERRED = 0.5  # value of a topic that no title confirms
 

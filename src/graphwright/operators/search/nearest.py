@@ -53,8 +53,7 @@ def rarity(graph: Graph, df: Scores) -> Scores:
     return rare
 
 
-Near = dict[int, float]
-"""Similarity of each node or edge, at most 1, in descending order."""
+Near = dict[int, float]  # similarity of each node or edge, at most 1, in descending order
 
 _SPELLING = 0.8  # minimum similarity of a name that is spelled differently
 _MAX_EDGES = 5_000  # at nodes, of each kind

@@ -61,8 +61,7 @@ def seeds_of_runs(state: State, each: bool) -> list[tuple[Ints, NDArray[np.float
     return [seeds(state, group) for group in ([[single] for single in groups] if each else [groups])]
 
 
-Visited = tuple[NDArray[np.int32], NDArray[np.float64]]
-"""Local nodes and their scores."""
+Visited = tuple[NDArray[np.int32], NDArray[np.float64]]  # local nodes and their scores
 
 
 def united_runs(runs: list[Visited]) -> Visited:

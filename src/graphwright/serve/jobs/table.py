@@ -15,8 +15,7 @@ from graphwright.serve.database import Database
 
 Kind = Literal["add", "remove", "sync", "reextract", "rebuild", "edit", "undo", "refit"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
-ENDED = ("done", "failed", "cancelled")
-"""Final states; only a retry changes them."""
+ENDED = ("done", "failed", "cancelled")  # final states; only a retry changes them
 _SCHEMA = 1
 _TABLE = """
 CREATE TABLE IF NOT EXISTS jobs (

@@ -117,8 +117,7 @@ async def compare(body: CompareBody, call: CallOf) -> Any:
 chat_router = APIRouter(prefix="/v1", tags=["OpenAI"], dependencies=[require("read")])
 CREATED = int(time.time())
 _CHUNKS = event_stream("The completion, or its chunks.")
-_Event = tuple[str, Mapping[str, Any]]
-"""The kind and the data of an event of an answer."""
+_Event = tuple[str, Mapping[str, Any]]  # the kind and the data of an event of an answer
 
 
 @chat_router.get("/models", response_model=ModelsReply)

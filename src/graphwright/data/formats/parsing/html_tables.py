@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 
-MAX_DEPTH = 512
-"""Maximum number of open elements, as in browsers."""
+MAX_DEPTH = 512  # maximum number of open elements, as in browsers
 
 _MAX_FORMATTING = 16  # open elements such as <b>; the parser repeats them in each later paragraph
 _MAX_SAME = 3  # of them with one name
@@ -104,8 +103,7 @@ _MAX_CELL = 200  # characters of a cell, on average
 _CELLS, _HEADINGS, _BOLD = words_in("td th"), "h1, h2, h3, h4, h5, h6", words_in("b strong")
 _IS_HIDDEN = re.compile(r"\b(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))\b", re.IGNORECASE)
 
-Text = Callable[["LexborNode"], str]
-"""A function that returns the text of an element."""
+Text = Callable[["LexborNode"], str]  # a function that returns the text of an element
 
 
 def data_table(node: LexborNode, text_of: Text) -> Table | None:

@@ -17,10 +17,8 @@ from graphwright.data.records.table import Table
 
 _MARGIN = 0.1 * UNIT  # at the top and the bottom, where running heads stand
 _MIN_REPEATED = 3  # pages with the same line in the margin
-LARGER = 1.15
-"""Minimum height of a heading, in heights of the text."""
-LEADERS = re.compile(r"(?:\s?[.…]){4,}")
-"""Dots between an entry of a table of contents and its page."""
+LARGER = 1.15  # minimum height of a heading, in heights of the text
+LEADERS = re.compile(r"(?:\s?[.…]){4,}")  # dots between an entry of a table of contents and its page
 _MAX_DEPTH = 40  # of cuts
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 _PAGE_NUMBER = re.compile(r"\W*(?:page|seite|p\.|s\.)?\W*#(?:\W*(?:of|von|/)?\W*#)?\W*")

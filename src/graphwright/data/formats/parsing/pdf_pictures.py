@@ -16,8 +16,7 @@ from graphwright.data.formats.parsing.pdf_rows import UNIT, Line
 from graphwright.data.formats.parsing.pictures import Pixels
 from graphwright.data.formats.parsing.recognition import MAX_SIDE, recognised_lines
 
-PDFIUM = Lock()
-"""Held while pdfium works, which several threads must not use at once."""
+PDFIUM = Lock()  # held while pdfium works, which several threads must not use at once
 _MAX_STAMP = 100  # characters on a scanned page, such as its number or who downloaded it
 _MORE = 1.5  # characters recognised for each of the text that a page has
 _RECOGNISED_SCALE = 200 / 72  # pixels in a point

@@ -10,8 +10,7 @@ from math import inf
 from operator import itemgetter
 from typing import NamedTuple
 
-UNIT = 10_000
-"""The width and the height of a page."""
+UNIT = 10_000  # the width and the height of a page
 LIST_MARK = re.compile(r"[•·▪◦‣⁃∙*–—-]|\(?\w{1,3}[.)]")
 _NEAR = UNIT / 300  # distance of edges that are one; an underline is longer than its text by less
 
@@ -109,8 +108,7 @@ def is_full(line: Line, columns: int) -> bool:
     return len(line.cells) >= min(columns, _MIN_FULL)
 
 
-Band = tuple[float, float]
-"""The rules above and below a cell; infinite without one."""
+Band = tuple[float, float]  # the rules above and below a cell; infinite without one
 
 
 def rows_of(lines: Iterable[Line], rules: Rules) -> list[Line]:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Pixels = NDArray[np.uint8]
-"""A picture: rows of red, green and blue values."""
+Pixels = NDArray[np.uint8]  # a picture: rows of red, green and blue values
 _MAX_PIXELS = 80_000_000
 _MAGIC = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
 

@@ -30,10 +30,8 @@ from graphwright.errors import StoreError
 from graphwright.files import SQLiteTable
 from graphwright.text.characters import clean
 
-MAX_SIDE = 4_000
-"""Maximum pixels on a side of a picture that is read."""
-EXTRA = "pip install 'graphwright[ocr]'"
-"""The command that installs the recogniser."""
+MAX_SIDE = 4_000  # maximum pixels on a side of a picture that is read
+EXTRA = "pip install 'graphwright[ocr]'"  # the command that installs the recogniser
 _DETECTED_SIDE = 960  # pixels on the longer side in which lines are detected; they are read from all pixels
 _LEAST_SCORE = 0.7  # mean probability of the characters of a line; below it most are wrong
 _SAME_HEIGHT = 0.25  # by which lines of one size differ: those without tall letters are lower

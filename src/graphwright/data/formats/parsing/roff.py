@@ -122,8 +122,7 @@ _AROUND = dict(Op="[]", Pq="()", Bq="[]", Brq="{}", Aq="<>", Dq="“”", Sq="�
 _MARKS = dict(Oo="[", Po="(", Bo="[", Do="“", So="‘", Qo='"', Oc="]", Pc=")", Bc="]", Dc="”", Sc="’", Qc='"', Nd="—")
 _WORDS = dict(Ap="'", Ux="UNIX", Bx="BSD", Fx="FreeBSD", Nx="NetBSD", Ox="OpenBSD")
 _PLAIN = "Ar Cm Ic Li Pa Ev Va Vt Fa Ft Em Sy No Er Dv An Ad Mt Tn Cd Xo Xc Fd Me Ms Lb St Fl Nm Xr Fn In Lk Ns"
-MACROS = frozenset((*_AROUND, *_MARKS, *_WORDS, *_PLAIN.split()))
-"""Macros whose arguments are text."""
+MACROS = frozenset((*_AROUND, *_MARKS, *_WORDS, *_PLAIN.split()))  # macros whose arguments are text
 _CLOSING = re.compile(r"[.,;:)\]?!}”’]+")
 
 

@@ -49,8 +49,7 @@ from graphwright.search.statement_times import dated_relations, statement_times_
 from graphwright.text.values import value_of
 
 _ATOMS = 6
-READ_CANDIDATES = 32
-"""How many candidates, at most, the network reads."""
+READ_CANDIDATES = 32  # how many candidates, at most, the network reads
 _OF_KINDS = 12  # of these, at most, the best of each kind
 KINDS = ("thing", "date", "number")
 FEATURES = (

@@ -13,8 +13,7 @@ from graphwright.operators.query.query import Step
 from graphwright.search.facts import Facts
 from graphwright.text.values import DATE, NUMBER, TEXT, typed_values
 
-MAX_NAMES = 4_000
-"""Relations and types that questions may ask for: of more, those with the most facts."""
+MAX_NAMES = 4_000  # relations and types that questions may ask for: of more, those with the most facts
 _EDGES = 4_000  # maximum facts that one expansion looks at
 _SAMPLED = 60  # ends of a step whose kinds are looked at
 _ENDS = 60  # maximum ends that are kept of one step

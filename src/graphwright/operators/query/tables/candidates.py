@@ -46,10 +46,8 @@ class Enumeration:
     """The candidates of one question over one table, in order of their size."""
 
     sets: RowSets
-    answers: int = 14
-    """Columns that are asked for at most."""
-    tables: frozenset[str] = frozenset()
-    """The types of the tables that are asked too."""
+    answers: int = 14  # columns that are asked for at most
+    tables: frozenset[str] = frozenset()  # the types of the tables that are asked too
 
     @cached_property
     def _columns(self) -> list[tuple[int, Column]]:

@@ -25,8 +25,7 @@ from graphwright.text.words import hashed
 
 NGRAMS = 1 << 15
 PARTS = 1 << 12
-MOST_PARTS = 24
-"""Hashed parts of a candidate, padded with 0."""
+MOST_PARTS = 24  # hashed parts of a candidate, padded with 0
 EXPLAINED, COVERED = 8, -3
 """How many dense features, the first, tell what of the question a candidate explains, and the one that tells how much
 of the rest is like its columns."""

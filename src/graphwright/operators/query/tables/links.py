@@ -182,8 +182,7 @@ class Links:
     amounts: tuple[Amount, ...]
     headers: tuple[tuple[float, int], ...]
     """Of each column: how much of its name the question says (0 to 1), and the words that do, as bits."""
-    type: tuple[float, int] = (0.0, 0)
-    """The same of the name of its type."""
+    type: tuple[float, int] = (0.0, 0)  # the same of the name of its type
 
 
 class TableIndex:

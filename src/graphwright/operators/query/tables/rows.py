@@ -58,13 +58,10 @@ class RowSets:
     table: Table
     links: Links
     execution: Execution
-    relevance: Floats
-    """How near each column is to the question: float32[columns]."""
-    holding: q.Things | None = None
-    """The rows that are asked for, of those that hold for a time; None for all."""
+    relevance: Floats  # how near each column is to the question: float32[columns]
+    holding: q.Things | None = None  # the rows that are asked for, of those that hold for a time; None for all
     all: Rows = field(init=False)
-    single: list[Rows] = field(init=False)
-    """Those of one condition."""
+    single: list[Rows] = field(init=False)  # those of one condition
     empty: list[Rows] = field(init=False)
     """Those of one comparison with an amount, or at a date with a cell, that no row meets."""
 
