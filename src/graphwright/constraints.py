@@ -84,13 +84,11 @@ def _is_json(value: Any, levels: int = _MAX_NESTED) -> bool:
 
 
 TEXT = Constraint("text that can be encoded as UTF-8", _is_text)  # requires a text without lone surrogates
-JSON_OBJECT = Constraint(
+JSON_OBJECT = Constraint(  # requires a value that can be sent as a JSON object
     f"a JSON object of texts, finite numbers of at most 64 bits, true, false, null, lists and objects, nested at most "
     f"{_MAX_NESTED} levels deep",
     lambda value: isinstance(value, Mapping) and _is_json(value),
 )
-"""Requires a value that can be sent as a JSON object."""
-
 
 _PLAIN = {
     "str": Constraint("text", lambda value: isinstance(value, str)),

@@ -38,7 +38,6 @@ _INDENT = 4
 _ANSWER_PASSAGES, _RETRIEVED_PASSAGES = 5, 10  # shown on a terminal, unless --top-k is given
 _DEMO_QUESTIONS = (6, 3)  # positions of two bundled questions with short, correct answers
 
-
 _COMMON_OPTIONS = ("filter", "deadline", "llm", "instruction")  # options of `Index.ask` for every method
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from graphwright.operators import QueryResult
     from graphwright.search import Filter, Snapshot
 
-
 _EXTRAS = {name: ("communities", "igraph") for name in ("graphrag-local", "graphrag-global", "grag-m")}
 _SLOW: Mapping[str, str] = {
     **dict.fromkeys(

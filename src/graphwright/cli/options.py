@@ -203,11 +203,10 @@ class ModelOptions:
 _SAME = ("base_url", "timeout", "max_completion_tokens", "reasoning_effort", "deadline", "instruction")
 _FIELDS = {"llm": "model", "llm_seed": "seed", **{name: name for name in (*_SAME, "extraction", "gleanings")}}
 """Settings of a language model by the options that change them."""
-_PAIRS = {
+_PAIRS = {  # options of two numbers, with the settings that they change and their unit
     "prices": (("prompt_price", "completion_price"), "a million tokens: 0.15,0.60"),
     "rate": (("prompt_rate", "completion_rate"), "tokens a second: 2000,100"),
 }
-"""Options of two numbers, with the settings that they change and their unit."""
 
 
 def _two_numbers(option: str, text: str, unit: str) -> tuple[float, float]:

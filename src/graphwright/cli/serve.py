@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from graphwright.serve.keys import Key, Keys
     from graphwright.serve.settings import ServeSettings
 
-
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke keys of the server.")
 Data = Annotated[Path | None, "Folder of keys, jobs and feedback (default: the platform's data folder)."]
 _COLUMNS = ("id", "name", "scope", "indexes", "state", "expires", "used")
@@ -115,7 +114,6 @@ def _cell(value: Any) -> str:
 
 _EXTRA = 'The server needs packages that are not installed ({}): pip install "graphwright[serve]"'
 _GRACE = 5  # seconds for running requests at shutdown; two seconds earlier they get an error reply
-
 
 _Folders = Annotated[
     list[str] | None,

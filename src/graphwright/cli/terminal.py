@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from graphwright.models import Usage
 
-
 _UNWRAPPED = 100_000  # columns
 _SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor moves; the text of other escape sequences remains
 _CONTROLS = r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # all except tab and line end

@@ -21,7 +21,6 @@ from graphwright.text.characters import file_name
 
 _BESIDE = ("queries.jsonl", "questions.jsonl", "openie.jsonl")  # files of a corpus that are no documents
 
-
 _Rows = Iterator[tuple[int, Document | Skipped]]
 _Place = tuple[bytes, Path, int]  # digest of a document's content, file, and line, 0 for a whole file
 

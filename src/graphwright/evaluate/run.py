@@ -270,13 +270,12 @@ def _commit() -> str:
         return ""
 
 
-_KEPT: Mapping[str, Any] = {
+_KEPT: Mapping[str, Any] = {  # the parts of the manifest that a resumed run keeps, with their types
     "started": str,
     "commit": str | None,
     "index": dict[str, Any],
     "continued": list[dict[str, Any]] | None,
 }
-"""The parts of the manifest that a resumed run keeps, with their types."""
 
 
 def existing_manifest(out: Path, manifest: Mapping[str, Any]) -> dict[str, Any] | None:

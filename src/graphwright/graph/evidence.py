@@ -19,7 +19,6 @@ from graphwright.kernels.ranking import rank_items
 if TYPE_CHECKING:
     from graphwright.graph.graph import Graph
 
-
 Scores = NDArray[np.float64]
 Piece = tuple[Ints, Ints]  # the nodes and the edges of an item, in walk order
 Pieces = Iterable[tuple[ArrayLike, ArrayLike]]

@@ -163,12 +163,11 @@ def _fitted(features: Scores, right: Scores, weights: Scores) -> Scores:
     return fitted
 
 
-LEVELS: dict[str, tuple[type[Retriever], Callable[..., Trained]]] = {
+LEVELS: dict[str, tuple[type[Retriever], Callable[..., Trained]]] = {  # retriever and training function of each level
     "triple": (TripleRetriever, train_triple),
     "entity": (EntityRetriever, train_entity),
     "path": (PathRetriever, train_path),
 }
-"""Retriever and training function of each level."""
 
 _MAX_BATCH = {"entity": 8}  # whole graphs, in the memory of a laptop
 

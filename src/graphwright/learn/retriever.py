@@ -48,7 +48,6 @@ class StepModel(NamedTuple):
 MASK = "x"  # replaces the entities of a question
 MIN_PROBABILITY = 1e-3  # of a step
 
-
 FORMAT = 2
 _ABOUT = "about"
 

@@ -52,7 +52,6 @@ LIMITS_HELP: Mapping[str, str] = {
 }
 """Help of the options that every method has that answers with or without a language model."""
 
-
 _NOTHING = Keep()
 
 

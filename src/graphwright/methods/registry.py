@@ -140,7 +140,7 @@ _BUILDERS: tuple[Callable[..., Method], ...] = (
 )  # fmt: skip
 
 METHODS = {name: NamedMethod(name, build) for build in _BUILDERS for name in [build.__name__.replace("_", "-")]}
-GROUPS: Mapping[str, tuple[str, ...]] = {
+GROUPS: Mapping[str, tuple[str, ...]] = {  # the methods in the order of lists, by heading
     "Recommended": ("multihop", "multihop-rerank", "graph"),
     "Other searches": ("vector", "bm25", "hybrid", "ppr", "rerank"),
     "Published, over documents": (
@@ -152,7 +152,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Instances of LEGO-GraphRAG": tuple(name for name in METHODS if name.startswith("lego-")),
     "A language model alone": ("vanilla", "cot"),
 }
-"""The methods in the order of lists, by heading."""
 
 
 def default_method(*, imported: bool) -> str:

@@ -36,7 +36,6 @@ from graphwright.models.structured import Mismatch, parse_reply, schema_text
 _BLOCK = 512  # texts for each encoding and commit
 _MAX_KEYS = 16_384  # in one query; SQLite takes 32,766 parameters
 
-
 _VECTORS = SQLiteTable(
     0x67777663,  # "gwvc"
     "vectors",

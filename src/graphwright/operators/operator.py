@@ -34,7 +34,6 @@ _REMEDY = {
     "answer": "Put an operator that answers before it",
 }
 
-
 IS_OPERATOR = Constraint("an operator, such as Keep()", lambda value: isinstance(value, Operator))
 """The condition of a field that holds an operator."""
 

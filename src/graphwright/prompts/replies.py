@@ -280,7 +280,7 @@ class CondenseReply(BaseModel):
     question: Paragraph
 
 
-REPLIES: dict[str, type[BaseModel]] = {
+REPLIES: dict[str, type[BaseModel]] = {  # the reply of each prompt that asks for JSON, by the prompt's name
     "answer": WrittenAnswer,
     "bubblerag_constraints": ConstraintsReply,
     "bubblerag_groups": GroupsReply,
@@ -308,4 +308,3 @@ REPLIES: dict[str, type[BaseModel]] = {
     "suggest_schema": SchemaReply,
     "vanilla": PlainAnswer,
 }
-"""The reply of each prompt that asks for JSON, by the prompt's name."""

@@ -29,7 +29,6 @@ from graphwright.text.values import (
 if TYPE_CHECKING:
     from graphwright.search.facts import Facts
 
-
 _SAMPLE = 10_000  # facts that decide how values are written
 _SHARE = 16  # facts of a relation; fewer than this part of them are read without the others
 

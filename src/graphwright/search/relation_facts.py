@@ -20,10 +20,9 @@ _ALIAS = re.compile(
     r"|also (?:called|known|named)|formerly (?:called|named)"
     r"|(?:alternate|alternative|common|former|full|old|other|scientific|short) names?)"
 )
-TYPES = frozenset(
+TYPES = frozenset(  # relations, in words, from a node to its class
     ["type", "instance of", "is a", "is an", "a", "class", "kind", "category", "rdf type", "kind of", "type of"]
 )
-"""Relations, in words, from a node to its class."""
 _IDENTIFIER = re.compile(r"\S*[\d/:#]\S*")
 _SAMPLE = 100  # edges of a relation that are looked at
 _WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z\d])(?=[A-Z])")

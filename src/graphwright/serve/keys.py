@@ -27,7 +27,6 @@ from graphwright.store import IndexLayout
 
 SCOPES = ("read", "write", "admin")  # scopes of a key, each with the rights of the previous ones
 
-
 KEY_FILE = "keys.sqlite"  # name of the file in the data folder
 _TOKEN = re.compile(r"gw_(?P<id>[0-9a-f]{8})_[A-Za-z0-9_-]{43}")
 _SESSION = re.compile(r"gws_[A-Za-z0-9_-]{43}")

@@ -29,7 +29,6 @@ _TABLES = """CREATE TABLE IF NOT EXISTS originals (
     PRIMARY KEY (path, document, hash)
 ) STRICT; PRAGMA secure_delete = ON;"""
 
-
 Source = tuple[str, bytes, Path, str]
 """A document that was read from an uploaded file: its id, the hash of its content, the file, and its name."""
 

@@ -37,7 +37,6 @@ from graphwright.store import IndexLayout
 if TYPE_CHECKING:
     from graphwright.serve.server import Server
 
-
 _access = logging.getLogger("graphwright.serve.authentication")
 _log = logging.getLogger("graphwright.serve")
 
@@ -175,11 +174,10 @@ def operator_name(step: Mapping[str, Any]) -> str:
     return name if name.isidentifier() else "other"
 
 
-PAGE_POLICY = (
+PAGE_POLICY = (  # Content-Security-Policy of the page and of /docs: no inline and no external resources
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
     "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""Content-Security-Policy of the page and of /docs: no inline and no external resources."""
 _DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"  # of everything that is not a page
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),

@@ -20,10 +20,8 @@ from graphwright.serve.problems import ClientGoneError, OverloadedError, Request
 _T = TypeVar("_T")
 _RETRY_AFTER = 2  # seconds that a client is told to wait where the queue is full
 
-
 Lane = Literal["reads", "retrieval", "answers", "llm"]
 """A kind of work with threads of its own: an answer delays no retrieval, and neither of them a look at documents."""
-
 
 ASKER: ContextVar[str] = ContextVar("asker", default="")
 """Who sends the request: the key, or the address of a client without one. Askers take turns in a lane."""

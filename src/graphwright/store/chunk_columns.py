@@ -20,11 +20,10 @@ from graphwright.store.chunk_record import ChunkRecord
 
 NUMBERS = ("surface_form", "counts", "mentions", "relations", "copy_keys")
 """The fields of numbers of a `ChunkRecord` that are merged."""
-STRINGS = (
+STRINGS = (  # the fields of strings of a `ChunkRecord` that are merged
     *("forms", "surfaces", "types", "descriptions", "labels", "texts"),
     *("aliases", "topic_phrases", "name_words", "tokens"),
 )
-"""The fields of strings of a `ChunkRecord` that are merged."""
 _ROWS = 1000  # read at once
 Values = TypeVar("Values")
 

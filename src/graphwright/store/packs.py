@@ -92,7 +92,6 @@ _TEXTS = {name for name in _PLAIN if isinstance(getattr(_NOTHING, name), TextCol
 _NAMES = list(_NOTHING.fields)
 _KINDS = [np.dtype(np.int32) if array.dtype == np.int64 else array.dtype for array in _arrays(_NOTHING)]
 
-
 _SIZE = 256  # rows of chunks; a pack of more than twice as many is split
 
 

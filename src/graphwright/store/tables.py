@@ -13,13 +13,12 @@ from graphwright.store.chunk_record import ChunkRecord
 SCHEMA = 12
 FIELDS = [f'"{name}"' for name in ChunkRecord._fields]  # the columns of a chunk's record
 _CHUNK = f'c.ordinal, c.start, c."end", c.text, c.heading, {", ".join(f"c.{name}" for name in FIELDS)}'
-ROWS = (
+ROWS = (  # a query of documents with their chunks, for `ChunkColumns.of`
     # The links, places and records of a document are read once, not with each of its chunks.
     "SELECT d.id, d.title, iif(c.ordinal > 0, x'', d.links), iif(c.ordinal > 0, x'', d.places), "
     "iif(c.ordinal > 0, x'', d.records), "
     f"{_CHUNK} FROM documents d LEFT JOIN chunks c ON c.document = d.number"
 )
-"""A query of documents with their chunks, for `ChunkColumns.of`."""
 
 _TABLES = f"""
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -171,7 +171,6 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 _SENTENCE_END = frozenset(".!?…。！।？؟;:")
 _MAX_HEADING = 7  # words of a line without a full stop
 
-
 ASKS = ("?", "？", "؟")  # signs at the end of a sentence that asks something
 
 

@@ -20,7 +20,7 @@ from graphwright.text.scripts import (
     without_article,
 )
 
-STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(  # words without information about a passage (stop words); `graphwright.text.words` drops them
     (
         "a about above after again against all also am an and any are as at be because been before being below"
         " between both but by can could did do does doing down during each few for from further had has have having"
@@ -30,7 +30,6 @@ STOP_WORDS = frozenset(
         " whom whose why will with would you your"
     ).split()
 )
-"""Words without information about a passage (stop words); `graphwright.text.words` drops them."""
 
 NOT_NAMES = STOP_WORDS - frozenset("doing down himself itself me s same t".split()) | frozenset(
     (
@@ -73,7 +72,6 @@ FIRST_WORDS = tuple(
     ).split()
 )
 """Common first words of sentences: before one of them, even the full stop of an abbreviation ends a sentence."""
-
 
 WORD = re.compile(r"\w+")  # a run of letters, digits and underscores
 

@@ -15,12 +15,11 @@ from graphwright.data.graph_files.tables import Delimited, Parquet, Quoted
 from graphwright.data.records.delimited import split_row
 from graphwright.errors import DataError, OptionError
 
-COLUMN_NAMES = (
+COLUMN_NAMES = (  # usual names of the columns of head, relation and tail
     ("head", "subject", "source", "src", "from", "start", "h", "s", ":start_id"),
     ("relation", "predicate", "property", "rel", "edge", "type", "label", "r", "p", ":type"),
     ("tail", "object", "target", "dst", "to", "end", "t", "o", ":end_id"),
 )
-"""Usual names of the columns of head, relation and tail."""
 _RELATION_COLUMNS = frozenset(["relation", "relationship", "predicate", "property", "attribute", "edge"])
 _COMPARED, _MIN_ROWS = 1_000, 3  # rows after the first that it is compared with, and the fewest
 _DELIMITERS = ("\t", "|", ",", ";", " ")

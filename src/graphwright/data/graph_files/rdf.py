@@ -219,12 +219,11 @@ class CommentedVersions:
         return marked
 
 
-RDF_FORMATS = {
+RDF_FORMATS = {  # the name in pyoxigraph of the format of each suffix
     ".ttl": "TURTLE", ".turtle": "TURTLE", ".trig": "TRIG", ".nq": "N_QUADS", ".nquads": "N_QUADS", ".rdf": "RDF_XML",
     ".owl": "RDF_XML", ".jsonld": "JSON_LD",
     ".json": "JSON_LD",
 }  # fmt: skip
-"""The name in pyoxigraph of the format of each suffix."""
 
 
 def is_json_ld(path: Path) -> bool:

@@ -90,16 +90,15 @@ def _questions_alone(source: Source, records: Records, name: str) -> Dataset:
     return Dataset(source.name, name, tuple(questions), files=(source.path,), remarks=remarks)
 
 
-FOLDER_FORMATS = (
+FOLDER_FORMATS = (  # formats of several files, in the order in which they are tried
     FolderFormat(
         "our own format, BEIR", "corpus.jsonl with questions.jsonl or queries.jsonl", corpus_file, corpus_questions
     ),
     FolderFormat("HippoRAG", "<set>_corpus.json with <set>.json", hipporag_corpus, hipporag),
     FolderFormat("MetaQA, PathQuestion", "kb.tsv or kb.txt with files of questions", graph_file, graph_and_questions),
 )
-"""Formats of several files, in the order in which they are tried."""
 
-FILE_FORMATS = (
+FILE_FORMATS = (  # formats of one file, in the order in which they are tried
     FileFormat("RoG", "WebQSP, CWQ, GrailQA: questions with graph", _has_graph, questions_with_graphs),
     FileFormat("MuSiQue", "questions with paragraphs", lambda r: has_contexts(r) and "context" not in r, multihop),
     FileFormat("2WikiMultiHopQA", "questions with evidences", lambda r: has_contexts(r) and "evidences" in r, multihop),
@@ -110,7 +109,6 @@ FILE_FORMATS = (
     FileFormat("SQuALITY", "document with questions", lambda r: {"document", "questions"} <= r.keys(), squality),
     FileFormat("questions alone", "id and question, for an existing index", _is_question, _questions_alone),
 )
-"""Formats of one file, in the order in which they are tried."""
 
 
 def read_dataset(path: Path | str, questions: Path | str = "", *, beside: bool = True) -> Dataset:

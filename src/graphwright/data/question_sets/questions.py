@@ -14,14 +14,13 @@ from graphwright.data.records.read import SUFFIXES, Record, Records, field_names
 from graphwright.errors import DataError, counted
 from graphwright.text.characters import clean
 
-_NAMES = {
+_NAMES = {  # names of the fields of a question, the preferred one first
     "id": ("id", "_id"),
     "text": ("question", "query", "text"),
     "answers": ("answers", "answer"),
     "gold": ("gold_ids", "gold"),
     "type": ("type", "qtype"),
 }
-"""Names of the fields of a question, the preferred one first."""
 
 Triple = tuple[str, str, str]  # Head, relation, tail, by name
 

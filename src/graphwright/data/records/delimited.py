@@ -22,10 +22,9 @@ from graphwright.data.records.table import SAMPLE, Note, Row, Table
 from graphwright.errors import DataError
 from graphwright.text.characters import clean
 
-TEXT_FIELDS = (
+TEXT_FIELDS = (  # names of the fields that hold a text
     "text", "contents", "content", "body", "passage", "paragraph", "paragraphs", "document", "abstract",
 )  # fmt: skip
-"""Names of the fields that hold a text."""
 _MAX_CELL = 128 * 2**20  # characters, as of a document; the csv module's own limit is 131,072
 _MAX_SAMPLE = 1_000_000  # characters of the lines by which a dialect is detected
 _MIN_TABLE = 2  # rows, without the header, of a table above a wider one

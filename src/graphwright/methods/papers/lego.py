@@ -109,7 +109,6 @@ Value = TypeVar("Value")
 PPRNodes = Annotated[int, Help("N_ppr, nodes of the PPR subgraph")]
 BestPaths = Annotated[int, Help("N_p, paths that stay")]
 
-
 EXTRACTIONS: Mapping[str, Callable[[int], Operator]] = {
     "none": lambda nodes: Keep(),
     "RW": lambda nodes: RandomWalk(each=True) % nodes >> Induce(),

@@ -23,7 +23,6 @@ from graphwright.models.protocols import Floats, Usage, refuse_text
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-
 REMEDY = "Install graphwright again, or build the weights with scripts/build_encoder.py and scripts/build_reading.py."
 WEIGHTS = Path(__file__).parents[1] / "weights"  # the folder of all weights
 ENCODER, READING, QUERIES = "all-minilm-l6-v2", "minilm-reading", "minilm-query"

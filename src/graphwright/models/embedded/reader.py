@@ -52,14 +52,13 @@ _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question,
 _SPANS = 6  # candidates of one input
 _MAX_REMEMBERED = 8  # questions
 
-PARTS = {
+PARTS = {  # the features of each part of model.json, in the order of its weights
     "mixture": READING_FEATURES,
     "confidence": CONFIDENCE_FEATURES,
     "answerable": ANSWER_FEATURES,
     "sentence": SENTENCE_FEATURES,
     "cell": CELL_FEATURES,
 }
-"""The features of each part of model.json, in the order of its weights."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -196,7 +196,6 @@ def mixture(rows: Scores, weights: Scores) -> Scores:
 
 _UNSPACED = "\u0e00"  # the first character (Thai) of the scripts without spaces between words
 
-
 _ADDRESS = re.compile(r"[\w.+-]{1,64}+@[\w-]{1,64}+(?:\.[\w-]{1,64}+)+|https?://[^\s<>\"']{0,200}[^\s<>\"'.,;:!?)]")
 _LONGEST_ADDRESS = 200  # characters
 
@@ -221,7 +220,7 @@ def whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
 
 _MIN_LOG = -12.0  # of an answer that no reading proposes
 
-READING_FEATURES = (
+READING_FEATURES = (  # features of a reading, in the order of the mixture's weights
     "alone",  # of one passage, not of a pair
     "rank alone",  # of its passage, as a logarithm
     "rank paired",  # of the first passage of a pair
@@ -231,7 +230,6 @@ READING_FEATURES = (
     "covered alone",  # share of the question's tokens, weighted by rarity, in its passage
     "covered paired",  # in the passages of a pair
 )
-"""Features of a reading, in the order of the mixture's weights."""
 
 
 def reading_features(question: str, passages: Sequence[PassageText], readings: Sequence[ReaderOutput]) -> Scores:
@@ -267,7 +265,7 @@ class _Covered:
         return sum(self.weights[token] for token in sorted(tokens)) / self.total
 
 
-CONFIDENCE_FEATURES = (
+CONFIDENCE_FEATURES = (  # features of the best answer, in the order of the weights of its confidence
     "constant",
     "probability",  # of the answer, as a logarithm
     "lead",  # logarithm of its ratio to the next best
@@ -280,7 +278,6 @@ CONFIDENCE_FEATURES = (
     "covered",  # the greatest share of the question's tokens that a reading covers
     "surest",  # the greatest weight of a reading
 )
-"""Features of the best answer, in the order of the weights of its confidence."""
 
 
 def confidence_features(
@@ -309,7 +306,7 @@ def confidence_features(
     )
 
 
-SENTENCE_FEATURES = (
+SENTENCE_FEATURES = (  # features of a sentence, in the order of the weights of its score
     "constant",
     "alone",  # log-probability that its passage, read alone, holds an answer and that it begins in the sentence
     "paired",  # the same over pairs
@@ -322,7 +319,6 @@ SENTENCE_FEATURES = (
     "words",  # logarithm of their number
     "statement",  # whether it is a statement, and no heading or row of a table
 )
-"""Features of a sentence, in the order of the weights of its score."""
 
 
 def sentence_features(
@@ -391,14 +387,13 @@ def _begins_within(reading: ReaderOutput, text: PassageText, passage: int, bound
     return result
 
 
-ANSWER_FEATURES = (
+ANSWER_FEATURES = (  # features of the best sentence of a question, in the order of the weights of answerability
     "constant",
     "sentence",  # logit of the probability of the best sentence
     "mixed",  # logit of an answer over all readings, weighted
     "covered",  # share of the question's tokens, weighted by rarity, in the best sentence
     "covered by all",  # the same in all passages together
 )
-"""Features of the best sentence of a question, in the order of the weights of answerability."""
 
 
 def answer_features(
@@ -417,13 +412,12 @@ def answer_features(
     return np.array([1, _logit(scores[best]), _logit(1 - none), covered, by_all])
 
 
-CELL_FEATURES = (
+CELL_FEATURES = (  # features of a cell of a row that is read alone, in the order of their weights
     "constant",
     "query",  # logit of the probability of the query that looks it up
     "answer",  # logit that its row holds an answer
     "begins",  # log-probability that the answer begins in it
 )
-"""Features of a cell of a row that is read alone, in the order of their weights."""
 
 
 def cell_features(row: PassageText, reading: ReaderOutput, cell: tuple[int, int], probability: float) -> Scores:

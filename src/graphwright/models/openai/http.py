@@ -41,14 +41,12 @@ if TYPE_CHECKING:
 
     from httpx import AsyncClient, Response
 
-
 _CONNECT_TIMEOUT = 10.0  # seconds
 _GRACE = 1.0  # seconds to wait after a cancellation for a response that is paid for
 _END = 0.05  # seconds in which a response ends after its last word was read
 _MAX_ERROR = 65_536  # bytes read of the body of an error
 _HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}  # by environment variable
 _NO_KEY = "none"  # for local servers, some of which require any key
-
 
 T = TypeVar("T")
 

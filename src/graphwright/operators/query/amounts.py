@@ -20,7 +20,6 @@ from graphwright.text.words import STOP_WORDS
 _POLARITIES = [RELATIONS.index("="), RELATIONS.index("!=")]
 _LEAST = np.log(0.02)  # log-probability of a relation, at least
 
-
 ASKS_NOW = Path(__file__).parents[2] / "models" / "weights" / "query-parser" / "asks_now.npy"
 NOW_LIKELY = 0.7  # least probability of a question about now
 _SURE, _LIKELY = np.log((0.8, 0.5))  # log-probability of a comparison with a date, or an event, from which on it is one

@@ -290,7 +290,7 @@ def is_negative(condition: q.Condition) -> bool:
     return condition.negated if isinstance(condition, q.Has) else getattr(condition, "comparison", "") == "!="
 
 
-_SETS: dict[type, Callable[[Execution, Any], Ints]] = {
+_SETS: dict[type, Callable[[Execution, Any], Ints]] = {  # how each kind of set is computed
     q.Named: lambda self, query: self.facts.find(query.name),
     q.OfType: lambda self, query: self.facts.of_type(query.type),
     q.Everything: Execution._everything,
@@ -303,4 +303,3 @@ _SETS: dict[type, Callable[[Execution, Any], Ints]] = {
     q.Frequent: Execution._frequent,
     q.Neighbour: Execution._neighbour,
 }
-"""How each kind of set is computed."""

@@ -26,7 +26,6 @@ from graphwright.search.versions import years_of
 if TYPE_CHECKING:
     from graphwright.prompts.query_reply import QueryReply
 
-
 _LISTED = 200  # types, and relations
 
 
@@ -233,7 +232,7 @@ def _meant(kind: str, name: str, known: Iterable[str]) -> str:
     raise StepError(f"there is no {kind} {name!r}" + (f"; near it are {names}" if names else ""))
 
 
-_QUERIES: dict[str, Callable[[_Queries, Any], q.Query]] = {
+_QUERIES: dict[str, Callable[[_Queries, Any], q.Query]] = {  # the query of each kind of step
     "named": lambda of, step: q.Named(of.name(step.name)),
     "type": lambda of, step: q.OfType(of.type(step.type)),
     "everything": lambda of, step: q.Everything(),
@@ -258,7 +257,6 @@ _QUERIES: dict[str, Callable[[_Queries, Any], q.Query]] = {
     **dict.fromkeys(("sum", "mean", "min", "max"), _Queries.aggregate),
     "difference": lambda of, step: q.Difference(of.result(step.of), of.result(step.other)),
 }
-"""The query of each kind of step."""
 
 
 @dataclass(frozen=True, repr=False)

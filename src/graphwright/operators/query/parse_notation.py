@@ -22,12 +22,11 @@ from graphwright.operators.query.notation import (
 from graphwright.search.statement_times import period_of
 
 MAX_TOKENS = 300  # words and signs of a query; each may be a level of nesting
-_HINTS = {
+_HINTS = {  # what to do about a sign with which no word begins
     '"': "; the quote is not closed",
     "[": "; the bracket is not closed",
     **dict.fromkeys("'‘’“”„«»", '; names and values stand in double quotes, as in "Graz"'),
 }
-"""What to do about a sign with which no word begins."""
 _TOKEN = re.compile(
     rf'(?P<text>"(?:[^"]|"")*")|(?P<name>\[(?:[^\]]|\]\])*\])|'
     rf"(?P<number>(?<=@){DAY.pattern}|{NUMBER.pattern})|(?P<word>{WORD.pattern})"

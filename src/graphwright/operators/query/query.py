@@ -15,7 +15,6 @@ Comparison: TypeAlias = Literal["=", "!=", ">", ">=", "<", "<=", "contains"]
 OPPOSITES: dict[str, Comparison] = {"=": "!=", "!=": "=", ">": "<=", "<=": ">", "<": ">=", ">=": "<"}
 """The comparison that holds for the values of which another does not."""
 
-
 ANY = 0
 """Of `Step.times`: any number of times, at least once."""
 NOW = "now"

@@ -22,7 +22,7 @@ from graphwright.text.values import DATE, NUMBER, TEXT, TypedValues, typed_value
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
-COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
+COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {  # comparisons of numbers of things
     "=": operator.eq,
     "!=": operator.ne,
     ">": operator.gt,
@@ -30,7 +30,6 @@ COMPARED: dict[Comparison, Callable[[Any, int], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
 }
-"""Comparisons of numbers of things."""
 MAX_PAIRS = 20_000_000  # pairs of things that a step which is taken any number of times may join
 _GROUPS = re.compile(r"(?<![\d.,])(\d{1,3})[.,](\d{3})(?![.,]?\d)")
 _ROUNDING = 1e-4  # of hundredths

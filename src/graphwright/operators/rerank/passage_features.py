@@ -121,11 +121,10 @@ class PassageMatch:
         return named, [i for i, word in enumerate(self.question.words) if word in remaining]
 
 
-PAIR = (
+PAIR = (  # names of the features of a connected pair, from source to target
     "mentions_topic", "topic_is_mentioned", "topic_rarity", "shared_rarity", "both_named", "statement_on_topic",
     "similarity", "cosine_of_pair", "words_of_pair", "bm25_of_pair", "topics_of_pair", "cosine_uncovered",
 )  # fmt: skip
-"""Names of the features of a connected pair, from source to target."""
 
 _COMMON = 0.02  # share of all passages; an entity in more does not connect passages
 _MIN_RARITY = 1e-3  # of an entity that connects passages, so that it is above 0
@@ -203,11 +202,10 @@ def _shared(part: PassageMatch) -> tuple[Ints, Scores]:
     return owner[row] * len(part.at) + other, np.maximum(rarity(part.graph, part.df)[entity[row]], _MIN_RARITY)
 
 
-ALONE = (
+ALONE = (  # names of the features of a passage alone
     "cosine", "cosine_of_best", "bm25", "bm25_unnamed_words", "word_share", "topic", "topics", "anchor_share",
     "pagerank", "statement", "feedback", "cosine_no_topic", "bm25_no_topic", "word_share_no_topic", "exact",
 )  # fmt: skip
-"""Names of the features of a passage alone."""
 
 _MIN_PAGERANK = 1e-5  # relative to the largest
 _ZERO_LENGTH = 1e-6  # squared length of a mean that is a rounding error

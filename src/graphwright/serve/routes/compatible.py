@@ -111,7 +111,6 @@ class ResponseWriter(chat.ChatWriter):
 _DETAILS = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
 _PART = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
 
-
 _Texts = Annotated[str | list[str] | list[int] | list[list[int]], Field(min_length=1, max_length=100_000)]
 
 
@@ -226,13 +225,12 @@ async def ollama_generate(body: OllamaGenerateBody, server: ServerOf, request: R
     return await _ollama_answered(body, messages, OllamaGenerateWriter, server, request)
 
 
-_REFUSED = {
+_REFUSED = {  # options of a completion that would change what the answer is, and why they cannot be kept
     "raw": "the prompt is a question to the documents, not a text to be continued",
     "suffix": "the answer is not inserted into a text",
     "images": "only text can be answered",
     "context": "conversations are not kept as tokens; send their messages to /api/chat",
 }
-"""Options of a completion that would change what the answer is, and why they cannot be kept."""
 
 
 async def _ollama_answered(

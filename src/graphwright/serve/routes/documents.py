@@ -39,7 +39,7 @@ def _schema() -> dict[str, Any]:
     return schema
 
 
-_BODY: dict[str, Any] = {
+_BODY: dict[str, Any] = {  # the body of requests with documents, for OpenAPI
     "requestBody": {
         "required": True,
         "content": {
@@ -60,7 +60,6 @@ _BODY: dict[str, Any] = {
         },
     }
 }
-"""The body of requests with documents, for OpenAPI."""
 
 MaxTokens = Annotated[
     int | None, Query(ge=0, le=10**15, description="Tokens of the language model for this job, if it reads documents.")

@@ -29,7 +29,6 @@ TopK = Annotated[
     int | None, Field(ge=1, le=_MAX_PASSAGES, description="Number of passages, by default the method's.", examples=[10])
 ]
 
-
 Instruction = Annotated[
     str,
     Field(
@@ -280,12 +279,10 @@ def event_stream(description: str, *kinds: str) -> dict[int | str, dict[str, Any
     return {200: {"description": description, "content": {"text/event-stream": {"schema": schema}}}}
 
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {
+PROBLEMS: dict[int | str, dict[str, Any]] = {  # the error replies of every route, for OpenAPI
     status: {"description": text, "content": {"application/problem+json": {"schema": ProblemReply.model_json_schema()}}}
     for status, text in (("4XX", "The request cannot be met."), ("5XX", "The server failed."))
 }
-"""The error replies of every route, for OpenAPI."""
-
 
 QueryText = Annotated[
     str,

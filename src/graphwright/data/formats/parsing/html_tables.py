@@ -13,7 +13,6 @@ from graphwright.data.records.table import Table
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-
 MAX_DEPTH = 512  # maximum number of open elements, as in browsers
 
 _MAX_FORMATTING = 16  # open elements such as <b>; the parser repeats them in each later paragraph

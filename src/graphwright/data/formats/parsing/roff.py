@@ -30,7 +30,6 @@ _CONDITION = re.compile(
 )
 _ARGUMENT = re.compile(r'"((?:[^"]|"")*)"?|((?:\\.|[^\s\\])(?:\\.|[^\s\\])*)')
 
-
 _CONDITIONS = ("if", "ie", "el")
 
 
