@@ -48,8 +48,7 @@ class MeteredCalls:
     def __init__(self, llm: LLM, usage: Usage) -> None:
         self.cancel = Cancellation()
         self.ended = ""
-        self._llm = llm
-        self._usage = usage
+        self._llm, self._usage = llm, usage
         self._lock = Lock()
         self._unanswered = 0  # calls in a row without a reply
 

@@ -45,8 +45,7 @@ class TextColumn(Sequence[str]):
     __slots__ = ("data", "offsets")
 
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
-        self.data = data
-        self.offsets = offsets
+        self.data, self.offsets = data, offsets
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> TextColumn:

@@ -207,9 +207,7 @@ class Graph:
 
     def __init__(self, columns: Columns, nodes: Ints | None = None, edges: Ints | None = None) -> None:
         """Make a graph of a snapshot, or of a part of it: ascending snapshot ids `nodes` and `edges`."""
-        self.columns = columns
-        self._nodes = nodes
-        self._edges = edges
+        self.columns, self._nodes, self._edges = columns, nodes, edges
 
     @classmethod
     def from_triples(cls, triples: Iterable[tuple[str, str, str]]) -> Graph:

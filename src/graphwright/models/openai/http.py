@@ -71,10 +71,7 @@ class HTTPConnection:
     """A thread-safe connection to one server; each request is given up after `timeout` seconds, and retried."""
 
     def __init__(self, endpoint: Endpoint, clock: Clock, *, timeout: float, retries: int, concurrency: int) -> None:
-        self.endpoint = endpoint
-        self._clock = clock
-        self._timeout = timeout
-        self._retries = retries
+        self.endpoint, self._clock, self._timeout, self._retries = endpoint, clock, timeout, retries
         self._slots = threading.BoundedSemaphore(concurrency)
         self._clients: dict[int, AsyncClient] = {}  # by process: two must not share a socket
 

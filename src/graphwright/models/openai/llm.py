@@ -30,8 +30,7 @@ class IncomingReply:
 
     def __init__(self, endpoint: Endpoint, on_text: OnText) -> None:
         """Create an empty reply. `on_text`: None without streaming."""
-        self._endpoint = endpoint
-        self._on_text = on_text
+        self._endpoint, self._on_text = endpoint, on_text
         self._body = bytearray()  # all but the events of a stream
         self._hidden = HiddenText(endpoint.secret)
         self.text = ""
