@@ -6,8 +6,7 @@
         restart: Annotated[float, Between(0, 1)] = 0.15
         order: Annotated[str, OneOf("score", "hops")] = "score"
 
-Fields of type `str`, `bool` and `tuple[str, ...]` are checked without a declaration. Values are checked, never
-converted.
+Fields of type `str`, `bool` and `tuple[str, ...]` need no declaration. Values are never converted.
 """
 
 from __future__ import annotations

@@ -70,8 +70,7 @@ class GraphwrightRetriever(_Component):
 class GraphwrightAnswerer(_Component):
     """Answer questions from an index, offline. The documents of an answer are its cited passages, in order.
 
-    Each answer's metadata has `found`, `verified` and the citations with their characters. Arguments as in
-    GraphwrightRetriever.
+    Metadata: `found`, `verified` and the citations with their characters. Arguments as in GraphwrightRetriever.
     """
 
     @component.output_types(answers=list[GeneratedAnswer])

@@ -192,11 +192,10 @@ def split(
 ) -> list[Chunk]:
     """Split a document into chunks of whole sentences with at most `budget` tokens by `count_tokens`.
 
-    A chunk repeats the last sentences of the chunk before it, up to `overlap` tokens, unless it begins with a
-    heading. A heading moves to the next chunk rather than ending one, and begins a new chunk once half the budget
-    is used, or if its section is dated (see `dated_sections`). A sentence above the budget is cut between words, a word
-    above it anywhere. A document marked `whole` is one chunk. Time is linear in the text. A chunk has the headings that
-    apply to all of it.
+    A chunk repeats the last sentences of the chunk before it, up to `overlap` tokens, unless it begins with a heading.
+    A heading moves to the next chunk rather than ending one, and begins a new chunk once half the budget is used, or if
+    its section is dated (see `dated_sections`). A sentence above the budget is cut between words, a word above it
+    anywhere. A document marked `whole` is one chunk. Time is linear in the text. Headings apply to all of a chunk.
 
     Raises OptionError unless 0 <= overlap < budget.
 

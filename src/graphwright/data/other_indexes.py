@@ -226,8 +226,7 @@ def read_lightrag(folder: Path) -> OtherIndex:
 
     Entities and relations are read from the graph's GraphML, or where a database stores the graph from the JSON of
     their vectors. Where LightRAG limits the chunks of an entity in the graph, all of them are taken from
-    kv_store_entity_chunks.json and kv_store_relation_chunks.json. Raises DataError for a file that is missing or
-    damaged.
+    kv_store_entity_chunks.json and kv_store_relation_chunks.json. Raises DataError for a missing or damaged file.
     """
     documents = {} if not (folder / _DOCUMENTS).is_file() else _table(folder / _DOCUMENTS)
     chunks = sorted(_table(folder / _CHUNKS).items(), key=lambda item: _order(item[1]))

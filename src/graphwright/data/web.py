@@ -132,8 +132,7 @@ def _check_scheme(url: str) -> None:
 class _Transport(httpx.BaseTransport):
     """A transport of httpx that connects to the addresses that were checked, and to no other.
 
-    The request is sent to the IP address, with the host's name in the header and in TLS, so that nothing is resolved
-    twice.
+    The request is sent to the IP address, with the host's name in the header and in TLS, and resolved once.
     """
 
     def __init__(self, inner: httpx.BaseTransport, allowed: Callable[[str], bool]) -> None:

@@ -95,8 +95,7 @@ def _top(ranked_ids: Iterable[Hashable], k: int) -> list[Hashable]:
 def normalised(text: str) -> str:
     """Normalise a text for comparison: lower case, no punctuation, no articles, single spaces.
 
-    The normalisation of SQuAD (Rajpurkar et al., 2016). A text that would become empty only loses case and
-    outer spaces.
+    The normalisation of SQuAD (Rajpurkar et al., 2016). One that would be empty only loses case and outer spaces.
 
     >>> normalised("The  Battle of Dürnkrut, 1278!"), normalised("A")
     ('battle of dürnkrut 1278', 'a')
@@ -220,8 +219,7 @@ def topological_recall(graph: Graph, retrieved: ArrayLike, oracle: ArrayLike) ->
     """Return the nearness of the retrieved nodes to the oracle nodes, from 0 to 1 (FastInsight, Definition 7).
 
     The mean over oracle nodes of 1/(1 + u). u is the least sum of ln(1 + deg) over the nodes of a hop-shortest path
-    from a retrieved node; that node counts, the oracle node does not. A retrieved oracle node counts 1, one that cannot
-    be reached 0.
+    from a retrieved node; that node counts, the oracle node does not. A retrieved one counts 1, one out of reach 0.
 
     Ids, degrees (distinct neighbours) and paths are the snapshot's, whatever part of it `graph` is. For the corpus
     graph of the paper give `PassageGraph()(graph)`. Raises OptionError for an id that is not a node.

@@ -143,8 +143,7 @@ def with_references(
     Index.add makes an edge "refers to" of each link, from every passage of the document to the first passage of the
     cited document. `llm` reads 4,096 characters at a time (prompt `references`), in `threads`; a part without a usable
     reply is read by the rules. Raises ModelError where the model gives no reply, and once a budget is exhausted.
-    `progress`: called with the name of the work, and the number of parts read and of all. `prompts`: those
-    of the index.
+    `progress`: called with the work, and the parts read and all. `prompts`: those of the index.
 
     >>> a = Document("a-2001", "We extend the work of b-1999."); b = Document("b-1999", "The first work.")
     >>> [document.links for document in with_references([a, b])]

@@ -91,8 +91,7 @@ def supported(answer: str, numbers: Sequence[int | None]) -> tuple[str, tuple[st
 
     [i] becomes [numbers[i - 1]], and is dropped if that is None or missing. Where all markers on a statement are
     dropped, its sentence is marked [unsupported], once. A sentence without a marker has no quote either, unless it is
-    all of the answer; questions, headings, names of a table's columns and what introduces the next line (":") state
-    nothing.
+    all of the answer; questions, headings, column names and what introduces the next line (":") state nothing.
 
     >>> supported("It burned [1, 3]. It was rebuilt [2][9]. It stands.", [1, None, 2])
     ('It burned [1, 2]. It was rebuilt [unsupported]. It stands.', ('It was rebuilt', 'It stands.'))

@@ -50,8 +50,7 @@ class Asked(NamedTuple):
 class ComparisonHeads:
     """Logistic regressions; the last feature of each is 1.
 
-    `signs`: the attention to each token, then whether the larger value is asked for, of any values, and what dates and
-    durations add to that.
+    `signs`: the attention to each token, then whether the larger value is asked for, of any values, and what dates add.
     """
 
     sides: Floats  # float32[words]: whether a word belongs to a side

@@ -322,8 +322,7 @@ def relation_text(graph: Graph, item: Item) -> str:
 def leading_elsewhere(walks: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return which walks ([walks, steps + 1], nodes) end at another node than their first; all if none does.
 
-    A question seldom asks for the entity that it names, so a returning walk counts only if its relation path leads
-    nowhere else.
+    A question seldom asks for what it names, so a returning walk counts only if its relation path leads nowhere else.
     """
     away: NDArray[np.bool_] = walks[:, -1] != walks[:, 0]
     return away if away.any() else ~away

@@ -197,8 +197,7 @@ class IndexReading:
     def text(self, document: str) -> str:
         """Return the text of a document as it was read, in whose characters citations are counted.
 
-        White space that no chunk contains, such as that between two, is returned as line ends. Raises OptionError for
-        an unknown document.
+        White space outside of chunks is returned as line ends. Raises OptionError for an unknown document.
         """
         graph, passages, rows = self._rows(document)
         return passages.text(composed(document), [graph.text(int(passages.nodes[row])) for row in rows])

@@ -1,8 +1,7 @@
 """Arrays of large files, mapped into memory, whose blocks are verified before they are first read.
 
 `HalfArray` takes half the disk space, memory and reading time of float32, in which it computes. A number is rounded to
-eleven significant bits (IEEE 754, binary16), by at most one in 2,048; a cosine of two vectors of some hundred numbers
-changes by about 1e-4.
+eleven significant bits (IEEE 754, binary16), by at most one in 2,048; a cosine of long vectors changes by about 1e-4.
 
 Own code, because numpy converts halves without vector instructions, which takes ten times as long. SimSIMD and numkong
 are as fast, but were given the question in half precision too, which changes the order of near-ties.
@@ -105,8 +104,7 @@ class MappedArray(NDArrayOperatorsMixin):
 
     Rows that are indexed are verified alone; everything else verifies the whole array first. So does a kernel, which
     gets the plain array (see `readonly`), because it follows ids without checking them. A damaged block raises the
-    error that `damage` returns. A verified block is not read again, so changes of the file while it is mapped go
-    unnoticed.
+    error that `damage` returns. A verified block is not read again: later changes of the file go unnoticed.
     """
 
     def __init__(

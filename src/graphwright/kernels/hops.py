@@ -200,8 +200,7 @@ def components(indptr: Pointers, neighbours: Ids) -> Ids:
 class Around:
     """The nodes next to a growing ranked list, with neighbours and similarities cached between calls.
 
-    As a search grows, its list holds the earlier nodes in another order, and more. Results do not depend on earlier
-    calls. For one thread.
+    A growing list holds the earlier nodes in another order. Results do not depend on earlier calls. For one thread.
 
     >>> from graphwright.kernels.csr import undirected
     >>> around = Around(*undirected(5, [0, 1, 2, 3, 0], [1, 2, 3, 4, 3]))

@@ -167,10 +167,9 @@ def _smooth(
 def smooth(indptr: Pointers, neighbours: Ids, nodes: ArrayLike, signal: ArrayLike, alpha: float) -> Numbers:
     """Smooth the row of each node towards the rows of its neighbours among `nodes`.
 
-    H' = (1 - α) H + α P H, with W_ij = 1/deg(j) where nodes i and j are neighbours, else 0, and P the rows of W
-    divided by their sums (FastInsight, Algorithm 2, lines 2 to 6; one gradient step on the Laplacian-regularised
-    objective). deg counts all neighbours in the graph. A node without a neighbour among `nodes` keeps its row (line 5
-    would divide by zero).
+    H' = (1 - α) H + α P H, with W_ij = 1/deg(j) where nodes i and j are neighbours, else 0, and P the rows of W divided
+    by their sums (FastInsight, Algorithm 2, lines 2 to 6; a gradient step on the Laplacian objective). deg counts all
+    neighbours in the graph. A node without a neighbour among `nodes` keeps its row (line 5 would divide by zero).
 
     `nodes` are distinct, in any order; `signal: float32[len(nodes), h]`; returns the same shape.
     Raises ValueError for an id that is not a node or is repeated, or unless there is one row for each node.

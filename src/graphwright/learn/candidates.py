@@ -161,10 +161,9 @@ def candidate_pool(graph: Graph, example: Example, length: int = 4) -> Pool:
     """Return the candidates P_sp ∪ P_q ∪ P_a of a question, merged, inside a graph such as its PPR subgraph.
 
     Paths from one node by the same relations are one candidate. Paths lead to one representative answer, the farthest
-    from the query entities within `length` edges (ties: the one listed first), since a nearer one is more likely to be
-    reached by chance. If all answers are query entities, the paths are the shortest walks that return to them. The
-    number of paths counts, before merging, all shortest paths from every query entity to every answer, and every edge
-    at these nodes.
+    from the query entities within `length` edges (ties: the one listed first), as a nearer one is likelier reached by
+    chance. If all answers are query entities, the paths are the shortest walks that return to them. The number of paths
+    counts, before merging, all shortest paths from every query entity to every answer, and every edge at these nodes.
     """
     answers = [answer for answer in example.answers if answer in graph]
     answers = [answer for answer in answers if answer not in example.entities] or answers

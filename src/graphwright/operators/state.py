@@ -50,8 +50,7 @@ class Question:
 class Anchor(Checked):
     """A reference in the question: its words, the nodes and edges they may mean, and a weight.
 
-    `kind`: "entity" for a named thing; "theme" for a topic, without a node; "thought" for a sentence of a chain of
-    thought.
+    `kind`: "entity" for a named thing; "theme" for a topic, without a node; "thought" for one of a chain.
     """
 
     text: str

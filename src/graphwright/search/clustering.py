@@ -61,9 +61,8 @@ def communities(graph: Graph, max_size: int = 10, seed: int = 0) -> Communities:
     """Return the communities of a snapshot's entities, computed once: hierarchical Leiden (Edge et al., 2024).
 
     The Leiden algorithm (Traag et al., 2019) maximises modularity over the undirected edges between entities, weighted
-    by the number of parallel ones; it is applied again inside each community of more than `max_size` nodes, until
-    none is divided further. `seed` makes the result reproducible. For a part of a graph the communities of the whole
-    snapshot are returned.
+    by the number of parallel ones; it is applied again inside each community of more than `max_size` nodes, until none
+    is divided further. `seed` makes the result reproducible. Those of the whole snapshot are returned.
 
     Raises OptionError without the extra `communities` (igraph).
 

@@ -8,8 +8,7 @@
   (vector_pages.py)
 - `names.nearest.npy`: the pivots nearest to each name (build/near_pairs.py)
 
-A file of more than 64 MB has a checksum of each 16 KB beside it, in `FILE.blocks.npy`, instead of a checksum in
-`about.json`.
+A file of more than 64 MB has a checksum of each 16 KB beside it, in `FILE.blocks.npy`, not in `about.json`.
 """
 
 from __future__ import annotations

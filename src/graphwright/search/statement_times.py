@@ -285,8 +285,7 @@ def _date_fields(records: RecordColumns, fields: Ints, others: int = 0) -> Itera
 def _roles(phrases: dict[int, str], dates: dict[int, _Dates]) -> dict[int, str]:
     """Return the role of each field of dates: start, end or point; those of a source have none.
 
-    A vocabulary decides by its names. Else a date is a start, unless it lies after another date of each statement that
-    has both.
+    A vocabulary decides by its names. Else a date is a start, unless it lies after another of each statement.
     """
     known = {"start": _STARTS, "end": _ENDS, "point": _POINTS}
     named = {at: role for at, phrase in phrases.items() for role, names in known.items() if phrase in names}

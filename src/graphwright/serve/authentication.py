@@ -191,8 +191,7 @@ def session_token(headers: Headers) -> str | None:
 def is_same_origin(headers: Headers, *, proof: bool = False) -> bool:
     """Return whether a request does not come from another site's page, by headers that scripts cannot forge.
 
-    `proof`: require headers that show this server's own page; otherwise a request without such headers, as of a
-    program, passes too.
+    `proof`: require headers that show this server's own page; else one without them, as of a program, passes too.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin is not None:

@@ -1,7 +1,6 @@
 """The store of an index folder: documents, their chunks and the extractions of each chunk.
 
-It is one SQLite file in WAL mode, so that readers never wait for a writer. Snapshots are made from it and can always
-be made again.
+It is one SQLite file in WAL mode, so that readers never wait for a writer. Snapshots are made from it, at any time.
 """
 
 from __future__ import annotations

@@ -90,10 +90,9 @@ _SALTS = 8
 class ImportedGraph:
     """Columns of a graph that was read from files.
 
-    `ids`: the id that a node had in the file, where it differs from its name. `labels`: the further labels of a node.
-    `malformed`: the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other
-    parts that were, by what they are. `seconds` by part of the work. `database`: facts about the database
-    that was read.
+    `ids`: the id of a node in the file, where it is not its name. `labels`: the further labels of a node. `malformed`:
+    the number of rows that were left out, the first of them in `examples`. `left_out`: the number of other parts that
+    were, by what they are. `seconds` by part of the work. `database`: facts about the database that was read.
     """
 
     columns: Columns

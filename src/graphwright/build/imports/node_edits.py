@@ -84,8 +84,7 @@ class NodeEdits:
     def edited(self, forms: Sequence[str], names: Mapping[str, str], types: Mapping[str, str]) -> Columns:
         """Return the columns of the edited graph, the same object where nothing has changed.
 
-        `forms`: the last form of each of `nodes`, "" for one that is left out; `names`, `types`: those that edits give,
-        by form.
+        `forms`: the last form of each of `nodes`, "" if left out; `names`, `types`: those that edits give, by form.
         """
         name_of, type_of = (
             {node: texts[form] for node, form in zip(self.one.tolist(), forms, strict=True) if form in texts}

@@ -1,7 +1,6 @@
 """Choice of the format of a file: by its content, by its suffix, and by formats of other packages.
 
-A built-in format is a module of this folder with a tuple `FORMATS`. Nothing else refers to it, so one new file adds a
-format.
+A built-in format is a module of this folder with a tuple `FORMATS`. So one new file adds a format.
 """
 
 from __future__ import annotations

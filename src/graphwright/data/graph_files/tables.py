@@ -18,8 +18,7 @@ class Delimited(Dump):
     """Lines of parts between delimiters, such as tabs, without quoting.
 
     `places` are those of head, relation and tail among the `width` parts, from 0; a missing relation is at -1.
-    `may_have_header`: whether the first row, which is read as a triple, may be a header. `unread`: the names of the
-    other columns.
+    `may_have_header`: whether the first row may be a header. `unread`: the names of the other columns.
     """
 
     delimiter: str = "\t"

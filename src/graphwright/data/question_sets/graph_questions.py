@@ -36,8 +36,7 @@ _ENTITY = re.compile(r"\[([^\]]+)\]")
 class GraphQuestion(QuestionRecord):
     """A question over a knowledge graph: `entities` are the nodes that it names, `answers` the nodes that answer it.
 
-    `hops` is the distance between them, None if unknown. `triples` is the graph of this question alone, if its
-    record has one.
+    `hops` is the distance between them, None if unknown. `triples` is its own graph, if its record has one.
     """
 
     entities: tuple[str, ...] = ()

@@ -46,8 +46,7 @@ PassageId = Callable[[str, str], str]  # a function that returns the id of the d
 def passage_id(title: str, text: str) -> str:
     """Return an id made of the title and a checksum of title and text, the same in every file.
 
-    White space does not count, because copies of a data set differ in it. A passage without a text has its title
-    as the text.
+    White space does not count, as copies differ in it. A passage without a text has its title as the text.
 
     >>> passage_id("Mur (river)", "It flows.") == passage_id("Mur  (river)", " It flows. ")
     True

@@ -201,8 +201,7 @@ def scalar_text(value: Any) -> str:
 class Around(NamedTuple):
     """What is known of an object before it is written.
 
-    `label`: the key of its list. `inherited`: fields of the objects around it. `given`: fields that the text does not
-    say.
+    `label`: the key of its list. `inherited`: fields of the objects around it. `given`: fields not in the text.
     """
 
     label: str = ""

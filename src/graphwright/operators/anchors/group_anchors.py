@@ -104,8 +104,7 @@ class GroupAnchors(_Grouping):
     name with nodes. Two anchors form a group if they share half of the candidates of the smaller anchor. An anchor's
     weight is multiplied by ln(1 + N / n), where n of the N passages mention its name; for other anchors by the mean
     over their words outside names, by the index `words`, with n passages that contain the word. Themes have half the
-    weight. A group has the largest of these weights, and the weights of groups sum to 1. Anchors without candidates are
-    left out.
+    weight. A group has the largest of these weights, and the weights of groups sum to 1. Others are left out.
 
     >>> from graphwright.operators.state import start
     >>> graph = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Graz", "lies on", "Mur")])

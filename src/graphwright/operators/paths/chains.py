@@ -98,8 +98,7 @@ class MergeChains(Operator):
     same relations in the same directions become one item, their union: `Q → [r] → a → [s] → x; y`. Multi-entity
     merging: in evidence order, each of these paths is added to the first group that has no path of its query entity and
     shares a target with it. A group of several paths keeps only the chains to their common targets. Items that are not
-    walks do not change, nor do walks that reach a node after different numbers of hops, whose union would be ambiguous.
-    Unscored.
+    walks do not change, nor do walks that reach a node after different numbers of hops: ambiguous. Unscored.
 
     >>> from graphwright.operators.state import start
     >>> film = Graph.from_triples([("A", "act", "x"), ("A", "act", "y"), ("A", "wife", "C"), ("B", "act", "y")])

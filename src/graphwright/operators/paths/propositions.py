@@ -65,8 +65,7 @@ _all: SnapshotCache[Propositions] = SnapshotCache()
 def propositions(graph: Graph, index: VectorIndex | None) -> Propositions:
     """Return the propositions of a graph's edges; edges with the same text, and row of `index`, form one.
 
-    `index`: vectors by edge (`Snapshot.triples`); edges without a vector are left out. The propositions of a whole
-    snapshot are cached.
+    `index`: vectors by edge (`Snapshot.triples`); edges without a vector are left out. Those of a snapshot are cached.
     """
     if graph.whole:
         return _all.get(graph.columns, index, lambda: _collected(graph, index))

@@ -178,8 +178,7 @@ class Plan(Ranker):
     The planning of RoG (Luo et al., 2024), by a model that was not trained for it: it reads the question and at most
     `max_relations` relations of the evidence's relation paths, and writes plans, each a list of relations. A relation
     path is selected if its relations are those of a plan, in either direction; the paths of plan r score 1/r. Plans
-    that the graph cannot carry out, and repeated plans, are ignored with a note. After an unusable reply nothing
-    changes.
+    that the graph cannot carry out, and repeated plans, are ignored with a note. An unusable reply changes nothing.
     """
 
     model: Annotated[LLM, Has("a language model", "complete")]

@@ -32,8 +32,7 @@ _LISTED = 200  # types, and relations
 def schema(facts: Facts) -> dict[str, Any]:
     """Return the types and relations of facts as JSON values, the most frequent first, 200 of each at most.
 
-    A type has the number of its things and the relations that these have; a relation the number of its facts and one
-    object.
+    A type has the number and the relations of its things; a relation the number of its facts and one object.
 
     >>> listed = schema(Facts.of_rows([{"city": "Graz", "river": "Mur"}, {"city": "Linz"}], "cities"))
     >>> listed["types"], listed["relations"][0]

@@ -55,8 +55,7 @@ class Rerank(Reranker):
 
     `model`: an Encoder, for the cosine of the vectors of question and text; a CrossEncoder, for the head of its
     latents, also where it is both; or a Scorer. With `% k` this is the node, edge, triple and path pruning of
-    LEGO-GraphRAG and the triple selection of ReG. Items with equal texts have the same score, and the text is read
-    once.
+    LEGO-GraphRAG and the triple selection of ReG. Items with equal texts have the same score, read once.
 
     >>> from graphwright import Graph, start; from graphwright.models import OverlapCrossEncoder
     >>> graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Lyon", "lies on", "Rhône")])

@@ -52,8 +52,7 @@ class Steps(Scorer):
     """Score a path by its steps: the mean over its triples of a model's score of each.
 
     Triple-level scoring (LEGO-GraphRAG, section 4.2, without a formula): when a path is extended, only the new step is
-    read, each triple once; a mean makes paths of different lengths comparable. An item without edges is scored by its
-    text.
+    read, each triple once; a mean makes paths of different lengths comparable. Items without edges are scored by text.
     """
 
     model: Annotated[Encoder | CrossEncoder, ModelOf(Encoder, CrossEncoder)]

@@ -113,8 +113,7 @@ class PersonalizedPageRank(Ranker):
     """Rank nodes by personalised PageRank from the seeds (LEGO-GraphRAG, SE by PPR).
 
     `restart`: probability of returning to the seeds at each step (1 minus the damping factor; LEGO does not state it).
-    `each`: one computation per anchor (per item of evidence); a node has its best score. The graph counts as
-    undirected.
+    `each`: one computation per anchor (per item of evidence); a node has its best score. Undirected.
 
     >>> from graphwright.operators.state import start; from graphwright.graph.graph import Graph
     >>> line = Graph.from_triples([("a", "r", "b"), ("b", "r", "c"), ("c", "r", "d")])

@@ -101,8 +101,7 @@ class EntityGraph(_CachedView):
     """The graph of entities alone, each with the sentences that connect it to others as its text.
 
     FastInsight's text-rich knowledge graph (section 4.2.2). An entity's text is its name and description, then the
-    distinct texts of its edges, the first `sentences` of them, on lines of their own. Chunks stay, without edges. Built
-    once for a snapshot.
+    distinct texts of its edges, the first `sentences` of them, on lines of their own. Built once for a snapshot.
     """
 
     needs_passages = False

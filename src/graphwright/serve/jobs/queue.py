@@ -1,8 +1,7 @@
 """The job queue: changes to the indexes of a server, performed in order by one thread for each index.
 
 A job is stored in `jobs.sqlite` before its request is answered, and its documents in a folder beside it until it is
-done. If the process is killed, the next server of the index restarts the job; documents that the index has stored are
-not processed again.
+done. If the process is killed, the next server of the index restarts the job; stored documents are not processed again.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ class Cell(NamedTuple):
 class Line(NamedTuple):
     """A line of a page: its text; left, top, right and bottom in 1/10,000 of the page; height in points; cells.
 
-    A row of a table may be one line, whatever lines its cells have; `ruled`: rules above and below it say so;
-    `parts`: these lines.
+    A row of a table may be one line; `ruled`: rules above and below it say so; `parts`: these lines.
     """
 
     text: str

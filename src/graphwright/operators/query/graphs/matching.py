@@ -165,8 +165,7 @@ def _misspelt(words: Words, facts: Facts, taken: set[int]) -> Iterator[Mention]:
 def _in_part(words: Words, facts: Facts, taken: set[int]) -> list[Mention]:
     """Return the things whose names have a run of words without another mention, the longest runs first.
 
-    A word may be spelled differently, as in the plural. The certainty is the share of the name's letters that the run
-    has, by likeness.
+    A word may be spelled differently, as in the plural. The certainty: the share of the name's letters in the run.
     """
     pieces = [name_words(text) for text in words.texts]
     places = [at for at, own in enumerate(pieces) for _ in own]

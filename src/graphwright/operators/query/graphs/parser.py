@@ -150,8 +150,7 @@ def _events(words: Words, mentions: Sequence[Mention], facts: Facts, relations: 
 def likeliest(candidates: Sequence[Candidate], scores: Scores) -> Ints:
     """Return the candidates that the network reads, by descending score: the best, and the best of each kind.
 
-    A kind is a form with so many mentions, types and sets: the first trees compare candidates of one kind better than
-    kinds.
+    A kind is a form with so many mentions, types and sets: the first trees compare within kinds better.
     """
     order = np.argsort(-scores, kind="stable").tolist()
     kinds: dict[Hashable, int] = {}
