@@ -126,10 +126,7 @@ _SQLITE = {
 
 
 def cause_of(error: BaseException) -> int:
-    """Return the errno of the reason why the system refused access to a file, 0 if it did not refuse.
-
-    Supports OSError, MemoryError and errors of sqlite3. Missing files and unreadable contents give 0.
-    """
+    """Return the errno with which the system refused access to a file, 0 for none: of OSError, MemoryError, sqlite3."""
     if isinstance(error, MemoryError):
         return errno.ENOMEM
     if code := getattr(error, "sqlite_errorname", None):

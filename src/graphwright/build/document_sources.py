@@ -177,10 +177,7 @@ def _valid(text: str) -> str:
 
 
 def is_new(document: Document, known: Mapping[str, bytes], seen: dict[str, bytes], changes: Changes) -> bool:
-    """Return whether a document has to be stored, and record its change; its hash is added to `seen`.
-
-    `known`: hashes of stored documents by id. Raises DataError if two documents with the same id differ.
-    """
+    """Return whether a document is to be stored; add it to `seen`. Raises DataError for two of one id that differ."""
     digest = content_hash(document)
     if document.id in seen:
         if seen[document.id] != digest:

@@ -175,10 +175,7 @@ class DocumentStorage:
         return moved
 
     def _earlier_id(self, identity: str, chunks: Sequence[Chunk], folder: str) -> str:
-        """Return the id that a new document had, "" if it is new: one of the same name, else in the same folder.
-
-        An id is returned once. Of documents that are still there no text is read.
-        """
+        """Return the earlier id of a new document, "" for none: of the same name, or in its folder; each id once."""
         if self._gone is None:
             self._gone = {}
             ids = _missing(self._store.documents_of(folder), _names(Path(folder)))

@@ -64,10 +64,7 @@ class Crawl:
         return self._texts.setdefault((path, digest), name) == name
 
     def fetched(self, name: str, response: httpx.Response, file: File, tag: str) -> Fetched:
-        """Return a page with the addresses that it leads to. One that leads elsewhere itself has no file.
-
-        `tag`: its version; that of a page is returned with a digest of its text, on a line of its own.
-        """
+        """Return a page with its links, no file if it leads elsewhere; its tag has a digest of its text in a line."""
         url = page_address("", str(response.url))
         if response.history and url != name:
             first, links = response.history[0], tuple(self._followed([url], url))

@@ -130,10 +130,7 @@ def _digest(document: Document) -> bytes:
 
 
 def _repeat(identity: str, first: _Place, place: _Place, roots: Sequence[Path]) -> Skipped:
-    """Return a document with a repeated id as `Skipped`, also a file of a folder whose name is written alike.
-
-    Raises DataError for another document with this id.
-    """
+    """Return a repeated document, or a file named alike, as `Skipped`. Raises DataError for another with this id."""
     first_position, position = (f"{path}:{line}" if line else str(path) for _, path, line in (first, place))
     if first[0] == place[0]:
         return Skipped(position, f"the same as {first_position}, id {identity!r}")

@@ -225,10 +225,7 @@ def checksum_of(fingerprints: dict[str, bytes]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of the driver as JSON: a node or a relationship as a row, times as in ISO 8601, points as objects.
-
-    Vectors and bytes are None; a row names their properties in `unread`.
-    """
+    """Return a driver's value as JSON, None for vectors and bytes; a row names such properties in `unread`."""
     from neo4j.graph import Node, Path, Relationship
     from neo4j.spatial import Point
 

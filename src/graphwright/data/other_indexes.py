@@ -40,10 +40,7 @@ class Entity(NamedTuple):
 
 
 class Relationship(NamedTuple):
-    """A relationship between two entities, given by name, and the ids of the text units that state it.
-
-    `label`: "" where the other system extracted a description alone.
-    """
+    """A relationship of two named entities, with its text units; `label`: "" where there is a description alone."""
 
     source: str
     target: str

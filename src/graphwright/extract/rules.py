@@ -190,10 +190,7 @@ def _without_overlaps(names: list[Mention], terms: Sequence[Mention]) -> list[Me
 
 @dataclass(frozen=True)
 class Precomputed:
-    """Extractor that looks up the entities and triples of documents; other documents are read by `otherwise`.
-
-    A triple's text is "head relation tail". The title is a mention too, as in lexical extraction.
-    """
+    """Extractor that looks up entities and triples of documents, titles included; others are read by `otherwise`."""
 
     records: Mapping[str, OpenieRecord]
     otherwise: Extractor = field(default_factory=LexicalExtractor)

@@ -195,10 +195,7 @@ def steps_between(graph: Graph, starts: Ints, ends: Ints) -> Steps:
 
 
 def walk_of(graph: Graph, steps: Sequence[Step], last: int) -> tuple[Step, ...]:
-    """Return the walk to step number `last` from the root of an item, or of its part.
-
-    Of several steps that reach the start of a step, it takes the first that the step does not return by.
-    """
+    """Return the walk to step `last` from the root; of several steps there, by the first that it does not return by."""
     relations = graph.columns.relation
     ends = list(ends_of(graph, steps[: last + 1]))
     root, walk = ends[0][0], [last]

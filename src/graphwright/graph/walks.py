@@ -329,10 +329,7 @@ def leading_elsewhere(walks: NDArray[np.integer]) -> NDArray[np.bool_]:
 
 
 def _last_step(path: RelationPath, returning: bool) -> tuple[Front, NDArray[np.int32], int, int]:
-    """Return the last front, the node that each of its nodes was first reached from, the source, and the last way.
-
-    For returning walks the source is -1, which is no node.
-    """
+    """Return the last front, where each node was first reached from, the source (-1: returning), and the last way."""
     last, source = path.fronts[-1], -1 if returning else int(path.fronts[0].nodes[0])
     if not path.ways:
         return last, np.full(1, -1, np.int32), source, -1

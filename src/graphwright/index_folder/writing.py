@@ -1,7 +1,4 @@
-"""Writing of an index: add, replace, remove and re-extract documents, change by change or in a batch.
-
-What builds is imported where it is used, because most processes only ask.
-"""
+"""Writing of an index, change by change or in a batch; what builds is imported on use, as most only ask."""
 
 from __future__ import annotations
 

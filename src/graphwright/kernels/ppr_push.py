@@ -346,10 +346,7 @@ class Push:
         return scores
 
     def refine(self, slots: Ids, scores: Floats) -> None:
-        """Improve the scores of `slots` by the residuals of their neighbours, smallest degrees first.
-
-        Walks at most half as many edges as the push so far; the estimate of a node of high degree needs it least.
-        """
+        """Improve scores of `slots` by neighbours' residuals, low degrees first, by half the edges of the push."""
         degree = self.rows[slots, _DEGREE]
         order = np.argsort(degree, kind="stable")
         affordable = np.cumsum(degree[order]) <= max(self.spent // _REFINED, _MIN_REFINED)

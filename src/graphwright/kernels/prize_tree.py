@@ -16,10 +16,7 @@ _EPSILON = 1e-9  # rounding error of a used-up prize
 def _next_edge(
     heads: Ids, tails: Ids, costs: Floats, open_edges: Ids, count: int, cluster: Ids, room: Floats, depth: Floats
 ) -> tuple[int, float, int]:
-    """Return the open edge that is filled first (-1 for none), the time until then, and the number of open edges.
-
-    Edges inside one cluster are removed.
-    """
+    """Return the edge filled next or -1, the time until then, and the open edges, without those in a cluster."""
     best, wait, size = -1, np.inf, 0
     for i in range(count):
         edge = open_edges[i]

@@ -54,10 +54,7 @@ def _ids_at(
 
 
 def sort_by(order: Positions, key: Callable[[Positions, int], tuple[Array, NDArray[np.bool_]]]) -> None:
-    """Sort positions in place by key(positions, 0), those that tie by key(positions, 1), and so on; stable.
-
-    `key` returns an array, and whether a further key of each position may differ.
-    """
+    """Sort positions in place, stably, by key(positions, 0), ties by key(positions, 1) …; it tells which may differ."""
     rows, group = np.arange(order.size), np.zeros(order.size, np.int64)  # places of ties, and the run of each
     depth = 0
     while rows.size:
@@ -131,10 +128,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads c
 
 @subkernel
 def _slot(slots: CodeMatrix, shift: int, code: np.uint64) -> np.uint64:
-    """Return the slot that holds a code, or the free one where it belongs.
-
-    A slot holds a code and its number plus 1; `shift` leaves as many bits of the spread code as number the slots.
-    """
+    """Return the slot of a code, or a free one: code and number plus 1; `shift` leaves the bits that number slots."""
     last = np.uint64(len(slots) - 1)
     at = (code * _SPREAD) >> np.uint64(shift)
     while slots[at, 1] != 0 and slots[at, 0] != code:

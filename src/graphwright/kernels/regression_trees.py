@@ -63,10 +63,7 @@ class RegressionTrees:
         return int(self.feature.max(initial=-1)) + 1
 
     def __call__(self, rows: ArrayLike) -> NDArray[np.float64]:
-        """Return the sum over trees for each row of features: float32[n, f] -> float64[n].
-
-        Raises ValueError where a tree tests a feature that rows do not have.
-        """
+        """Return the trees' sum for rows of features: float32[n, f] -> float64[n]. Raises ValueError for too few."""
         table = np.ascontiguousarray(rows, np.float32)
         if table.ndim != 2 or table.shape[1] < self.features:
             raise ValueError(f"Trees test {self.features} features; rows are of shape {table.shape}.")

@@ -152,10 +152,7 @@ def _tokens(
     data: Bytes, offsets: Pointers, number: Ids, owner: Ids, starts: Pointers, ends: Pointers, slots: Hashes,
     text: int, position: int, count: int, size: int,
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Number the words by first appearance from a position in a text on, until the table is half full.
-
-    Returns the text and the position then, how many words were read, and how many are distinct.
-    """
+    """Number words from a position on, until the table is half full; return text, position, words, distinct words."""
     for i in range(text, offsets.size - 1):
         end = offsets[i + 1]
         start, stop = _word(data, max(position, offsets[i]), end)

@@ -175,10 +175,7 @@ def _extend(
 def walks_by(
     graph: Labelled, source: int, ways: tuple[int, ...], max_walks: int, returning: bool = False
 ) -> tuple[Ids, Ids]:
-    """Return every valid walk from a node by these ways, at most `max_walks` at any step.
-
-    Returns a row of nodes, int32[walks, steps + 1], and a row of edges, int32[walks, steps], for each.
-    """
+    """Return every valid walk by these ways, at most `max_walks`: nodes, int32[walks, steps + 1], and edges."""
     nodes, edges = np.array([source], np.int32), np.array([-1], np.int32)
     barred = _RETURNING if returning else source
     parents, first, last, came = np.zeros(1, np.int64), 0, 1, _NONE

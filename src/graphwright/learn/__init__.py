@@ -1,7 +1,4 @@
-"""Trained retrievers: labels, training and inference (ReG).
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""Trained retrievers: labels, training, inference (ReG). `__init__.pyi` lists the names; each loads on use."""
 
 import lazy_loader
 

@@ -219,10 +219,7 @@ def _directed_edges(graph: Graph) -> _DirectedEdges:
 
 
 class _ShortestPaths:
-    """Distances and numbers of shortest paths from one node, by breadth-first search.
-
-    `distance`: int64[n], -1 beyond `length`; `paths`: float64[n], since numbers may be large; parallel edges count.
-    """
+    """Breadth-first `distance` from one node: int64[n], -1 beyond `length`; `paths`: how many, parallel edges count."""
 
     def __init__(self, edges: _DirectedEdges, source: int, length: int) -> None:
         self.edges, self.source = edges, source

@@ -34,10 +34,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The relation paths that explain the answers of one question.
-
-    `path_count`, `candidate_count`: of the candidates before and after merging (Table 1 of ReG).
-    """
+    """The relation paths that explain a question's answers; the counts are those before and after merging (ReG)."""
 
     example: Example
     paths: tuple[LabelledPath, ...]

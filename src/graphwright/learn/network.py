@@ -137,10 +137,7 @@ class DirectedEdges:
         return result
 
     def aggregate(self, x: Any, gates: Any, gate: Any) -> Any:
-        """Return mean, maximum, minimum and deviation of the messages to each node, [n, 4 · h].
-
-        The message of a directed edge is `x[source] * gates[gate]`; see `kernels.messages`.
-        """
+        """Return mean, maximum, minimum, deviation of messages `x[source] * gates[gate]` to each node, [n, 4 · h]."""
         if self.torch is not None:
             return _aggregation(self.torch).apply(x, gates, self.ptr, self.source.numpy(), gate.numpy())
         return aggregate(Messages(self.ptr, self.source, gate, x, gates)).stats
@@ -244,10 +241,7 @@ def open_gates(logits: StepLogits) -> list[tuple[Any, Any]]:
 
 
 def walk_forward(gates: Sequence[Any], edges: DirectedEdges, start: Any) -> list[Any]:
-    """Return the score of the best walk of 0, 1, 2, … steps from `start` to each node, [n, 1] each.
-
-    `gates`: of the directed relations at each step; `start`: [n, 1], 1 where walks begin.
-    """
+    """Return the best score of walks of 0, 1, … steps to each node, [n, 1] each, by `gates`, from `start` ([n, 1])."""
     scores = [start]
     for gate in gates:
         along = gate[edges.owner, edges.directed_relation][:, None]

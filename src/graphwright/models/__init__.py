@@ -1,7 +1,4 @@
-"""Models: protocols, the embedded models, OpenAI-compatible servers, sentence-transformers, and fakes for tests.
-
-The names are listed in `__init__.pyi`, and each is loaded when it is first used.
-"""
+"""Models: protocols, embedded, OpenAI-compatible, sentence-transformers, fakes. `__init__.pyi` lists the names."""
 
 import lazy_loader
 

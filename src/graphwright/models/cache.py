@@ -98,10 +98,7 @@ class CachedEncoder(Checked):
         return int(self.encoder.dimension)  # type: ignore[attr-defined]
 
     def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
-        """Return the vectors of the encoder: float32, shape (len(texts), dimension); add new work to `usage`.
-
-        Raises StoreError where the file cannot be used, and the errors of the encoder.
-        """
+        """Return the encoder's vectors; add new work to `usage`. Raises StoreError for the file, and its errors."""
         refuse_text(texts, "CachedEncoder.encode")
         if not len(texts):
             return np.empty((0, getattr(self.encoder, "dimension", 0)), np.float32)

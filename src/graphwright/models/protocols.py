@@ -248,10 +248,7 @@ class AnsweringReader(Reader, Protocol):
     def sentence_scores(
         self, question: str, passages: Sequence[PassageText], sentences: Sequence[tuple[int, int, int]]
     ) -> Floats:
-        """Return a score of each sentence (passage, first and last character): float32[n].
-
-        The greatest is the probability that the best sentences hold an answer.
-        """
+        """Return a score of each sentence (passage, first, last): float32[n]; the best is that of an answer."""
         ...
 
 
@@ -261,10 +258,7 @@ class RowReader(Protocol):
     def cell_scores(
         self, question: str, rows: Sequence[PassageText], cells: Sequence[tuple[int, int]], probability: float
     ) -> list[float]:
-        """Return the probability that a cell, by characters of its row, answers a question.
-
-        `probability`: that of the query which looks up these cells.
-        """
+        """Return the probability that a row's cell answers a question; `probability`: of the query for these cells."""
         ...
 
 

@@ -199,10 +199,7 @@ class Catalog(Mapping[str, Index]):
         return self._encoders.get(name)
 
     def create(self, record: Record, encoder: NamedEncoder | str, schema: Schema | None = None) -> None:
-        """Make an empty index in the home folder. `schema`: what extraction looks for.
-
-        Raises OptionError for an unusable name, or without such a folder.
-        """
+        """Make an empty index in the home folder. Raises OptionError for an unusable name, or without such a folder."""
         if self.home is None:
             raise OptionError("This server makes no indexes: start it without any, or with an empty folder for them.")
         with self._lock:

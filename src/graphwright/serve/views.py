@@ -272,10 +272,7 @@ def _passage(graph: Graph, chunk: int) -> dict[str, Any]:
 
 
 def paths(graph: Graph, source: str, target: str, limit: int) -> list[list[dict[str, Any]]]:
-    """Return the `limit` first shortest paths between two nodes, given by number or name, of at most MAX_EDGES edges.
-
-    A path lists nodes {node, name} and, between them, relations {relation, forward, text}.
-    """
+    """Return the first `limit` shortest paths of two nodes, up to MAX_EDGES edges: nodes and relations in turn."""
     adjacency = _adjacency(graph.columns)
     ends = node_of(graph, source), node_of(graph, target)
     walks = paths_between(adjacency.indptr, adjacency.values, *ends, MAX_EDGES)

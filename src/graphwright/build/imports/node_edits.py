@@ -100,10 +100,7 @@ class NodeEdits:
 
 
 class _Edited:
-    """The columns of a graph after edits.
-
-    `to`: the node that each node is, GONE for none; `names`, `types`: those given, by node; `left_out`: edges.
-    """
+    """A graph's columns after edits. `to`: each node's node, or GONE; `names`, `types`: given; `left_out`: edges."""
 
     def __init__(
         self, base: Columns, to: Ints, names: Mapping[int, str], types: Mapping[int, str], left_out: NDArray[np.bool_]

@@ -51,10 +51,7 @@ def _patterns(suffix: str) -> list[re.Pattern[str]]:
 
 
 def read(file: File) -> Iterator[Extracted]:
-    """Yield a source file as it is, with a section for each definition.
-
-    Indentation nests the definitions. Each begins with the comments and decorators directly above it.
-    """
+    """Yield a source file as it is; each definition is a section, with the comments and decorators above it."""
     text = file.text()
     if not text.strip():
         yield Extracted("")

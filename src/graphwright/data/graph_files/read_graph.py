@@ -22,10 +22,7 @@ _TABLES = (".csv", ".tsv", ".tab", ".txt")
 
 
 def is_property_graph(path: Path) -> bool:
-    """Return whether a file is a property graph: GraphML, GEXF, GML, JSON, or a table with a header of Neo4j or Gephi.
-
-    A table of relationships alone, without properties, is a table of triples.
-    """
+    """Return whether a file is a property graph; a table of relationships alone, without properties, is of triples."""
     if suffix_of(path) == ".json" and path.is_file() and is_json_ld(path):
         return False
     if suffix_of(path) not in _TABLES or not path.is_file():

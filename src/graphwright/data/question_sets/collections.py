@@ -117,10 +117,7 @@ def corpus_questions(source: Source, corpus: Path) -> Dataset:
 
 
 def _beir(source: Source, corpus: Path, queries: Path | None) -> Dataset:
-    """Read questions with relevance judgements, in the order of `queries.jsonl`.
-
-    `gold` are the documents judged above 0; `metadata["relevance"]` has every grade.
-    """
+    """Read judged questions in order; `gold`: judged above 0; `metadata["relevance"]` has every grade."""
     if queries is None:
         if source.split:
             raise source.no_questions()

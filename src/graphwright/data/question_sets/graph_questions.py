@@ -45,10 +45,7 @@ class GraphQuestion(QuestionRecord):
 
 
 def read_triples(path: Path | str) -> Iterator[Triple]:
-    """Yield head, relation and tail of each line that is not blank, separated by tabs (in `.txt` by `|`, as MetaQA).
-
-    Raises DataError for a line without exactly three parts.
-    """
+    """Yield head, relation, tail of lines, by tabs, or `|` in `.txt`. Raises DataError for other than three parts."""
     path = existing(path)
     mark = "|" if suffix_of(path) == ".txt" else "\t"
     for number, line in enumerate(lines(path), start=1):
@@ -132,10 +129,7 @@ def graph_file(source: Source) -> Path | None:
 
 
 def graph_and_questions(source: Source, graph: Path) -> Dataset:
-    """Read triples (MetaQA's, PathQuestion's, or the like) with a file of questions, beside them or elsewhere.
-
-    A question may have no entities; they are then looked for in its words.
-    """
+    """Read triples with a file of questions, beside or elsewhere; entities it lacks are looked for in its words."""
     path = source.questions or _question_file(source)
     questions = read_graph_questions(path)
     return _dataset(source, "knowledge graph", tuple(read_triples(graph)), questions, (graph, path))

@@ -85,10 +85,7 @@ def _is_day(text: str) -> bool:
 
 
 def title_depth(rows: Sequence[CellRow]) -> int:
-    """Return the number of rows at the top that are no part of the table, but say what it is.
-
-    They have one text, or fewer texts than most rows: all of them in the first columns, or a number among them.
-    """
+    """Return the number of top rows that say what the table is: one text, or few, all on the left or with a number."""
     counts = [sum(map(bool, row.cells)) for row in rows]
     usual = median(counts)
     if usual < 2:

@@ -135,10 +135,7 @@ def _type_of_rows(value: Any, name: str) -> str:
 
 
 def _records_of(record: TableRecord, text: str, kind: str) -> tuple[Record, ...]:
-    """Return the record of a row of a table, with the places of its cells in the text of its document.
-
-    A row with nothing but an id, a title and a text is a passage without one.
-    """
+    """Return a table row's record, with places of its cells; none of a row of id, title and text alone: a passage."""
     sentence, own = record.sentence
     fields = own.fields
     if sentence != text:

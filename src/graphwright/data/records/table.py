@@ -26,10 +26,7 @@ _VALUES = 0.8  # share of texts with a digit in a column of values
 
 
 class Head(NamedTuple):
-    """The head of a table: the names of its columns, of which the first is column `start` of the grid, and its title.
-
-    A column may have no name: then its fields are called "column 3".
-    """
+    """A table's head: column names from column `start` of the grid on, unnamed ones "column 3", and its title."""
 
     names: tuple[str, ...]
     start: int = 0

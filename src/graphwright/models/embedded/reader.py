@@ -122,10 +122,7 @@ class MiniLMReader(Checked):
     def cell_scores(
         self, question: str, rows: Sequence[PassageText], cells: Sequence[tuple[int, int]], probability: float
     ) -> list[float]:
-        """Return the probability that a cell, by characters of its row, answers a question.
-
-        `probability`: that of the query which looks up these cells. Each row is read alone.
-        """
+        """Return the probability that a row's cell answers, each row alone; `probability`: of the query for them."""
         read = replace(self, paired=0).readings(question, rows, Usage())
         features = [cell_features(*each, probability) for each in zip(rows, read, cells, strict=True)]
         scores: list[float] = _network(self.weights).probability(np.array(features), "cell").tolist()
@@ -139,10 +136,7 @@ class MiniLMReader(Checked):
         return readings, rows, mixture(rows, _network(self.weights).weights["mixture"])
 
     def readings(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[ReaderOutput]:
-        """Return the readings of each passage alone, and of the pairs of the first passages.
-
-        Those of recent questions are cached, and add their original usage, with the seconds counted as saved.
-        """
+        """Return readings of passages alone and in pairs; those of recent questions are cached, with their usage."""
         remembered = _network(self.weights).remembered
         key = question, tuple(passages), self.max_tokens, self.paired
         if (cached := remembered.get(key)) is not None:

@@ -373,10 +373,7 @@ def _begun(
 
 
 def _begins_within(reading: ReaderOutput, text: PassageText, passage: int, bounds: Ints) -> Scores:
-    """Return the probability that an answer begins in each sentence of a passage, by one reading.
-
-    An answer in the opening of a mail counts for the first sentence after it.
-    """
+    """Return the probability that an answer begins in each sentence; in the opening of a mail, in that after it."""
     tokens = np.flatnonzero(reading.places[:, 0] == passage)[:-1]  # without the separator
     at = reading.places[tokens, 1] - shift_of(text)
     total = np.concatenate(([0.0], np.cumsum(reading.begins[tokens], dtype=np.float64)))

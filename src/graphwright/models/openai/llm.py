@@ -23,10 +23,7 @@ _TIMED_OUT = {408, 504, 524}  # sent by a proxy, while the model behind it may h
 
 
 class IncomingReply:
-    """A reply while it arrives, whole or as a stream whose text is passed to `on_text`.
-
-    `finish`: the reason why it ended; `prompt_tokens`, `completion_tokens`: of the server, 0 where it counts none.
-    """
+    """An arriving reply, whole or streamed to `on_text`; `finish`: why it ended; tokens: the server's, or 0."""
 
     def __init__(self, endpoint: Endpoint, on_text: OnText) -> None:
         """Create an empty reply. `on_text`: None without streaming."""
@@ -231,10 +228,7 @@ class OpenAILLM(OpenAIModel):
         return self.max_completion_tokens or self.max_tokens
 
     def with_grammar(self, grammar: str) -> OpenAILLM:
-        """Return the model, on the same connection, with replies constrained by a grammar in GBNF (llama.cpp).
-
-        A server that refuses the grammar causes an LLMResponseError; one that ignores it is not noticed.
-        """
+        """Return the model with replies constrained by GBNF (llama.cpp); a refusal causes an LLMResponseError."""
         constrained = object.__new__(type(self))  # pickling would create a separate connection
         vars(constrained).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
         return constrained

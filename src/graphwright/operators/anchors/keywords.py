@@ -186,10 +186,7 @@ def passage_lines(state: State, count: int) -> str:
 
 
 def entities_and_edges(graph: Graph, passages: Ints) -> tuple[Ints, Ints]:
-    """Return the entities that passages mention and the edges between them that they state, both ascending.
-
-    On a graph without passages, `passages` are nodes: the result is their neighbourhood.
-    """
+    """Return the entities of passages, and edges that they state, ascending; without passages, the neighbourhood."""
     columns = graph.columns
     nodes = np.unique(np.append(passages, columns.adjacency.rows(passages)))
     entities = nodes[(columns.kinds[nodes] == Kind.ENTITY) & graph.holds(nodes)]

@@ -132,10 +132,7 @@ class StepError(ValueError):
 
 
 def query_of(reply: QueryReply, facts: Facts) -> q.Query:
-    """Return the query of a reply's steps, with relations, types and names of the facts.
-
-    A name that the facts lack stands for one that is written almost as it. Raises StepError for any other.
-    """
+    """Return the query of a reply's steps in the facts' names, or almost. Raises StepError for any other name."""
     if not reply.steps:
         raise StepError("there are no steps")
     queries = _Queries(facts, [])

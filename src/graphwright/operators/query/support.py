@@ -65,10 +65,7 @@ class Support:
         return [found[thing] for thing in things.tolist()]
 
     def of_first(self, query: q.Query, limit: int) -> tuple[Supported, ...]:
-        """Return the support of the first `limit` things that a query gives or computes from.
-
-        Where there are none it is what holds at other times, for the things of both sets, or for the values compared.
-        """
+        """Return the support of the first `limit` things; without any, what holds at other times, or of both sets."""
         if isinstance(query, q.Difference):
             return (*self.of_first(query.first, limit), *self.of_first(query.second, limit))
         found = tuple(self._of_thing(query, thing) for thing in self.things(query)[:limit].tolist())

@@ -1,7 +1,4 @@
-"""Views of a graph over the same nodes: its passages alone, its entities alone, or its statements alone.
-
-A view keeps ids, names and texts, and has other edges; `OnGraph(view, step)` runs a step on it.
-"""
+"""Views of a graph with the same nodes and other edges, for `OnGraph(view, step)`: passages, entities, statements."""
 
 from __future__ import annotations
 
@@ -101,7 +98,7 @@ class EntityGraph(_CachedView):
     """The graph of entities alone, each with the sentences that connect it to others as its text.
 
     FastInsight's text-rich knowledge graph (section 4.2.2). An entity's text is its name and description, then the
-    distinct texts of its edges, the first `sentences` of them, on lines of their own. Built once for a snapshot.
+    distinct texts of its edges, the first `sentences` of them, on lines of their own. Chunks stay, without edges.
     """
 
     needs_passages = False

@@ -106,10 +106,7 @@ class Numbering:
         return re.sub(r"%([1-9])", shown, levels[level].text).strip()
 
     def depth(self, paragraph: Any, label: str) -> int:
-        """Return how deep an item with a label lies, from 0: by a style such as "List Bullet 2"; a bullet by its level.
-
-        A number such as 4.2 says it itself.
-        """
+        """Return an item's depth from 0: by a style such as "List Bullet 2", a bullet by its level, not of 4.2."""
         style = self.styles.get(value_of(paragraph.find(f"{W}pPr/{W}pStyle")))
         name = "" if style is None else value_of(style.find(f"{W}name"))
         by_style = int(name[-1]) - 1 if name.startswith("List ") and name[-1] in "2345" else 0

@@ -66,10 +66,7 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines of a page in the order of the file, unless it jumps back up; then by columns.
-
-    Most files draw text in reading order. Geometry alone does not show the order of tables and side notes.
-    """
+    """Return a page's lines as the file has them, unless it jumps back up: then by columns. Most are in order."""
     jumps = 0
     for before, line in pairwise(lines):
         higher = line.box[3] <= before.box[1]

@@ -24,10 +24,7 @@ _KEPT = 320  # maximum paths
 
 @dataclass(frozen=True, eq=False)
 class PathCandidate:
-    """A path of relations from a mention: `keys` of its steps, a sample of its `ends`, and how many there are.
-
-    A step back along the relation by which the start was left leads to others than the start.
-    """
+    """A path from a mention: `keys` of steps, a sample of `ends`, how many; a step back leads not to the start."""
 
     mention: Mention
     keys: tuple[int, ...]
@@ -53,10 +50,7 @@ class PathCandidate:
 def paths_of(
     mentions: Sequence[Mention], steps: StepIndex, strengths: Sequence[Floats], length: int
 ) -> list[PathCandidate]:
-    """Return the paths from mentions, by the mean strength of their steps.
-
-    `strengths`: for each mention how much the rest of the question asks for each relation; `length`: maximum steps.
-    """
+    """Return paths of at most `length` steps from mentions, by mean strength; `strengths`: of each mention."""
     level = [PathCandidate(mention, (), mention.things, len(mention.things), 0.0) for mention in mentions]
     strength_of = {id(mention): strength for mention, strength in zip(mentions, strengths, strict=True)}
     found: list[PathCandidate] = []

@@ -117,10 +117,7 @@ class RowSets:
         yield from [rows for rows in flags if not said[rows.given[0].column]][:_UNSAID]
 
     def _flagged(self) -> Iterator[Rows]:
-        """Yield the rows with each value of the columns that have few values, as yes and no, and with and without one.
-
-        Columns whose name is said come first; of numbers those alone, with 0 and with more.
-        """
+        """Yield rows by values of columns of few values, with or without one; of columns that are named first."""
         for _, at in sorted((-score, at) for at, (score, _) in enumerate(self.links.headers)):
             column, (score, bits) = self.table.columns[at], self.links.headers[at]
             path = self.path(at)
@@ -192,10 +189,7 @@ class RowSets:
         return sorted(columns, key=lambda column: -self.relevance[column])[:most]
 
     def _orders(self, rows: Rows) -> Iterator[tuple[q.Path, int, str, bool]]:
-        """Yield orders of rows: a path and its column, or none and -1, what it is called, and whether it falls.
-
-        Of rows that meet a condition those by the columns that are nearest to the question.
-        """
+        """Yield orders: path, column or -1, name, whether it falls; of parts, by columns near to the question."""
         columns = self.orderable() if rows is self.all else self.nearest(self.orderable(), _ORDERS_OF_PART)
         for largest in (True, False):
             yield (), -1, "last" if largest else "first", largest
