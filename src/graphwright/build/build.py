@@ -35,12 +35,9 @@ from graphwright.store.edits import Edit
 from graphwright.store.settings import Settings
 from graphwright.text.words import words
 
-MAX_NAMES_EMBEDDED = 50_000
-"""Maximum nodes of an imported graph whose names are embedded by default: about a minute on two cores."""
-MAX_TRIPLES_EMBEDDED = 50_000
-"""Maximum edges of an imported graph whose triples are embedded by default: about a minute on two cores."""
-MAX_TRIPLES_INDEXED = 2_000_000
-"""Maximum edges of an imported graph whose triples are indexed by words: about a minute on two cores."""
+MAX_NAMES_EMBEDDED = 50_000  # nodes of an imported graph whose names are embedded by default: a minute on two cores
+MAX_TRIPLES_EMBEDDED = 50_000  # edges of one whose triples are embedded by default: a minute on two cores
+MAX_TRIPLES_INDEXED = 2_000_000  # edges of one whose triples are indexed by words: a minute on two cores
 
 
 def build_from_chunks(

@@ -23,8 +23,7 @@ from graphwright.store.chunk_record import content_hash
 from graphwright.text.characters import composed, file_name
 
 Source = Document | Mapping[str, Any] | Path | str
-Transform = Callable[[Iterable[Document]], Iterable[Document]]
-"""A function from all documents that were read to those that are stored."""
+Transform = Callable[[Iterable[Document]], Iterable[Document]]  # from all documents that were read to those stored
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _LINE_NUMBER = re.compile(r":\d+$")
 _MAX_PATH = 1_000  # maximum characters of a text that may be a mistaken path

@@ -28,8 +28,7 @@ _DOCUMENTS = 500  # held in memory at once
 _CHARACTERS = 20_000  # of the first documents that are committed together
 _SECONDS = 1.0  # for which documents are read before they are stored, and in which the next ones should be stored
 Known = Mapping[str, tuple[Extraction, str]]  # the extractions of texts, each with its extractor
-ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]
-"""A function that returns the chunks of a document with their extractions."""
+ChunkReader = Callable[[Sequence[Chunk]], Iterable[ExtractedChunk]]  # returns chunks of a document, with extractions
 
 
 class DocumentStorage:

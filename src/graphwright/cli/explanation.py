@@ -27,8 +27,7 @@ _SCORES = {"FlowPaths": "reliability"}  # operators whose score has a special na
 _NOUNS = {"passages": "passage", "evidence": "item", "anchors": "anchor", "graph": "node"}
 _FIELDS = ("answer", "context", "passages", "evidence", "query", "anchors", "graph")  # most informative first
 
-Changed = tuple[Step, str, State | None]
-"""A step, the most informative field that it changed ("" if none), and the state before it."""
+Changed = tuple[Step, str, State | None]  # a step, the most informative field that it changed, and the state before
 
 
 def explain(state: State, output: Console | None = None) -> None:

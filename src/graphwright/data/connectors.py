@@ -12,8 +12,7 @@ from graphwright.data.document import Skipped
 from graphwright.data.formats.format import File
 from graphwright.errors import DataError
 
-GROUP = "graphwright.connectors"
-"""The entry point group in which other packages name connectors, each by the scheme of its addresses."""
+GROUP = "graphwright.connectors"  # entry point group in which packages name connectors, by scheme of their addresses
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # of two letters at least, as C: is a disk
 
 

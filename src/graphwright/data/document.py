@@ -16,13 +16,10 @@ from graphwright.text.sentences import is_statement, sentence_spans
 from graphwright.text.values import Value, values_in
 
 YEAR = re.compile(r"\d{4}")  # digits of a year
-RECOGNISED = "text recognised"
-"""Name of the metadata that tells which pages of a file were read by text recognition (OCR), which may be wrong."""
-DESCRIBED = "described by"
-"""Name of the metadata that tells which model wrote a document, the description of a picture."""
+RECOGNISED = "text recognised"  # metadata: which pages of a file were read by text recognition (OCR), maybe wrongly
+DESCRIBED = "described by"  # metadata: which model wrote a document, the description of a picture
 BELOW = " › "  # separator between the titles of a section and its subsection, or between a folder and its file
-Labels = tuple[tuple[int, int], ...]
-"""The spans of a text, in order, that only say what follows: titles of sections, and names of columns and keys."""
+Labels = tuple[tuple[int, int], ...]  # spans of a text, in order, that only say what follows: titles, columns and keys
 
 
 class Heading(NamedTuple):
@@ -155,8 +152,7 @@ class Skipped:
     unread: bool = False
 
 
-TokenCounter = Callable[[Sequence[str]], list[int]]
-"""Count of the tokens of each text, without special tokens: an encoder's tokenizer, or `estimate_tokens`."""
+TokenCounter = Callable[[Sequence[str]], list[int]]  # tokens of each text, special ones aside, as `estimate_tokens`
 
 _BATCH = 2048  # sentences per call of the counter
 _MAX_HEADING = 100  # characters

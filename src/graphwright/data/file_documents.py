@@ -31,10 +31,8 @@ from graphwright.text.characters import clean, composed
 from graphwright.text.names import is_file_title
 from graphwright.text.places import Places
 
-OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
-"""First bytes of workbooks; one under the name of a table is read as a workbook."""
-NEEDS = "it needs the package "
-"""Beginning of the reason why a file was skipped that could be read if more were installed."""
+OFFICE = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # first bytes of workbooks, also under the name of a table
+NEEDS = "it needs the package "  # beginning of the reason for a file that could be read with more installed
 _MAX_DEPTH = 4  # of archives in archives
 _PICTURES = 8  # described at a time
 _LONG_RUN = 16_384  # characters

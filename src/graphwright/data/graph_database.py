@@ -163,8 +163,7 @@ class GraphDatabase:
             ) from error
 
 
-Report = Callable[[str, int, int], None]
-"""A function that is called with the name of the work, the number of rows done, and of all."""
+Report = Callable[[str, int, int], None]  # called with the name of the work, the rows done, and all
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from graphwright.operators import Reword, Run, start
 from graphwright.search import Snapshot
 
 MIN_QUESTIONS = 20  # the least questions whose right passages are found
-GATES = (0.0, -0.5, 0.5, -1.0, 1.0, -2.0, 2.0, -4.0, 4.0)
-"""Log odds that are tried, the package's first; of equal ones the first is taken."""
+GATES = (0.0, -0.5, 0.5, -1.0, 1.0, -2.0, 2.0, -4.0, 4.0)  # log odds that are tried; of equal ones the first is taken
 _K, _FOLDS, _SIGNIFICANT = 10, 10, 0.05
 
 

@@ -32,7 +32,7 @@ from graphwright.prompts.limits import Sentence
 from graphwright.prompts.templates import PROMPTS, data_line
 from graphwright.store import Progress
 
-DIMENSIONS: Mapping[str, str] = MappingProxyType(
+DIMENSIONS: Mapping[str, str] = MappingProxyType(  # of comparisons: of GraphRAG and LightRAG, of PathRAG, the whole
     {
         "comprehensiveness": "How completely does the answer cover all parts of the question?",
         "diversity": "How varied are the points of view and the kinds of knowledge that the answer brings together?",
@@ -43,8 +43,6 @@ DIMENSIONS: Mapping[str, str] = MappingProxyType(
         "overall": "Which answer serves the person who asked better, all things considered?",
     }
 )
-"""Dimensions on which two answers are compared: three of GraphRAG and LightRAG, three more of
-PathRAG, and the whole."""
 
 _MAX_ANSWER = 8_000  # characters of an answer in a prompt
 _MAX_REASON = 300  # characters of a reason

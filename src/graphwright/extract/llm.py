@@ -165,11 +165,10 @@ class ExtractionKind:
     reply_ratio: float  # tokens of a reply per token of a text; measured by benchmarks/embedded/extraction.py
 
 
-KINDS: Mapping[str, ExtractionKind] = {
+KINDS: Mapping[str, ExtractionKind] = {  # `full`: types, descriptions and keywords; `triples`: names and triples only
     kind.name: kind
     for kind in (ExtractionKind("full", "extract", 6.8), ExtractionKind("triples", "extract_triples", 1.3))
 }
-"""Kinds of extraction by name: `full`, with types, descriptions and keywords; `triples`, names and triples only."""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,8 @@ from graphwright.operators.run import Run
 from graphwright.text.values import Value
 from graphwright.text.words import word_spans
 
-OTHER, WHICH, TRUE, SAME, DIFFERENCE = range(5)
-"""Kinds of questions: no comparison of values; which of two; whether one exceeds the other; equality; difference."""
-DATE, TIME = "date", "time"
-"""Forms of values for which the larger one may be the lesser: a date of birth ("older"), a duration ("faster")."""
+OTHER, WHICH, TRUE, SAME, DIFFERENCE = range(5)  # none; which of two; whether one exceeds; equality; difference
+DATE, TIME = "date", "time"  # the larger may be the lesser: a date of birth ("older"), a duration ("faster")
 _WORDS = 3  # of a question with two sides, at least
 
 

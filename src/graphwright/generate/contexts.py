@@ -20,10 +20,8 @@ from graphwright.operators.state import State
 from graphwright.operators.summaries import Summaries, SummaryTree
 from graphwright.prompts.templates import Context, ShownPassage, data_line
 
-CONTEXT_PASSAGES = 15
-"""Default number of passages that a method shows to a language model, the same for all, so that they compare."""
-CONTEXT_TOKENS = 3_000
-"""Default number of tokens of evidence, by `estimated_tokens`: all but the instructions and the question."""
+CONTEXT_PASSAGES = 15  # passages that each method shows to a language model by default, to be comparable
+CONTEXT_TOKENS = 3_000  # of evidence by default, by `estimated_tokens`, without instructions and question
 MIN_TOKENS = 500
 T = TypeVar("T")
 

@@ -19,8 +19,7 @@ from graphwright.operators.state import start
 from graphwright.search.snapshot import Snapshot
 from graphwright.text.words import words
 
-COMPLETE, DEPENDENT, SOCIAL = range(3)
-"""Kinds of turns: a question that stands alone, one that needs the turns before it, and one that asks nothing."""
+COMPLETE, DEPENDENT, SOCIAL = range(3)  # turns: alone a question; in need of those before it; asking nothing
 _DEPENDENT_FROM, _SOCIAL_FROM, _REPLACES_FROM = 0.7, 0.8, 0.5
 """Probabilities from which on a question is rewritten, a turn is not searched, and a part of the last one replaced."""
 UNCLEAR_FROM = 0.7  # probability of two meanings from which on a turn is asked back

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 Scores = NDArray[np.float64]
 Piece = tuple[Ints, Ints]  # the nodes and the edges of an item, in walk order
 Pieces = Iterable[tuple[ArrayLike, ArrayLike]]
-Render = Callable[["Graph", Item], str]
-"""A function that writes the text of an item. Module level, so that evidence pickles."""
+Render = Callable[["Graph", Item], str]  # writes the text of an item; module level, so that evidence pickles
 
 
 def item_text(graph: Graph, item: Item) -> str:

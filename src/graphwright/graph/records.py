@@ -13,8 +13,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.text.names import normal_form
 
 Ids32 = NDArray[np.int32]
-STATEMENT = "statement"
-"""Type of the record of a statement of an imported graph: fields subject, relation, object, and those given."""
+STATEMENT = "statement"  # type of statements of an imported graph: subject, relation, object, given fields
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from graphwright.graph.graph import ABOUT, CO_OCCURS, MENTIONS, REFERS, SYNONYM,
 from graphwright.graph.items import Ints, Item, ItemKind, Step, ends_of
 from graphwright.kernels.walks import Front, leading, walks_by
 
-Ways = tuple[int, ...]
-"""Relations with directions: 2 · relation + 1 from head to tail, 2 · relation from tail to head."""
+Ways = tuple[int, ...]  # directed relations: 2 · relation + 1 from head to tail, 2 · relation from tail to head
 
 
 class Bundle(NamedTuple):

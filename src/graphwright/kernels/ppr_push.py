@@ -139,8 +139,7 @@ def _iterate(walk: Walk, value: Floats, enough: Callable[[int, float], bool]) ->
     return done
 
 
-Table: TypeAlias = NDArray[np.uint64]
-"""Slots of the nodes touched: 1 + node in the upper half, its slot in the lower; 0 is a free place."""
+Table: TypeAlias = NDArray[np.uint64]  # slots of nodes: 1 + node in the upper half, slot in the lower; 0 is free
 
 _RESIDUAL, _ESTIMATE, _DEGREE, _INVERSE = 0, 1, 2, 3  # columns of rows
 _GOLDEN, _LOWER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFFFFFFFF)

@@ -125,8 +125,7 @@ def _unknown(graph: Graph, kind: str, names: Sequence[str]) -> str:
     return f"has the {kind} {names[0]!r}{nearest}{more}, which the graph lacks; use names of its nodes"
 
 
-SHORTEST, QUERY, ANSWER = "shortest", "query", "answer"
-"""P_sp, P_q, P_a: shortest paths, the one-hop neighbourhoods of query entities, and those of answers."""
+SHORTEST, QUERY, ANSWER = "shortest", "query", "answer"  # P_sp, P_q, P_a: paths, and neighbourhoods of both ends
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ _MAX_CALLS = 8  # of a language model at a time
 _MAX_HEADER = 100_000  # bytes
 _MAX_WALKS = 20_000  # labelled walks of one relation path
 
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a phase, the number of items done and their total."""
+Progress = Callable[[str, int, int], None]  # called with the name of a phase, the items done and their total
 
 
 @dataclass(frozen=True, slots=True)

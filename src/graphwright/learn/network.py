@@ -27,8 +27,7 @@ from graphwright.search import VectorIndex
 KEY = 64  # dimension in which the gates compare question and relation
 _ROOT = 0.25  # power of the distance encoding: hubs make its means small
 
-StepLogits = Sequence[tuple[Any, Any]]
-"""Logits of each step: those of the directed relations, [questions, 2 · r], and of the end, [questions, 1]."""
+StepLogits = Sequence[tuple[Any, Any]]  # of each step: of the relations, [questions, 2 · r], and the end, [.., 1]
 
 
 def import_torch() -> Any:

@@ -30,8 +30,7 @@ class LabelledPath(NamedTuple):
     near: float
 
 
-RefineOne = Callable[[int], list[LabelledPath]]
-"""Returns the chosen paths of one question, by its position; best first."""
+RefineOne = Callable[[int], list[LabelledPath]]  # returns the chosen paths of a question, by position; best first
 
 
 class Refiner(Protocol):

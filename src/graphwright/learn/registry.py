@@ -27,8 +27,7 @@ from graphwright.operators import Anchor, Run, State, start
 from graphwright.operators.operator import Confident
 from graphwright.search import Snapshot, VectorIndex
 
-CALIBRATION, MEANING = "calibration", "meaning"
-"""Names in `Checkpoint.about`: the weights of the confidence, one for each feature, and the weight of the cosine."""
+CALIBRATION, MEANING = "calibration", "meaning"  # of `Checkpoint.about`: weights of the confidence, of the cosine
 
 _MEANINGS = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0)  # in nats
 _MOST = 1_500  # questions that the retriever which is calibrated on others is trained on

@@ -29,8 +29,7 @@ from graphwright.operators.rerank.scorer import mask_names
 from graphwright.search import VectorIndex
 from graphwright.search.vector_index import normalised
 
-StepScores = Callable[[Ints, Ints], Scores]
-"""Maps walks, as nodes [walks, steps + 1] and edges [walks, steps] by snapshot id, to scores [walks, steps]."""
+StepScores = Callable[[Ints, Ints], Scores]  # from nodes [walks, steps + 1] and edges [walks, steps] to scores
 
 
 class StepModel(NamedTuple):

@@ -32,8 +32,7 @@ _MIN_BATCH = 4  # questions
 _MIN_POSITIVES = 10  # for the number of negatives
 
 Example = TypeVar("Example")
-Trained = tuple[dict[str, Floats], dict[str, Any]]
-"""The weights of a retriever, and its configuration for the checkpoint."""
+Trained = tuple[dict[str, Floats], dict[str, Any]]  # a retriever's weights, and its configuration
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,12 +45,11 @@ CorpusRelations = Annotated[
     Help('relations that join passages in the corpus graph (see PassageGraph): ("refers to",) for references alone'),
 ]
 
-LIMITS_HELP: Mapping[str, str] = {
+LIMITS_HELP: Mapping[str, str] = {  # help of the options of every method that answers
     "context_passages": f"passages that a language model is shown, by default {CONTEXT_PASSAGES}",
     "context_tokens": f"the most tokens of these, by default {CONTEXT_TOKENS:,}",
     "confidence": "the least probability of a short or computed answer without a language model, from 0 to 1",
 }
-"""Help of the options that every method has that answers with or without a language model."""
 
 _NOTHING = Keep()
 

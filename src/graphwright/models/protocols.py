@@ -152,8 +152,7 @@ class NamedEncoder(Encoder, Protocol):
         ...
 
 
-RELATIONS = (">", ">=", "<", "<=", "=", "!=", "")
-"""How a value is compared with the amount of a question; "": the amount is no condition."""
+RELATIONS = (">", ">=", "<", "<=", "=", "!=", "")  # of a value to the amount of a question; "": it is no condition
 
 
 @runtime_checkable
@@ -276,8 +275,7 @@ class Completion:
 
 
 Schema = type[Any] | None  # a pydantic model that a reply must be an instance of; None for any text
-OnText = Callable[[str], None] | None
-"""A function that receives the text of a reply piece by piece as it is generated."""
+OnText = Callable[[str], None] | None  # receives the text of a reply piece by piece as it is generated
 Cancel = Cancellation | None  # a flag that ends waiting
 
 

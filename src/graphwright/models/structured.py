@@ -38,9 +38,7 @@ class Mismatch:
     reason: str
 
 
-Ask = Callable[[RawReply | None, str], RawReply]
-"""A function that calls the model, with the prompt alone (None, "") or with a reply that did not fit and a correction.
-"""
+Ask = Callable[[RawReply | None, str], RawReply]  # calls the model: with (None, ""), or a reply and its correction
 
 
 def complete_with(ask: Ask, schema: Schema, name: str, usage: Usage) -> Completion:

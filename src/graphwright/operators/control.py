@@ -19,8 +19,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import State
 from graphwright.operators.subgraph.views import with_steps_of
 
-Predicate = Callable[[State], bool]
-"""A condition on a state. As the `until` of Repeat it may have a `cap`: the number of items it works towards."""
+Predicate = Callable[[State], bool]  # on a state; as `until` of Repeat with a `cap`, the items it works towards
 View = Callable[[Graph], Graph]  # another graph over the same node ids, such as the graph of passages alone
 
 

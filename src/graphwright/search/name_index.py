@@ -16,8 +16,7 @@ from graphwright.search.relation_facts import LABELS, is_naming, names_identifie
 from graphwright.search.snapshot import per_snapshot
 from graphwright.text.names import aliases_of, normal_form
 
-MAX_NORMALISED = 1_000_000
-"""Maximum number of names of a graph that are compared by their normal forms; more are compared by exact spelling."""
+MAX_NORMALISED = 1_000_000  # names of a graph that are compared by normal forms; more by exact spelling
 _MAX_FUZZY = 20_000  # forms with the same first letters that are compared by edit distance
 _MAX_NEAR, _WORD = 10, 0.7  # near forms whose words are compared; least likeness of each word
 

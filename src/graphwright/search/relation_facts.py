@@ -65,8 +65,7 @@ def shown_name(graph: Graph, node: int) -> str:
     return graph.names[node]
 
 
-LARGE = 1_000_000
-"""Edges of a relation above which its facts are found by the edges of a thing, not by an order of their own."""
+LARGE = 1_000_000  # edges of a relation above which facts are found by a thing's edges, not an own order
 _MANY = 64  # of the facts of a relation; more things than this part of them are marked rather than searched
 _NONE = np.empty(0, np.int64)
 

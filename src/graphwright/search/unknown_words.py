@@ -42,8 +42,7 @@ over 20 to the power of the letters."""
 SPELLING_WEIGHTS = (
     -0.896, -1.214, -8.653, -0.023, 16.968, -3.548, 2.433, 1.374, -2.381, 4.342, 8.05, -0.387, -3.514
 )  # fmt: skip
-INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)
-"""Weights of the features of meanings, by scripts/fit_reword.py."""
+INITIALS_WEIGHTS = (-3.016, 0.123, 0.196, 2.991, 2.688, 0.893, -0.298)  # fitted by scripts/fit_reword.py
 LIKELY = 0.7  # least probability of a meaning that replaces a word: a wrong one costs more than none
 
 _MAX_WORDS = 50_000  # of an index; of a larger one only those with the same first letter are compared

@@ -26,8 +26,7 @@ from graphwright.kernels.strings import fingerprints
 from graphwright.models.protocols import Floats
 
 Sums = NDArray[np.uint64]
-Keys = NDArray[np.uint64]
-"""A fingerprint of 128 bits of the text of each vector: uint64[rows, 2], zeros for a row without a text."""
+Keys = NDArray[np.uint64]  # 128 bits for the text of each vector: uint64[rows, 2], zeros without a text
 _SEED = 0x5851F42D4C957F2D  # of the second half of a key
 _BLOCK = 4_096  # rows that are read at a time
 

@@ -157,8 +157,7 @@ class ChatReply(AnsweredReply):
 _MARKER = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 _MARKUP = re.compile(r"([\\`*_\[\]<>])")
 _MAX_QUOTE = 120  # characters of a quotation in the list of sources
-_CHECKED = "\n\nChecked against the documents:\n"
-"""Separates a streamed draft from the verified answer, if they differ."""
+_CHECKED = "\n\nChecked against the documents:\n"  # before the verified answer, if the streamed draft differs
 
 
 def with_addresses(output: Mapping[str, Any], base: str, index: str, graph: Graph) -> dict[str, Any]:

@@ -29,8 +29,7 @@ _TABLES = """CREATE TABLE IF NOT EXISTS originals (
     PRIMARY KEY (path, document, hash)
 ) STRICT; PRAGMA secure_delete = ON;"""
 
-Source = tuple[str, bytes, Path, str]
-"""A document that was read from an uploaded file: its id, the hash of its content, the file, and its name."""
+Source = tuple[str, bytes, Path, str]  # of a document from an uploaded file: id, hash of content, file, its name
 
 
 class Original(NamedTuple):

@@ -30,7 +30,7 @@ from graphwright.serve.logs import REQUEST_ID
 
 _log = logging.getLogger("graphwright.serve")
 _KIND = "urn:graphwright:problem:"
-_STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (
+_STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (  # status and kind of errors; the first match
     (OptionError, 422, "option"),
     (NeedsError, 422, "option"),
     (DataError, 422, "data"),
@@ -39,7 +39,6 @@ _STATUS: tuple[tuple[type[GraphwrightError], int, str], ...] = (
     (ModelError, 502, "model"),
     (StoreError, 503, "store"),
 )
-"""Status and kind of each class of error; the first match counts."""
 _CLIENT_GONE = 499  # not a standard status; only for logs
 _OPENAI = tuple(f"/v1/{name}" for name in ("chat/", "completions", "embeddings", "models", "responses"))
 _OLLAMA = "/api/"  # routes whose clients expect the field `error`, as OpenAI's do, but as text

@@ -20,11 +20,9 @@ from graphwright.serve.problems import ClientGoneError, OverloadedError, Request
 _T = TypeVar("_T")
 _RETRY_AFTER = 2  # seconds that a client is told to wait where the queue is full
 
-Lane = Literal["reads", "retrieval", "answers", "llm"]
-"""A kind of work with threads of its own: an answer delays no retrieval, and neither of them a look at documents."""
+Lane = Literal["reads", "retrieval", "answers", "llm"]  # kinds of work with own threads, that delay no other
 
-ASKER: ContextVar[str] = ContextVar("asker", default="")
-"""Who sends the request: the key, or the address of a client without one. Askers take turns in a lane."""
+ASKER: ContextVar[str] = ContextVar("asker", default="")  # the key, or the address without one; they take turns
 
 
 class _Pool:

@@ -18,8 +18,7 @@ from graphwright.kernels.csr import row_pointers
 from graphwright.kernels.ranking import sorted_distinct
 from graphwright.store.chunk_record import ChunkRecord
 
-NUMBERS = ("surface_form", "counts", "mentions", "relations", "copy_keys")
-"""The fields of numbers of a `ChunkRecord` that are merged."""
+NUMBERS = ("surface_form", "counts", "mentions", "relations", "copy_keys")  # fields of numbers that are merged
 STRINGS = (  # the fields of strings of a `ChunkRecord` that are merged
     *("forms", "surfaces", "types", "descriptions", "labels", "texts"),
     *("aliases", "topic_phrases", "name_words", "tokens"),

@@ -18,8 +18,7 @@ from graphwright.prompts.templates import Prompts
 from graphwright.store.locks import CHECK, PROBE, PROGRESS, READERS, create_lease_file, hold, is_held, is_read
 
 NEXT = "next snapshot"  # setting of the store: the name of a snapshot that is to be current
-GRAPH = "imported checksum"
-"""Setting of the store: the checksum of the imported graph beside documents, once it was replaced."""
+GRAPH = "imported checksum"  # setting: checksum of the imported graph beside documents, once replaced
 STORE = "index.sqlite"
 IMPORTED = "imported"
 ROWS = "database.jsonl.gz"

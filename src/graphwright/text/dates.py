@@ -255,11 +255,10 @@ _DATES = [
         rf"\b{_NAME} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>\d{{4}})(?!\d)",
     )
 ]
-HALVES = {
+HALVES = {  # whether the hours after the name of a part of the day are before noon (a) or after (p)
     "上午": "a", "午前": "a", "오전": "a", "凌晨": "a", "清晨": "a", "早上": "a", "下午": "p", "午後": "p", "오후": "p",
     "中午": "p", "晚上": "p",
 }  # fmt: skip
-"""Whether the hours of the clock that follow a name of a part of the day are those before noon (a) or after (p)."""
 _CLOCK = re.compile(
     rf"(?:(?P<noon>{'|'.join(HALVES)})\s?)?"
     r"(?<![\d.:])(?P<hour>\d{1,2})(?::|(?:\.|h)(?=\d\d\b))(?P<minute>\d\d)(?:[:.](?P<second>\d\d))?(?!\d)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-MARKS = (
+MARKS = (  # vowel signs and points, for a class of a pattern: parts of words that `\w` lacks
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"  # Arabic points
     "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963"  # Devanagari
@@ -16,7 +16,6 @@ MARKS = (
     "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f84"  # Thai, Lao, Tibetan
     "\u102b-\u103e\u1056-\u1059\u105e-\u1064\u17b4-\u17d3\u200c\u200d"  # Burmese, Khmer; joiners
 )
-"""Vowel signs and points, for a class of a pattern: parts of a word that are no letters, so that `\\w` lacks them."""
 
 _UNSPACED = (
     "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff"  # kana

@@ -44,7 +44,7 @@ NOT_NAMES = STOP_WORDS - frozenset("doing down himself itself me s same t".split
 )
 """Words that are not names, although a sentence may begin with them and so write them with a capital."""
 
-BOILERPLATE = frozenset(
+BOILERPLATE = frozenset(  # normal names of parts of documents: headings, files and navigation
     (
         "abstract appendix author authors availability bug bugs caution chapter changelog conforming contents"
         " copyright copying credits date default defaults description diagnostics environment example examples"
@@ -57,26 +57,23 @@ BOILERPLATE = frozenset(
     "exit status", "reporting bugs", "return value", "return values", "see also", "table of contents", "known bugs",
     "changelog debian", "news debian", "readme debian", "standard options", "copyright notice",
 }  # fmt: skip
-"""Names, in normal form, of the parts of documents in general: headings, files and navigation."""
 
 FILE_TITLES = frozenset("changelog copyright copying readme news todo authors install license index thanks".split()) | {
     "changelog debian", "news debian", "readme debian",
 }  # fmt: skip
 """Titles, in normal form, that a document only has from the name of its file."""
 
-FIRST_WORDS = tuple(
+FIRST_WORDS = tuple(  # common first words: before one even the full stop of an abbreviation ends a sentence
     (
         "A An And Although After As At Before Both But By During Each For From He Her Here His How However I If In"
         " It Its Later Many Most My No On One Other Our She Since So Some Such That The Their Then There These They"
         " This Those Though Thus To Until We What When Where Which While Who Why With You Your"
     ).split()
 )
-"""Common first words of sentences: before one of them, even the full stop of an abbreviation ends a sentence."""
 
 WORD = re.compile(r"\w+")  # a run of letters, digits and underscores
 
-COMPOUND = re.compile(r"\w+(?:[.'’&-]\w+)*")
-"""A word with the signs inside it: "O'Neill", "AT&T", "co-operate", "3.5"."""
+COMPOUND = re.compile(r"\w+(?:[.'’&-]\w+)*")  # with the signs inside: "O'Neill", "AT&T", "co-operate", "3.5"
 
 IDENTIFIER = re.compile(r"[-./~$@#]{0,2}\w{1,80}(?:[-./:+#@&\\*=~$%]{1,3}\w{1,80}){0,16}[+#]{0,2}")
 PIECE = re.compile(r"[^/\\:=@]+")

@@ -14,8 +14,7 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.graph import Columns, Graph
 from graphwright.graph.records import STATEMENT, RecordColumns
 
-Qualifiers: TypeAlias = tuple[tuple[str, str, int], ...]
-"""Fields of a statement: name, text, and the node that the text names, -1 for none."""
+Qualifiers: TypeAlias = tuple[tuple[str, str, int], ...]  # fields of a statement: name, text, its node or -1
 
 
 def graph_of(nodes: Iterable[Node], edges: Iterable[Edge]) -> Graph:

@@ -30,8 +30,7 @@ from graphwright.search.snapshot import Snapshot
 from graphwright.search.vector_index import VectorIndex
 from graphwright.search.vector_pages import VectorRows
 
-Encode = Callable[[str, TextColumn], VectorRows]
-"""A function that returns the vectors of texts; the name of their space is for progress."""
+Encode = Callable[[str, TextColumn], VectorRows]  # returns the vectors of texts, given a name for progress
 
 
 class Combination:

@@ -12,8 +12,7 @@ from graphwright.data.graph_files.dump import LEFT_OUT, PART, SKIPPED, TRIPLE
 from graphwright.data.graph_files.rdf import NAMING, OWL_NS, RDF_NS, WIKIBASE, iri_name, unescaped
 
 Triple: TypeAlias = tuple[str, str, str]
-Names: TypeAlias = Callable[[Iterable[str]], Mapping[str, str]]
-"""Returns the labels of those of some ids that have one."""
+Names: TypeAlias = Callable[[Iterable[str]], Mapping[str, str]]  # returns the labels of ids that have one
 
 _ENDS = {
     **{RDF_NS + name: at for at, name in enumerate(("subject", "predicate", "object"))},

@@ -26,8 +26,7 @@ from graphwright.errors import DataError, counted
 from graphwright.text.characters import clean
 
 _GRAPHS = ("kb.tsv", "kb_union.tsv", "kb.txt", "kb.tsv.gz")
-ENTITIES = ("topic_entities", "q_entity", "entities")
-"""Fields with the entities of a question, the preferred one first."""
+ENTITIES = ("topic_entities", "q_entity", "entities")  # fields of a question's entities, the preferred one first
 METAQA = re.compile(r"[^\t]*\[[^\]\t]+\][^\t]*\t")  # beginning of a line in MetaQA's own files of questions
 _ENTITY = re.compile(r"\[([^\]]+)\]")
 

@@ -29,8 +29,7 @@ from graphwright.errors import DataError, counted
 from graphwright.text.characters import clean
 from graphwright.text.words import WORD
 
-QUESTION_FIELDS = ("question", "query", "text", "input", "document")
-"""Fields by which a record is distinguished from an object that contains records."""
+QUESTION_FIELDS = ("question", "query", "text", "input", "document")  # tell a record from an object with records
 
 _PARAGRAPHS = ("paragraphs", "contexts")
 _SENTENCES = ("sentences", "content")

@@ -16,13 +16,11 @@ from graphwright.data.records.table import Note
 from graphwright.errors import DataError
 from graphwright.text.characters import clean
 
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")
-"""Suffixes of files that hold records; the first three may also be packed, as `.jsonl.gz`."""
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")  # of files of records; the first three also packed: `.jsonl.gz`
 
 Record = Mapping[str, Any]
 
-Records = Iterator[tuple[int, dict[str, Any] | str]]
-"""Records with their line, or their position from 1 in a file without lines; an unreadable record is its error text."""
+Records = Iterator[tuple[int, dict[str, Any] | str]]  # by line, or position from 1; an unreadable one as error text
 
 _NO_JSON = re.compile(r'("(?:[^"\\]|\\.)*+")|//[^\n]*|/\*.{0,2000}?\*/|,(?=\s*[\]}])', re.DOTALL)  # but a text, group 1
 _BATCH = 64  # rows of Parquet in memory

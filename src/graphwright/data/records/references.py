@@ -15,8 +15,7 @@ from graphwright.data.records.grid import is_number
 from graphwright.data.records.objects import entries
 from graphwright.text.dates import date_text
 
-Path: TypeAlias = tuple[str, ...]
-"""The keys that lead to a value, without places in lists; "*" for a key that is the id of its object."""
+Path: TypeAlias = tuple[str, ...]  # keys that lead to a value, without places in lists; "*": the id of its object
 
 _ANY = "*"
 _MAX_DEPTH = 40

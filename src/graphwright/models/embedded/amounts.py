@@ -19,8 +19,7 @@ from graphwright.text.words import hashed
 
 AMOUNTS, NAMES = (WEIGHTS / "query-parser" / file for file in ("amounts.npz", "names.npz"))
 WIDEST = 10  # tokens before and after an amount whose distance counts
-NEAR, BUCKETS = 4, 2048
-"""Words before and after an amount that count as they are, and how many numbers stand for them."""
+NEAR, BUCKETS = 4, 2048  # words around an amount that count as they are, and numbers that stand for them
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,7 @@ def path_text(graph: Graph, item: Item) -> str:
     return "; ".join(graph.edge_text(edge) for step in steps for edge in step)
 
 
-Ragged = tuple[NDArray[np.int32], NDArray[np.int64]]
-"""Paths end to end as local nodes, and the positions where each begins."""
+Ragged = tuple[NDArray[np.int32], NDArray[np.int64]]  # paths end to end as local nodes, and where each begins
 
 
 @dataclass(frozen=True, repr=False)

@@ -58,8 +58,7 @@ def neighbours(facts: Facts, sequence: tuple[Ints, Ints], records: Ints, offset:
     return np.sort(order[there[group[at] == group[there]]])
 
 
-Result: TypeAlias = "Ints | float | bool | None"
-"""Ascending ids of things, a number, yes or no, or None where a value does not exist."""
+Result: TypeAlias = "Ints | float | bool | None"  # ascending ids, a number, yes or no; None if there is none
 
 
 def execute(query: q.Query, facts: Facts) -> Result:

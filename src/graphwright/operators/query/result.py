@@ -190,8 +190,7 @@ def _left_out(query: Query, execution: Execution) -> Iterator[str]:
 
 
 LIKELY = 0.5  # probability from which on the value of a query is shown, before quotations of passages
-SURE = 0.65
-"""Probability from which on the value of a query is the answer, and a "no" beside which nothing is recorded."""
+SURE = 0.65  # probability from which on a query's value is the answer, or "no" where nothing is recorded
 CERTAIN = 0.9  # probability from which on a query that finds nothing is the answer that there is none
 RECORDED = 0.5  # probability from which on the value of a query is the answer over a graph, which else does not say
 

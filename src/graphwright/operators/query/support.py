@@ -188,7 +188,7 @@ class Support:
         return self.facts.relation(pairs.relation).fact(positions)
 
 
-_OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
+_OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {  # what holds for things of each set; else the records
     q.OfType: Support._of_type,
     q.Follow: Support._of_step,
     q.Frequent: Support._of_step,
@@ -199,7 +199,6 @@ _OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {
     q.Either: Support._of_both,
     q.Except: lambda self, query, things: self._of(query.first, things),
 }
-"""What holds for the things of each kind of set; of others the records themselves."""
 
 
 def _compared(query: q.Exists) -> tuple[q.Things, ...]:

@@ -26,8 +26,7 @@ from graphwright.search.vector_index import VectorIndex, cosines
 from graphwright.text.words import words
 
 _NAMES = {"LLM": "an LLM", "Encoder": "an encoder", "CrossEncoder": "a cross-encoder", "Operator": "an operator"}
-ScoreFunction = Callable[[Evidence], Scores]
-"""Scores items of evidence for one question: float64, one each, higher is better."""
+ScoreFunction = Callable[[Evidence], Scores]  # scores items for one question: float64, higher is better
 
 
 class Scorer(Checked, ABC):

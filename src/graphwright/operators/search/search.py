@@ -142,8 +142,7 @@ class OneHop(Operator):
         return state.with_(evidence=Evidence.of_items(items, scores))
 
 
-Result = str | tuple[str, float] | Passage
-"""A result of a search: the id of a passage, document or node, an id with a score, or a Passage."""
+Result = str | tuple[str, float] | Passage  # id of a passage, document or node, an id with a score, or a Passage
 
 _CALLABLE = Constraint("a function from a question to passages", callable)
 

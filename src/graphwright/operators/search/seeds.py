@@ -25,8 +25,7 @@ from graphwright.search.bm25_postings import WordIndex
 from graphwright.search.vector_index import VectorIndex
 from graphwright.text.words import words
 
-Walk = tuple[tuple[int, ...], tuple[int, ...]]
-"""Nodes and edges of a path: entities, and between two of them an edge of the sentence that names both."""
+Walk = tuple[tuple[int, ...], tuple[int, ...]]  # entities, and between two an edge of the sentence with both
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,8 +12,7 @@ from graphwright.data.formats.format import NO_MAILS, KnownMails, TextBuilder
 from graphwright.data.records.record import MAIL, Field, Record
 from graphwright.text.dates import date_text
 
-OPEN, CLOSE = "\ue000", "\ue001"
-"""Characters that stand for the beginning and the end of a quotation of HTML in its text."""
+OPEN, CLOSE = "\ue000", "\ue001"  # stand for the beginning and end of a quotation of HTML in its text
 
 _PREFIX = re.compile(r"[ \t]{0,3}(?:[A-Z]{1,4}(?=>))?((?:>[ \t]?)+)")  # with initials, as Gnus and others have it
 _ADDRESS = re.compile(r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+")

@@ -180,8 +180,7 @@ class Links:
     words: tuple[Word, ...]
     cells: tuple[Link, ...]
     amounts: tuple[Amount, ...]
-    headers: tuple[tuple[float, int], ...]
-    """Of each column: how much of its name the question says (0 to 1), and the words that do, as bits."""
+    headers: tuple[tuple[float, int], ...]  # of each column: the share of its name in the question, its words as bits
     type: tuple[float, int] = (0.0, 0)  # the same of the name of its type
 
 

@@ -62,8 +62,7 @@ class RowSets:
     holding: q.Things | None = None  # the rows that are asked for, of those that hold for a time; None for all
     all: Rows = field(init=False)
     single: list[Rows] = field(init=False)  # those of one condition
-    empty: list[Rows] = field(init=False)
-    """Those of one comparison with an amount, or at a date with a cell, that no row meets."""
+    empty: list[Rows] = field(init=False)  # of one comparison, or at a date with a cell, that no row meets
 
     def __post_init__(self) -> None:
         rows = self.holding or q.OfType(self.table.type)
