@@ -49,8 +49,7 @@ def _edge(head: object, tail: object, key: object, data: dict[str, Any]) -> Any:
 def to_networkx(graph: Graph, evidence: Evidence | None = None) -> Any:
     """Return a networkx MultiDiGraph: nodes by id, edges with their id as key.
 
-    Attributes are those of `graphwright.graph.export`. `evidence`: export only the nodes and edges of the evidence,
-    with rank and score.
+    Attributes are those of `graphwright.graph.export`. `evidence`: only its nodes and edges, with rank and score.
 
     >>> to_networkx(Graph.from_triples([("Mur", "flows into", "Drava")])).edges[0, 1, 0]
     {'relation': 'flows into'}

@@ -236,8 +236,7 @@ class IndexChange:
     def _keep(self) -> None:
         """Commit the new documents that were read, unless others were replaced or moved, which only happens at the end.
 
-        So an operation that is killed while it reads does not begin anew; an error removes them again. They are
-        published when it is time.
+        So a killed operation does not begin anew; an error removes them again. They are published in time.
         """
         if len(self._changes.added) > self._kept and not (self._changes.replaced or self._changes.moved):
             self._store.set("revision", str(self._shown + 1))

@@ -223,8 +223,7 @@ def _title_of(name: str, title: str) -> str:
 def is_encoded(text: str) -> bool:
     """Return whether a text is encoded data, as base64: nine tenths are runs of thousands of letters and digits.
 
-    A run has small letters, capitals and digits. Minified code has signs in between; a page with an encoded image has
-    other text, too.
+    A run has small letters, capitals and digits. Minified code has signs in between; a page with an image, text.
 
     >>> is_encoded("TWu1" * 5000), is_encoded("var A=1;" * 5000), is_encoded("河" * 20000), is_encoded("1" * 20000)
     (True, False, False, False)

@@ -1,7 +1,6 @@
 """Queries in SPARQL that only read, asked of an endpoint over HTTP.
 
-The query is sent as the SPARQL 1.1 Protocol has it, to the operation that cannot change anything; answers are SPARQL
-1.1 Query Results in JSON.
+The query is sent as the SPARQL 1.1 Protocol has it, which changes nothing; answers are its Query Results in JSON.
 """
 
 from __future__ import annotations

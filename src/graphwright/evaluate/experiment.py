@@ -30,8 +30,7 @@ class Subject:
     """The data that an experiment measures on: documents or triples, questions, and metrics.
 
     `over`: "documents" (with their extractor), "graph" (its triples), or "index", where an index is given and the data
-    are questions only. `answered`: whether methods answer, or only retrieve. `unjudged`: questions left out because no
-    metric applies to them.
+    are questions only. `answered`: whether methods answer, or only retrieve. `unjudged`: questions without any metric.
     """
 
     name: str

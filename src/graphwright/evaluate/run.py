@@ -57,8 +57,7 @@ def run(
     common are run once for a question, and charged to each method in full. `llm`: for all methods with this option.
     `judge`: judges the answers (see `judge_run`), each against the accepted ones and the baseline's.
 
-    Raises OptionError or DataError before any work if names or data cannot be used, or if the folder holds another run
-    or anything else.
+    Raises OptionError or DataError before any work for unusable names or data, or a folder of anything else.
     """
     experiment = experiment if index is None else replace(experiment, index=Path(index))
     subject = experiment.read()

@@ -1,7 +1,6 @@
 """Summarise a run: metrics with bootstrap intervals, costs, and paired permutation tests against a baseline.
 
-Intervals and tests are computed by scipy (extra `stats`), deterministic for a seed, and in blocks of questions, so that
-memory stays bounded.
+Intervals and tests are computed by scipy (extra `stats`), deterministic for a seed, and in blocks of bounded memory.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ def read_ontology(path: Path) -> tuple[tuple[EntityType, ...], tuple[RelationTyp
 
     A class is named by its label, else by the end of its IRI; comments are descriptions, alternative labels synonyms
     and examples of SKOS examples. Pairs of a property are its domains and ranges, or the class and the value's class of
-    a shape, with their subclasses. Properties whose values are literals are left out. Raises DataError for a file that
-    cannot be read.
+    a shape, with their subclasses. Properties of literals are left out. Raises DataError for no such file.
     """
     ontology = _Ontology()
     for quad in RDF(path).quads():

@@ -62,11 +62,10 @@ class Index(IndexEditing, IndexAsking):
         `encoder`: a name (see graphwright.models.registry), an encoder with an id, or a function of a list of texts. An
         existing index needs the encoder that it was created with, which is the default; the default of a new index is
         the embedded MiniLM. `extractor`: of the documents that are added from now on, an extractor or its name:
-        mentions (default with the embedded encoder) or rules (default with others).
-        `settings`: of a new index. `schema`: the types of entities and relations that extraction looks for, in a new
-        index; later changes keep to it, and `reextract` replaces it. `follow`: whether the first query after a change
-        opens the new snapshot; otherwise queries use the opened one until `refresh`. Raises StoreError if the folder
-        cannot be opened or created.
+        mentions (default with the embedded encoder) or rules (default with others). `settings`: of a new index.
+        `schema`: the types of entities and relations that extraction looks for, in a new index; later changes keep to
+        it, and `reextract` replaces it. `follow`: whether the first query after a change opens the new snapshot;
+        otherwise queries use the opened one until `refresh`. Raises StoreError for a folder that cannot be used.
         """
         layout = IndexLayout(checked_path(path))
         if not layout.store.exists():
@@ -202,12 +201,11 @@ class Index(IndexEditing, IndexAsking):
     ) -> Changes:
         """Build the graph and the vectors of an index again, with another encoder or other settings of it.
 
-        The files are not needed, because their text is stored. The index answers as before until the new one is
-        complete; an interruption leaves it as it was. `settings`: fields of `Settings`. With `chunk_tokens` or
-        `overlap` all texts are divided again. Chunks that are as before keep what was extracted; the others are read by
-        `extractor`, by default the one that read the document. Where a language model had read it, they also wait for
-        one (`Changes.pending`); `chunks_to_rebuild` returns them for an estimate. An imported graph keeps what was read
-        from its files.
+        The files are not needed. The index answers as before until the new one is complete; an interruption changes
+        nothing. `settings`: fields of `Settings`. With `chunk_tokens` or `overlap` all texts are divided again. Chunks
+        that are as before keep what was extracted; the others are read by `extractor`, by default the one that read the
+        document. Where a language model had read it, they also wait for one (`Changes.pending`); `chunks_to_rebuild`
+        returns them for an estimate. An imported graph keeps what was read from its files.
         """
         from graphwright.build.rebuild import rebuild
 

@@ -292,8 +292,7 @@ def to_half(values: ArrayLike) -> NDArray[np.float16]:
 class HalfArray:
     """A read-only matrix of float32 numbers that is kept in half precision: `halves: float16[rows, columns]`.
 
-    Reading it returns a copy in float32. `halves` may be mapped from a file: blocks are verified before they are
-    read (see MappedArray).
+    Reading it returns a copy in float32. `halves` may be mapped from a file: see MappedArray.
 
     >>> table = HalfArray.of([[1, 0], [0, 1], [2, 2]])
     >>> table[[2]].tolist(), (table @ np.float32([0.5, 0.25])).tolist(), table.shape

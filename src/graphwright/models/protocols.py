@@ -265,8 +265,7 @@ class RowReader(Protocol):
 class Completion:
     """The reply of a language model.
 
-    `value`: the reply as an instance of the requested schema, None without a schema. `usage`: of the call; empty where
-    the reply came from a cache.
+    `value`: the reply as an instance of the requested schema, None without a schema. `usage`: empty from a cache.
     """
 
     text: str

@@ -94,8 +94,7 @@ _SECRET = re.compile("key|secret|password|bearer|auth|credential|token$", re.IGN
 def read_settings(path: str | Path) -> LLMSettings | None:
     """Read the settings from a TOML file; None where there is no file or no section [llm].
 
-    Raises OptionError, with file and key, for an unknown name, a wrong value or a secret; DataError where the file
-    cannot be read.
+    Raises OptionError, with file and key, for an unknown name, wrong value or secret; DataError for no such file.
     """
     path = Path(path)
     try:

@@ -39,8 +39,7 @@ class Bubble(Ranker):
     the anchors' nodes and edges are the items. Between two nodes an item has the anchors' edge, else the smallest id.
 
     `index`: vectors of nodes; a node without one costs 1. `hops`: h, the largest distance from the anchors. `budget`:
-    B, the number of items; one is dropped if its nodes contain, or are in, those of an earlier item that covers the
-    same groups.
+    B, the number of items; one is dropped if its nodes contain, or are in, those of an earlier one of the same groups.
 
     >>> from graphwright.operators.state import start; from graphwright.models.fake import HashEncoder
     >>> kin = Graph.from_triples([("Lothair II", "mother", "Ermengarde"), ("Ermengarde", "died in", "851")])

@@ -70,8 +70,7 @@ class NodePassages:
     """A passage for each node that has an edge or a text; passages and nodes are counted from 0.
 
     `described`: the node of each passage, ascending; `names`: its name; `shown`: pairs (passage, edge that it shows),
-    ascending; `heads`, `tails`: of all edges. The columns are made without an object for each string, because every
-    change of the index needs them.
+    ascending; `heads`, `tails`: of all edges. Made without an object for each string, as every change needs them.
 
     >>> passages = NodePassages(Graph.from_triples([("Graz", "lies_on", "Mur"), ("Graz", "in", "Graz")]))
     >>> list(passages.ids), list(passages.texts)

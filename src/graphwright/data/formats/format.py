@@ -49,9 +49,8 @@ NO_MAILS = KnownMails()
 class File:
     """A file to be read: one on disk, or the content of a part of another file.
 
-    `name` has the suffix that identifies the format, without `.gz`. `mails`: those that are read with it. `users`: the
-    file `users.json` of an archive that Slack exported. `recognised`: see `ReadOptions`. `pictures`: whether the
-    pictures in it are wanted.
+    `name` has the suffix that identifies the format, without `.gz`. `mails`: read with it. `users`: `users.json` of a
+    Slack export. `recognised`: see `ReadOptions`. `pictures`: whether the pictures in it are wanted.
     """
 
     name: str

@@ -52,8 +52,7 @@ def dump_of(
     `columns` are head, relation and tail, or head and tail, by their names in the header or their numbers from 1; by
     default the first three, unless a header names them. `mark` is the delimiter: by default a tab in TSV and a comma in
     CSV, or another that the first line has. `header`: whether the first line names the columns; detected by default
-    (docs/graphs.md says how). `named_graph`: see RDF. Raises DataError for a file that is missing, has an unknown
-    format, or lacks one of `columns`.
+    (docs/graphs.md says how). `named_graph`: see RDF. Raises DataError for a missing file, format or column.
     """
     if not isinstance(path, str | Path):
         raise OptionError(f"{path!r} is not the path of a file of triples.")

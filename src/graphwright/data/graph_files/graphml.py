@@ -51,8 +51,7 @@ def graphml_elements(path: Path) -> Iterator[tuple[str, dict[str, str], dict[str
     """Yield each part of a GraphML file: its tag (node, edge, …), its attributes, and its data by the keys' names.
 
     Data that is missing has the default of its key. A label that yEd draws is the data `label`. A node inside another
-    has the attribute `group`, the id of that one. Raises DataError with the line for a file that is not GraphML, or is
-    cut short.
+    has the attribute `group`, the id of that one. Raises DataError with the line for no or cut GraphML.
     """
     names: dict[str, str] = {}
     defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}}

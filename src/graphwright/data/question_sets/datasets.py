@@ -71,8 +71,7 @@ def _has_graph(record: Record) -> bool:
 def _questions_alone(source: Source, records: Records, name: str) -> Dataset:
     """Read questions without a corpus, for an existing index.
 
-    They are questions over a graph if the first one names entities, or in MetaQA's own format. Raises DataError if
-    other questions are named too.
+    Over a graph if the first names entities, or as MetaQA's. Raises DataError if other questions are named too.
     """
     if source.questions is not None:
         raise DataError(

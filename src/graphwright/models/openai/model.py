@@ -165,8 +165,7 @@ class OpenAIEncoder(OpenAIModel):
     def encode(self, texts: Sequence[str], usage: Usage | None = None) -> Floats:
         """Return one row per text: float32, shape (len(texts), dimension); add the work to `usage`.
 
-        Raises ModelError where there is no response, LLMResponseError unless it is one finite vector per text, all of
-        one length.
+        Raises ModelError without response, LLMResponseError for other than finite vectors of one length.
         """
         refuse_text(texts, "OpenAIEncoder.encode")
         batches = [texts[start : start + self.batch] for start in range(0, len(texts), self.batch)]

@@ -47,8 +47,7 @@ class Support:
     def dates(self, query: q.Query, things: Ints) -> list[tuple[float, str]]:
         """Return since when each of some ascending things is what the last step leads to, and what says so.
 
-        It is the latest beginning of the statements, or at a date of the rows, that lead to it; -inf and "" where they
-        have no dates.
+        The latest beginning of statements, or at a date of rows, that lead to it; -inf and "" where they have no dates.
         """
         times, records = statement_times_of(self.facts.columns), self.facts.records
         undated = [(-np.inf, "")] * len(things)

@@ -38,8 +38,7 @@ class Bridge(Operator):
     Scores below `threshold` activate nothing. The evidence is a path from an anchor for each activation: entities as
     nodes, and one edge of each sentence; the last node is the entity.
 
-    `triples`: vectors by edge (`Snapshot.triples`); without them sentences are compared by words, and the trace notes
-    it.
+    `triples`: vectors by edge (`Snapshot.triples`); without them words are compared, with a note.
 
     >>> from graphwright import Graph, start; from graphwright.models import HashEncoder
     >>> kin = Graph.from_triples([("Ida", "spouse", "Udo"), ("Ida", "lived in", "Lyon"), ("Udo", "lived in", "Graz")])

@@ -71,8 +71,7 @@ class Triples(Operator):
 class StatingPassages(Operator):
     """List the passages that state the edges of the evidence, or without edges mention its nodes; unscored.
 
-    Candidates for a reranker, each a node. Unlike ToPassages it drops the scores. On a graph without passages the nodes
-    of the items take their place.
+    Candidates for a reranker, each a node. Unlike ToPassages it drops the scores. Without passages, nodes of the items.
     """
 
     needs = ("evidence",)

@@ -160,8 +160,7 @@ class RandomWalk(Operator):
     """Rank nodes by the share of visits of random walks from the seeds (LEGO-GraphRAG, RW, section 3.2.1 a).
 
     `walks`: the number of walks; `length`: the most steps of each; `restart`: probability of returning to a seed at
-    each step; `seed`: of the random numbers. `each`: that many walks per anchor (per item of evidence); a node has its
-    best score.
+    each step; `seed`: of the random numbers. `each`: so many per anchor (item of evidence).
     """
 
     walks: Annotated[int, AtLeast(1)] = 1000
