@@ -29,12 +29,13 @@ from tests.shared import CORPUS, corpus_index
 from tests.test_layers import ORDER
 
 import graphwright as package
-from graphwright import Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
+from graphwright import Evidence, Graph, Rerank, ShortestPaths, evaluate, generate, learn, models, operators, start
 from graphwright.evaluate import MEASURES
 from graphwright.generate.contexts import CONTEXT_PASSAGES
 from graphwright.methods.papers.lego import EXTRACTIONS, INSTANCES, PRUNINGS, RETRIEVALS, cell, scorer
 from graphwright.methods.registry import METHODS, make_method
-from graphwright.operators import Composed, Operator
+from graphwright.operators import Composed, Operator, Run
+from graphwright.search import Facts
 from graphwright.serve.feedback import Entry, Feedback, Quote
 
 ROOT = Path(__file__).parents[1]
@@ -333,6 +334,23 @@ def test_data_model_arguments_match_code(name: str) -> None:
     for words, declared in ((needs, operator.needs), (gives, operator.gives)):
         if isinstance(declared, tuple):  # that of a composite follows from its parts
             assert tuple(filter(None, words.replace(" or ", "|").split(", "))) == declared
+
+
+@pytest.mark.parametrize(
+    ("section", "value"),
+    [
+        ("Graph", Graph.from_triples([("a", "b", "c")])),
+        ("Evidence", Evidence.of_nodes([])),
+        ("Run", Run()),
+        ("Records and facts", Facts.of_rows([{"a": "b"}], "rows")),
+    ],
+    ids=["graph", "evidence", "run", "facts"],
+)
+def test_data_model_names_members_that_exist(section: str, value: object) -> None:
+    page = text_of("docs/datamodel.md").partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.+?) \|", page, re.M)
+    names = [name for cell in cells for name in re.findall(r"`(?:\w+\.|\.)?(\w+)[^`]*`", cell) if name != "len"]
+    assert names and not [name for name in names if not hasattr(value, name)]
 
 
 def test_map_of_code_names_every_room_and_existing_modules() -> None:
