@@ -94,7 +94,7 @@ _SECRET = re.compile("key|secret|password|bearer|auth|credential|token$", re.IGN
 def read_settings(path: str | Path) -> LLMSettings | None:
     """Read the settings from a TOML file; None where there is no file or no section [llm].
 
-    Raises OptionError, with file and key, for an unknown name, wrong value or secret; DataError for no such file.
+    Raises OptionError, with file and key, for an unknown name, wrong value or secret; DataError if unreadable.
     """
     path = Path(path)
     try:

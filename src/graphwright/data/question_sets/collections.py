@@ -119,8 +119,7 @@ def corpus_questions(source: Source, corpus: Path) -> Dataset:
 def _beir(source: Source, corpus: Path, queries: Path | None) -> Dataset:
     """Read judged questions in order; `gold`: judged above 0; `metadata["relevance"]` has every grade."""
     if queries is None:
-        if source.split:
-            raise source.no_questions()
+        source.refuse_split()
         raise DataError(
             f"{source.folder}: no questions; neither questions.jsonl nor queries.jsonl is there, but "
             f"{contents(source.folder)}. Put them there, or give the file (questions=PATH)."
@@ -203,8 +202,7 @@ def hipporag(source: Source, corpus: Path) -> Dataset:
     """
     name = corpus.name.removesuffix(_HIPPORAG)
     sets = [path.name.removesuffix(_HIPPORAG) for path in _hipporag_corpora(source)]
-    if source.split:
-        raise source.no_questions()
+    source.refuse_split()
     if len(sets) > 1 and source.path.is_dir() and _hipporag_set(source) != name:
         raise DataError(f"{source.folder}: several sets, {', '.join(sets)}. Name one, as questions={name!r}.")
     path = source.questions or corpus.with_name(f"{name}.json")

@@ -142,8 +142,7 @@ def _read_folder(source: Source) -> Dataset:
     if source.has_questions_inside and source.questions is not None:
         return _read_file(Source(source.questions))
     files = [path for path in source.files() if suffix_of(path) in SUFFIXES]
-    if source.split:
-        raise source.no_questions()
+    source.refuse_split()
     if len(files) == 1 and _format_of(files[0])[0] is not None:
         return _read_file(replace(source, path=files[0]))
     if source.questions is not None:
@@ -186,8 +185,7 @@ def _read_file(source: Source) -> Dataset:
         dataset = _from_folder(Source(source.folder, source.path))
         if dataset is not None:
             return dataset
-    if source.split:
-        raise source.no_questions()
+    source.refuse_split()
     return format_.read(source, records, format_.name)
 
 

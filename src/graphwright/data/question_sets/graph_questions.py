@@ -150,8 +150,7 @@ def _question_file(source: Source) -> Path:
     """Return the file of questions in a folder: `questions.*`, or the only file."""
     files = {stem(path): path for path in source.files() if path.name not in _GRAPHS and stem(path) != "kb"}
     names = ", ".join(sorted(files)) or "none"
-    if source.split:
-        raise source.no_questions()
+    source.refuse_split()
     if "questions" in files or len(files) == 1:
         return files.get("questions") or next(iter(files.values()))
     raise DataError(

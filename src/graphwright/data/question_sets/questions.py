@@ -243,12 +243,13 @@ class Source:
         """Return the first of these files that is in the folder."""
         return next((self.folder / name for name in names if (self.folder / name).is_file()), None)
 
-    def no_questions(self) -> DataError:
-        """Return the error for a set of questions that does not exist."""
-        return DataError(
-            f"{self.folder}: no questions named {self.split!r} are there, but {contents(self.folder)}. Name a file "
-            "that is there, or give the path of one."
-        )
+    def refuse_split(self) -> None:
+        """Raise DataError where a split is named, for a format that has none."""
+        if self.split:
+            raise DataError(
+                f"{self.folder}: no questions named {self.split!r} are there, but {contents(self.folder)}. Name a file "
+                "that is there, or give the path of one."
+            )
 
     def files(self) -> list[Path]:
         """Return the files of the folder that may hold records or questions, by name."""
