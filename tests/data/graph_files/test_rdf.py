@@ -60,6 +60,16 @@ def test_rdf_turtle_labels_and_blank_nodes_are_read(tmp_path):
     assert imported.labels == {0: ["Gradec"]} and imported.malformed == 0
 
 
+def test_rdf_titles_and_names_of_cards_name_nodes(tmp_path):
+    book, person = "<http://e.org/book/9>", "<http://e.org/p/3>"
+    found, _ = triples(
+        tmp_path, "b.nt",
+        f'{book} <http://purl.org/dc/terms/title> "Salt Maps"@en .\n{book} <http://e.org/by> {person} .\n'
+        f'{person} <http://www.w3.org/2006/vcard/ns#fn> "Lena Orr" .\n',
+    )  # fmt: skip
+    assert found == [("Salt Maps", "by", "Lena Orr")]
+
+
 @pytest.mark.parametrize(("name", "text"), [("a.jsonld", JSON_LD), ("a.rdf", RDF_XML)])
 def test_rdf_other_syntaxes_are_read(tmp_path, name, text):
     assert triples(tmp_path, name, text)[0] == [("Graz", "lies on", "Mur")]

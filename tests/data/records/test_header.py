@@ -103,3 +103,7 @@ def test_header_depth_row_that_divides_a_declared_name_beside_blanks_is_header()
     assert header_depth([head, split, *values], lambda row: True, 1) == 2
     assert column_names([head, split]) == ("Hive", "Honey / May", "Honey / June", "Keeper")
     assert header_depth([head, full, *values], lambda row: True, 1) == 1
+
+
+def test_column_names_sign_of_a_comment_is_no_part_of_the_first() -> None:
+    assert column_names([CellRow(0, ["#chrom", "# reads"]), CellRow(1, ["", ""])]) == ("chrom", "# reads")

@@ -110,6 +110,10 @@ def test_with_rows_other_value_stays(value: object) -> None:
             {"town": "Graz", "mayor": "Ada", "mayor.born": "1970"},
         ),
         ({"id": 1, "min": {"x": 1}, "max": {"x": 2}}, {"min.x": "1", "max.x": "2"}),
+        ({"gate": "G1", "keeper": {"born": 1970, "post": "A"}}, {"keeper.born": "1970", "keeper.post": "A"}),
+        ({"id": 1, "fields": {"keeper": {"stringValue": "Ada"}, "doors": {"integerValue": "4"}}}, {"doors": "4"}),
+        ({"sys": {"id": "a"}, "fields": {"title": {"en-US": "Gate"}, "doors": {"N": "4"}}}, {"title": "Gate"}),
+        ({"min": {"x": 1}, "max": {"x": 2, "y": 3}}, {"min.x": "1", "max.x": "2", "max.y": "3"}),
         ({"sku": "A1", "maker": {"first_name": "Ada", "last_name": "Berg"}, "price": 3}, {"maker.first_name": "Ada"}),
     ],
 )

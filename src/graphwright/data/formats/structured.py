@@ -80,14 +80,20 @@ class _Sections(RawConfigParser):
         return optionstr
 
 
-def ini_value(text: str) -> dict[str, dict[str, str]] | None:
-    """Return the sections of a text in INI; None for one that is not INI."""
-    parser = _Sections(strict=False, allow_no_value=True)
+def ini_value(text: str) -> dict[str, Any] | None:
+    r"""Return the sections of a text in INI, and the settings before them; None for one that is not INI.
+
+    >>> ini_value("[db]\nport = 1"), ini_value("db.port: 1\n[log]\nlevel=2"), ini_value("In words.")
+    ({'db': {'port': '1'}}, {'db.port': '1', 'log': {'level': '2'}}, None)
+    """
+    parser, top = _Sections(strict=False, allow_no_value=True), "\0"
     try:
-        parser.read_string(text)
+        parser.read_string(f"[{top}]\n{text}")
     except ConfigParserError:
         return None
-    return {name: {key: value or "" for key, value in parser[name].items()} for name in parser.sections()}
+    sections = {name: {key: value or "" for key, value in parser[name].items()} for name in parser.sections()}
+    settings = sections.pop(top)
+    return {**settings, **sections} if all(settings.values()) else None
 
 
 def _read(parsed: Callable[[str], Any]) -> Callable[[File], Iterator[Extracted]]:
@@ -198,6 +204,6 @@ FORMATS = (
     Format("logfmt", (), _read_logfmt, by_content=_is_logfmt),
     Format("YAML", (".yaml", ".yml"), _read(yaml_value)),
     Format("TOML", (".toml", ".lock"), _read(toml_value)),
-    Format("INI", (".ini", ".cfg"), _read(ini_value)),
+    Format("INI", (".ini", ".cfg", ".properties"), _read(ini_value)),
     Format("XML", _XML, read_xml, by_content=lambda head, _: head.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"<?xml ")),
 )

@@ -26,6 +26,9 @@ LABELS = (
     "https://schema.org/name",
     "http://xmlns.com/foaf/0.1/name",
     "http://rdf.freebase.com/ns/type.object.name",
+    "http://purl.org/dc/terms/title",
+    "http://purl.org/dc/elements/1.1/title",
+    "http://www.w3.org/2006/vcard/ns#fn",
 )
 ALIASES = (
     "http://www.w3.org/2004/02/skos/core#altLabel",

@@ -195,7 +195,7 @@ def column_names(header: Sequence[CellRow]) -> tuple[str, ...]:
     """Return the names of columns by the rows of a header, "" for a column without one.
 
     A name that stands above several columns is joined to theirs; a name that repeats another gets a number. A colon
-    at the end of a cell is left out.
+    at the end of a cell is left out, and so is the sign of a comment before the first.
 
     >>> column_names([CellRow(0, ["", "Q1", "", "Q2"]), CellRow(1, ["Region", "Sales", "Units", "Sales"])])
     ('Region', 'Q1 / Sales', 'Q1 / Units', 'Q2 / Sales')
@@ -203,6 +203,7 @@ def column_names(header: Sequence[CellRow]) -> tuple[str, ...]:
     names: list[str] = []
     for column in range(max(len(row.cells) for row in header)):
         parts = [_name(header, number, column).rstrip(" :：") for number in range(len(header))]
+        parts = [part.lstrip("#").lstrip() or part if not column else part for part in parts]
         parts = [part for at, part in enumerate(parts) if part and part not in parts[:at]]
         joined = name = cell_text(_BETWEEN.join(parts)[:_MAX_NAME])
         count = 2

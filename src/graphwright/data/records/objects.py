@@ -15,6 +15,7 @@ from graphwright.data.records.header import header_evidence
 from graphwright.data.records.record import DOCUMENT, Field, Record
 from graphwright.data.records.table import SAMPLE
 from graphwright.text.characters import clean
+from graphwright.text.dates import date_text
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -25,7 +26,9 @@ _MAX_INHERITED = 12, 100  # fields of an object that those in its lists repeat, 
 _MIN_MAP = 3  # objects with the same keys, under keys that are ids
 _NAMES = ("name", "title", "label")  # keys of the name of an object
 _OWN_NAME = re.compile(r".*(?:[a-z]N|[_\W]n)ame")  # displayName, real_name
-_KINDS = frozenset({"type", "kind", "object", "cursor"})
+_KINDS = frozenset({"type", "kind", "object", "key", "cursor"})
+# The only key of an object that says the type or the language of a value: of MongoDB, DynamoDB, Firestore, Contentful.
+_TYPED = re.compile(r"\$.*|[SNBML]|[SNB]S|BOOL|[a-z]+(?:[A-Z][a-z]+)?Value|[a-z]{2}-[A-Z]{2}")
 _MARKUP = re.compile(r"</[A-Za-z][A-Za-z0-9]{0,20}>|<br ?/?>")
 
 
@@ -83,9 +86,8 @@ def unwrapped(value: Object) -> dict[str, Any]:
     said = {key: _said(part) for key, part in value.items() if isinstance(part, dict)}
     largest = max(said, key=lambda key: said[key], default="")
     beside = [(key, part) for key, part in value.items() if not isinstance(part, dict | list) and part is not None]
-    if not beside or not said or 2 * said[largest] <= sum(said.values()) or entries(value[largest]):
-        return dict(value)
-    if not all(_is_identity(str(key).lower(), part) for key, part in beside):
+    is_row = all(_is_identity(str(key).lower(), part) for key, part in beside) and (beside or 0 in said.values())
+    if not said or not is_row or 2 * said[largest] <= sum(said.values()) or entries(value[largest]):
         return dict(value)
     inner = {key if key not in value else f"{largest}.{key}": part for key, part in value[largest].items()}
     members = [inner if key == largest else {key: part} for key, part in value.items()]
@@ -94,23 +96,29 @@ def unwrapped(value: Object) -> dict[str, Any]:
 
 def _said(value: Object) -> int:
     """Return how many members of an object say something of it."""
-    return sum(not isinstance(part, dict) and not _is_identity(str(key).lower(), part) for key, part in value.items())
+    members = [(str(key).lower(), _untyped(part)) for key, part in value.items()]
+    return sum(not isinstance(part, dict) and not _is_identity(key, part) for key, part in members)
 
 
 def _is_identity(key: str, value: Any) -> bool:
-    """Return whether a member says which object it is in: an id, a type, an address, a time or the like."""
+    """Return whether a member says which object it is in, and since when: an id, a type, an address or a date."""
     if key.startswith("_") or key.endswith("id") or key in _KINDS:
         return True
-    has_sign = isinstance(value, str) and any(letter.isdigit() or letter in "/:@" for letter in value)
-    return has_sign and not any(map(str.isspace, value))
+    is_address = isinstance(value, str) and (value.startswith("/") or "://" in value)
+    return is_address or (isinstance(value, str) and bool(date_text(value)))
+
+
+def _untyped(value: Any) -> Any:
+    """Return a value without an object around it that only says its type or language."""
+    while isinstance(value, dict) and len(value) == 1 and _TYPED.fullmatch(str(next(iter(value)))):
+        (value,) = value.values()
+    return value
 
 
 def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
     if depth >= _MAX_DEPTH and isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False, default=str)
-    value = with_rows(value)
-    if isinstance(value, dict) and len(value) == 1 and next(iter(value))[:1] == "$":  # a type of MongoDB
-        (value,) = value.values()
+    value = with_rows(_untyped(value))
     if isinstance(value, dict):
         inner = entries(value)
         yield from [Nested(path, inner)] if inner else object_parts(value, path, depth + 1)
