@@ -107,3 +107,14 @@ def test_header_depth_row_that_divides_a_declared_name_beside_blanks_is_header()
 
 def test_column_names_sign_of_a_comment_is_no_part_of_the_first() -> None:
     assert column_names([CellRow(0, ["#chrom", "# reads"]), CellRow(1, ["", ""])]) == ("chrom", "# reads")
+
+
+def test_header_depth_groups_named_in_each_column_are_two_rows() -> None:
+    groups = ["Region", "2023", "2023", "2024", "2024"]
+    names = ["", "Plan", "Actual", "Plan", "Actual"]
+    body = [["Nord", "10", "11", "12", "13"], ["Sued", "20", "21", "22", "23"]]
+    rows = [CellRow(number, cells) for number, cells in enumerate([groups, names, *body])]
+    assert header_depth(rows, may_name_columns) == 2
+    assert column_names(rows[:2])[:3] == ("Region", "2023 / Plan", "2023 / Actual")
+    answers = [["Ada", "yes", "yes"], ["Bo", "no", "no"], ["Cy", "no", "yes"], ["Di", "yes", "yes"]]
+    assert header_depth([CellRow(number, cells) for number, cells in enumerate(answers)], may_name_columns) == 0

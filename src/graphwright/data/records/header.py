@@ -139,12 +139,16 @@ def _names_groups(rows: Sequence[CellRow]) -> bool:
     """Return whether the first row names groups of columns, and the second the columns: it fills the gaps of the first.
 
     Below the gaps stand values, and the second row differs from the rows below, or has the same names in two groups.
+    Where the first row repeats the name of a group instead, numbers stand below.
     """
     if len(rows) < 3:
         return False
     first, second, body = rows[0], rows[1], rows[2:]
     filled, width = first.filled(), max(second.filled(), default=-1) + 1
     gaps = [column for column in range(filled[0] + 1, width) if not first.cell(column)]
+    if not gaps:
+        numbers = _columns_of(body, width, is_number)
+        gaps = [at for at in numbers if at and first.cell(at) == first.cell(at - 1)]
     names = [second.cells[column] for column in second.filled()]
     are_values = [is_number(text) and not _is_year(text) for text in map(first.cell, filled)] + [*map(is_number, names)]
     if len(filled) < 2 or not gaps or any(are_values) or not all(map(second.cell, gaps)):
