@@ -119,3 +119,9 @@ def test_with_names_deep_and_large_values_are_read_in_linear_time() -> None:
     begin = time.process_time()
     assert with_names(many)["list3"][5]["to.name"] == "N9.5"
     assert time.process_time() - begin < 5
+
+
+def test_read_documents_number_of_rows_refers_to_none(tmp_path: Path) -> None:
+    rows = [{"id": "g1", "keeper": "Ada Berg", "lanes": 4}, {"id": "g2", "keeper": "Bo Dahl", "lanes": 2}]
+    (document,) = read(tmp_path / "gates.json", {"total_rows": 2, "rows": rows})
+    assert document.text.splitlines()[:2] == ["total_rows: 2.", "rows: id: g1; keeper: Ada Berg; lanes: 4."]

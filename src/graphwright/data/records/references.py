@@ -125,6 +125,8 @@ class _Objects:
         if all(map(str.isdecimal, values)):
             likeness = {at: (_likeness(path, at[1]), -at[0]) for at, n in counts.items() if n == len(values)}
             best = [at for at, score in likeness.items() if score[0] and score == max(likeness.values())]
+            # The number of a list's rows is no id of one: a key names the first ids of a list, or these by their key.
+            best = [at for at in best if not at[0] or _words(at[1][-1]) <= _words(path[-1])]
             return best[0][1] if len(best) == 1 else None
         first = min(counts, key=lambda at: (-counts[at], at[0]), default=None)
         return first[1] if first and 2 * counts[first] > len(values) else None
