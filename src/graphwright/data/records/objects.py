@@ -84,10 +84,12 @@ def unwrapped(value: Object) -> dict[str, Any]:
     {'name': 'Elke Kahr', 'party': 'KPÖ'}
     """
     said = {key: _said(part) for key, part in value.items() if isinstance(part, dict)}
-    largest = max(said, key=lambda key: said[key], default="")
+    if not said:
+        return dict(value)
+    largest = max(said, key=lambda key: said[key])
     beside = [(key, part) for key, part in value.items() if not isinstance(part, dict | list) and part is not None]
     is_row = all(_is_identity(str(key).lower(), part) for key, part in beside) and (beside or 0 in said.values())
-    if not said or not is_row or 2 * said[largest] <= sum(said.values()) or entries(value[largest]):
+    if not is_row or 2 * said[largest] <= sum(said.values()) or entries(value[largest]):
         return dict(value)
     inner = {key if key not in value else f"{largest}.{key}": part for key, part in value[largest].items()}
     members = [inner if key == largest else {key: part} for key, part in value.items()]
