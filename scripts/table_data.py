@@ -32,7 +32,7 @@ from tables import Rows, answer_texts, facts_of, read_questions, read_table
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.amounts import agreement
-from graphwright.operators.query.execution import execute
+from graphwright.operators.query.execution import Execution, execute
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.features import result_key
 from graphwright.operators.query.tables.links import question_words
@@ -90,7 +90,7 @@ class Extraction:
         parts: dict[str, list[Any]] = defaultdict(list)
         candidates: list[tuple[str, Candidate]] = []
         start = 0
-        for found in self.parser.candidates(asked.question, vector, facts, self.frequency):
+        for found in self.parser.candidates(asked.question, vector, Execution(facts), self.frequency):
             keys = [result_key(candidate) for candidate in found.candidates]
             known = {key: candidate for key, candidate in zip(keys, found.candidates, strict=True)}
             possible = answerable and found.table.type in asked.tables

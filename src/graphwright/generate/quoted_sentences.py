@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -46,7 +47,8 @@ class Sentence(NamedTuple):
     block: int = 0
 
 
-def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
+@lru_cache(256)  # an answer asks for those of each passage several times
+def sentences_of(passage: PassageText, number: int = 0) -> tuple[Sentence, ...]:
     """Return the sentences of passage `number`, split at its cuts; a row or a header is one.
 
     >>> sentences_of(PassageText("", "river: Mur\\nkm: 464", (11,)))[1]
@@ -68,7 +70,7 @@ def sentences_of(passage: PassageText, number: int = 0) -> list[Sentence]:
             part += is_paragraph or ("\n" in gap and bool(_ITEM.match(passage.text, start)))
             sentences.append(Sentence(number, start, end, part, kind, block))
         part += 1
-    return sentences
+    return tuple(sentences)
 
 
 def _blocks(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequence[Kind]) -> list[int]:

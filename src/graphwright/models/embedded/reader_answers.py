@@ -333,11 +333,10 @@ def sentence_features(
     alone, paired, mixed = _begun(passages, bounds, readings, shares)
     texts = [passages[passage].text[begin:end] for passage, begin, end in sentences]
     around = [
-        " ".join(texts[at] for at in range(max(0, n - 1), min(len(texts), n + 2)) if bounds[at, 0] == bounds[n, 0])
+        [at for at in range(max(0, n - 1), min(len(texts), n + 2)) if bounds[at, 0] == bounds[n, 0]]
         for n in range(len(texts))
     ]
     in_sentence = _Covered(question, [PassageText("", text) for text in texts])
-    in_around = _Covered(question, [PassageText("", text) for text in around])
     in_passage = _Covered(question, passages)
     columns = [
         np.ones(len(bounds)),
@@ -346,7 +345,7 @@ def sentence_features(
         mixed,
         alone - np.log(np.exp(alone).sum()),
         [in_sentence.of((n,)) for n in range(len(texts))],
-        [in_around.of((n,)) for n in range(len(texts))],
+        [in_sentence.of(near) for near in around],
         [in_passage.of((passage,)) for passage, _, _ in sentences],
         np.log1p(bounds[:, 0]),
         [np.log(1 + len(text.split())) for text in texts],

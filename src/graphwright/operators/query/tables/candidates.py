@@ -140,13 +140,13 @@ class Enumeration:
         """Yield the cells of some rows in each column, or in the first and in those nearest to the question."""
         single = {part.column for part in rows.given if part.kind == "cell"} if len(rows.given) == 1 else set()
         direct = rows.operators[0] in ("is",)
-        things = self.sets.execution.things(rows.query)
+        places = self._cells.places(self.sets.execution.things(rows.query))
         columns = [column for column, _ in self._columns]
         for column in dict.fromkeys([*columns[:1], *self.sets.nearest(columns, most or len(columns))]):
             if direct and column in single:
                 continue
             query = self.sets.values(rows.query, column)
-            cells = self._cells.distinct(things, column)
+            cells = None if places is None else self._cells.distinct(places, column)
             result = self.sets.execution.result(query) if cells is None else cells
             if isinstance(result, np.ndarray) and len(result):
                 yield self._made(query, result, ("value",), rows, column)

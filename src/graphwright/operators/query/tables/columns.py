@@ -215,11 +215,15 @@ class Cells:
             columns.append(cells if len(pairs.starts) == len(np.unique(pairs.starts)) else None)
         return cls(rows, tuple(columns))
 
-    def distinct(self, rows: Ints, column: int) -> Ints | None:
-        """Return the ascending distinct cells of some rows in a column; None if they are not known here."""
-        cells = self.columns[column]
+    def places(self, rows: Ints) -> Ints | None:
+        """Return the places of some rows here; None if one of them is not here."""
         at = np.searchsorted(self.rows, rows).clip(max=len(self.rows) - 1)
-        if cells is None or not np.array_equal(self.rows[at], rows):
+        return at if np.array_equal(self.rows[at], rows) else None
+
+    def distinct(self, places: Ints, column: int) -> Ints | None:
+        """Return the ascending distinct cells of the rows at some places in a column; None if they are not known."""
+        cells = self.columns[column]
+        if cells is None:
             return None
-        found = cells[at]
+        found = cells[places]
         return sorted_distinct(found[found >= 0])

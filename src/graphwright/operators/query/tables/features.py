@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.protocols import Floats
+from graphwright.operators.query.execution import Result
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.likeness import ColumnVectors, Likeness, Pieces
@@ -133,9 +134,10 @@ class QuestionFeatures:
     def features(self, candidates: Sequence[Candidate]) -> Features:
         """Return the features of candidates."""
         keys = list(map(result_key, candidates))
-        agreeing = Counter(keys)
+        forms = {key: self._result(c.result) for key, c in dict(zip(keys, candidates, strict=True)).items()}
+        agreeing = {key: math.log(count) for key, count in Counter(keys).items()}
         dense = np.array(
-            [[*self._dense(c), math.log(agreeing[key])] for c, key in zip(candidates, keys, strict=True)], np.float32
+            [[*self._dense(c, forms[key]), agreeing[key]] for c, key in zip(candidates, keys, strict=True)], np.float32
         ).reshape(len(candidates), -1)
         likeness = self._likeness()
         explained = [candidate.bits | self._named(candidate) for candidate in candidates]
@@ -168,14 +170,14 @@ class QuestionFeatures:
             named |= self.links.headers[column][1]
         return named
 
-    def _dense(self, candidate: Candidate) -> list[float]:
+    def _dense(self, candidate: Candidate, form: Sequence[float]) -> list[float]:
         return [
             *self._explained(candidate),
             *self._column_features[candidate.answer],
             *self._column_features[candidate.order],
             float(candidate.answer == candidate.order >= 0),
             *self._given(candidate),
-            *self._result(candidate),
+            *form,
             *self._table,
         ]
 
@@ -228,9 +230,8 @@ class QuestionFeatures:
         before = [min(shares), max(shares), max(said), max(ambiguous), min(lengths)]
         return before, [nearest, weight, *(counts[kind] for kind in _KINDS)]
 
-    def _result(self, candidate: Candidate) -> list[float]:
+    def _result(self, result: Result) -> list[float]:
         """Return the form of what a candidate gives, and how far the question names it already."""
-        result = candidate.result
         if not isinstance(result, np.ndarray):
             amount = float(result or 0.0)
             return [0.0, 0.0, 0.0, 0.0, 1.0, math.log1p(abs(amount)), float(amount == 0), float(amount == 1)]

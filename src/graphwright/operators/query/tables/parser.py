@@ -90,21 +90,23 @@ class TableQueryParser:
 
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return what a question may ask, best first; of rows that hold for a time, what it asks at its date or now."""
-        whole = self._parsed(question, facts)
+        execution = Execution(facts)
+        whole = self._parsed(question, execution)
         if not statement_times_of(facts.columns).tables:
             return whole
         dates = [amount.text for amount in amounts_of(question, question_words(question)) if amount.is_date]
         times = [time_of(question, date, self.amounts) for date in dates]
-        times += times_by_events(question, self._events(question, facts), self.amounts)
+        times += times_by_events(question, self._events(question, execution), self.amounts)
         if not times and asks_now(self.encoder.encode([question])[0]):
             times = [(NOW, question)]
-        found = [query for at, rest in times for query in self._parsed(rest, facts, at)]
+        found = [query for at, rest in times for query in self._parsed(rest, execution, at)]
         told = {part for own in found for part in parts(own.query) if isinstance(part, OfType)}
         return apportioned([*found, *(own for own in whole if told.isdisjoint(parts(own.query)))])[: self.limit]
 
-    def _events(self, question: str, facts: Facts) -> Iterator[Event]:
+    def _events(self, question: str, execution: Execution) -> Iterator[Event]:
         """Yield how a question names one row that has one date, or that holds for a time."""
-        index, execution, times = table_index_of(facts), Execution(facts), statement_times_of(facts.columns)
+        facts = execution.facts
+        index, times = table_index_of(facts), statement_times_of(facts.columns)
         tokens = [own.span() for own in re.finditer(r"\S+", question)]
         for number, links in index.links(question, self.scorer.frequency, self.tables).items():
             table = index.tables[number]
@@ -120,14 +122,14 @@ class TableQueryParser:
                         start, end = (tokens[links.words[at].token] for at in (link.start, link.end - 1))
                         yield Event(question[start[0] : end[1]], next(iter([*beside.values(), *dates])), beside)
 
-    def _parsed(self, question: str, facts: Facts, at: str = "") -> list[ScoredQuery]:
+    def _parsed(self, question: str, execution: Execution, at: str = "") -> list[ScoredQuery]:
         vector = self.encoder.encode([question])[0]
         if len(vector) != self.scorer.dimension:
             raise OptionError(
                 f"{self.encoder!r} gives vectors of {len(vector)} numbers, the weights of the parser are for "
                 f"{self.scorer.dimension}. Use the embedded encoder, MiniLM()."
             )
-        found = list(self.candidates(question, vector, facts, self.scorer.frequency, at))
+        found = list(self.candidates(question, vector, execution, self.scorer.frequency, at))
         if not any(each.candidates for each in found):
             return []
         scores = np.concatenate([self.scorer.scores(each.features, vector, each.vectors) for each in found])
@@ -141,11 +143,11 @@ class TableQueryParser:
         ]
 
     def candidates(
-        self, question: str, vector: Floats, facts: Facts, frequency: dict[str, float], at: str = ""
+        self, question: str, vector: Floats, execution: Execution, frequency: dict[str, float], at: str = ""
     ) -> Iterator[TableCandidates]:
         """Yield the candidates of each table that is searched; with a date those over the rows that hold then."""
+        facts = execution.facts
         index = table_index_of(facts)
-        execution = Execution(facts)
         pieces = Pieces.of([word.text for word in question_words(question)], self._vectors)
         linked = index.links(question, frequency, self.tables)
         types = frozenset(index.tables[number].type for number in linked)
