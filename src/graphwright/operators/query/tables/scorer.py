@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.errors import ModelError
+from graphwright.kernels.products import product
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.logistic import logistic_of
 from graphwright.operators.query.tables.candidates import Candidate
@@ -72,17 +73,16 @@ class TableScorer:
         a = {name.split("/")[1]: array for name, array in self.arrays.items() if name.startswith(f"{member}/")}
         grams = a["ngrams"][features.ngrams]
         known = max(1, int(np.count_nonzero(grams.any(1))))
-        asked = grams.sum(0) / np.sqrt(known) + a["sentence"] @ question + a["rest"] @ features.rest
-        product = (a["parts"] @ asked)[features.parts].sum(1)
+        told = product(a["sentence"], question), product(a["rest"], features.rest)
+        asked = grams.sum(0) / np.sqrt(known) + told[0] + told[1]
+        linear = product(a["parts"], asked)[features.parts].sum(1)
         for place in range(3):
             chosen = features.headers[:, place]
-            by_column = vectors @ (a[f"header{place}"].T @ asked)
-            product += np.where(chosen >= 0, by_column[chosen], 0.0)
-        hidden = np.maximum(np.column_stack((dense, product)) @ a["first"].T + a["first_bias"], 0)
-        hidden = np.maximum(hidden @ a["second"].T + a["second_bias"], 0)
-        scores: NDArray[np.float32] = (
-            hidden @ a["last"][0] + a["last_bias"] + product + a["bias"][features.parts].sum(1)
-        )
+            by_column = product(vectors, product(a[f"header{place}"].T, asked))
+            linear += np.where(chosen >= 0, by_column[chosen], 0.0)
+        hidden = np.maximum(product(np.column_stack((dense, linear)), a["first"].T) + a["first_bias"], 0)
+        hidden = np.maximum(product(hidden, a["second"].T) + a["second_bias"], 0)
+        scores: NDArray[np.float32] = hidden @ a["last"][0] + a["last_bias"] + linear + a["bias"][features.parts].sum(1)
         return scores
 
     def probability(self, evidence: Floats) -> float:
