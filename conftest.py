@@ -39,19 +39,18 @@ def _in_memory(folder: Path = Path("/dev/shm")) -> Path | None:
 _MADE = _in_memory()
 
 
-def _trusted() -> None:
+def _trust_one(folder: Path) -> None:
     """Trust a single authority: each client of HTTP reads all of them in 30 ms, and no test asks a server outside."""
-    if find_spec("certifi") is not None:
+    if "SSL_CERT_FILE" not in os.environ and find_spec("certifi") is not None:
         import certifi
 
-        end = "-----END CERTIFICATE-----\n"
-        with tempfile.NamedTemporaryFile("w", prefix="graphwright-authority-", suffix=".pem", delete=False) as file:
-            file.write(certifi.contents().split(end, 1)[0] + end)
-        os.environ["SSL_CERT_FILE"] = file.name
+        end, file = "-----END CERTIFICATE-----\n", folder / "authority.pem"
+        file.write_text(certifi.contents().split(end, 1)[0] + end)
+        os.environ["SSL_CERT_FILE"] = str(file)
 
 
-if "SSL_CERT_FILE" not in os.environ:
-    _trusted()
+if _MADE is not None:
+    _trust_one(_MADE)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,6 +65,8 @@ def pytest_collect_file(file_path: Path) -> Generator[None, Any, Any]:
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[Any]:
     """One fork server for all tests of a process, as it takes two seconds to start."""
+    if not hasattr(os, "fork"):
+        pytest.skip("children are forked")
     from tests.faults.fork_server import ForkServer
 
     with ForkServer() as server:

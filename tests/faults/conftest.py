@@ -10,6 +10,6 @@ from tests.faults.fork_server import ForkServer
 CORPUS = (files("graphwright") / "cli" / "demo_corpus" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def server(fork_server: ForkServer) -> ForkServer:
     return fork_server
