@@ -94,6 +94,7 @@ def address() -> tuple[str, int]:
     catalog = Catalog.open([f"cities={folder}"], encoder=ENCODER)
     app = create_app(catalog, ServeSettings(data=scratch() / "served-data"))
     listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     config = server_config(app, 1)
     for name in ("uvicorn", "python_multipart"):
         logging.getLogger(name).addHandler(logging.NullHandler())
