@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr
+from functools import cache
 from io import StringIO, TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from graphwright import __version__
 from graphwright.cli.edits import edit
@@ -404,10 +407,16 @@ def main(arguments: list[str] | None = None) -> None:
         discard_unwritable()
 
 
+@cache
+def _parser() -> Callable[..., Any]:
+    """Return the parser of all commands, made once a process: that takes longer than many a command."""
+    return get_command(app)
+
+
 def _run(arguments: list[str] | None) -> int | str | None:
     check_output()
     try:
-        code: int | None = app(arguments, prog_name="graphwright", standalone_mode=False)
+        code: int | None = _parser()(arguments, prog_name="graphwright", standalone_mode=False)
     except typer.Abort:
         code = _INTERRUPTED
     except SystemExit as end:
