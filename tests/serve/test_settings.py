@@ -9,6 +9,7 @@ import pytest
 from tests.llm_server import LLMServer
 
 from graphwright.errors import OptionError
+from graphwright.models import OpenAILLM
 from graphwright.models.settings import LLMSettings
 from graphwright.serve.settings import AnswerModels, ModelServer, read_server_file
 
@@ -112,6 +113,13 @@ def test_offered_model_is_chosen_by_question_and_gets_key_of_its_server(
         assert other.requests[-1].headers["authorization"] == "Bearer its-own-key"
         with pytest.raises(OptionError, match=r"'huge' is no language model.*small, large"):
             models.answering("wiki", "huge")
+
+
+def test_concurrency_of_model_is_divided_among_processes() -> None:
+    shared = LLMSettings("small", "http://127.0.0.1:9/v1", concurrency=8)
+    for processes, part in ((1, 8), (3, 3), (16, 1)):
+        chosen = AnswerModels(shared, folders={"wiki": Path("wiki")}, processes=processes).answering("wiki")
+        assert chosen is not None and isinstance(chosen.llm, OpenAILLM) and chosen.llm.concurrency == part
 
 
 def test_offered_model_on_unlisted_server_or_with_taken_name_is_refused() -> None:
