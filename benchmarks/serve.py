@@ -141,11 +141,11 @@ def load(options: Namespace) -> Record:
 def processes(options: Namespace) -> Record:
     """Ask a server of one process, and one with a process for each core, in turn."""
     folder, number = index_of(options), max(2, os.cpu_count() or 2)
-    questions = questions_of(options)
+    questions = dict(zip(("one", "many"), itertools.tee(questions_of(options)), strict=True))  # the same to both
 
-    async def measure(served: Served, method: str | None) -> tuple[float, float]:
+    async def measure(name: str, served: Served, method: str | None) -> tuple[float, float]:
         its, begun = served.seconds(), time.perf_counter()
-        taken = await ask_by_many(served, questions, method, options.clients, options.seconds / options.rounds)
+        taken = await ask_by_many(served, questions[name], method, options.clients, options.seconds / options.rounds)
         wall = time.perf_counter() - begun
         return len(taken) / wall, 1e3 * (served.seconds() - its) / len(taken)
 
@@ -156,7 +156,7 @@ def processes(options: Namespace) -> Record:
             rows: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
             for _ in range(1 + options.rounds):
                 for name, served in servers.items():
-                    rows[name].append(asyncio.run(measure(served, method)))
+                    rows[name].append(asyncio.run(measure(name, served, method)))
             figures: Record = {}
             for name, measured in rows.items():
                 rate, cost = np.median(measured[1:], axis=0)  # the first round warms up
