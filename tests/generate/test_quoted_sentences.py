@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import combinations
 from pathlib import Path
@@ -176,6 +177,20 @@ def test_passage_text_of_a_version_opens_with_its_title_and_date(tmp_path: Path)
         passages = [passage_text(index.graph, int(node)) for node in index.graph.passages.nodes]
     assert [(p.title, p.opening) for p in passages] == [("Rules", f"Rules (14 March {year})") for year in (2018, 2021)]
     assert state.answer is not None and state.answer.short == ("3 euros",)
+
+
+def test_passage_text_of_a_row_opens_with_the_fields_that_its_text_does_not_say(tmp_path: Path) -> None:
+    rows = [("Ida", "The tent leaks."), ("Bo", "I bring the tarp on Friday."), ("Ida", "And both pegs?")]
+    lines = [json.dumps({"ts": f"2026-05-14T18:0{n}:11Z", "sender": s, "body": b}) for n, (s, b) in enumerate(rows)]
+    (tmp_path / "camp.jsonl").write_text("\n".join(lines))
+    with Index.create(tmp_path / "ix") as index:
+        index.add(list(read_documents([tmp_path / "camp.jsonl"], print)))
+        answer = index.ask("Who brings the tarp?").answer
+        assert index.graph.passages is not None
+        passages = [passage_text(index.graph, int(node)) for node in index.graph.passages.nodes]
+    assert [passage.opening for passage in passages] == [f"ts: 14 May 2026; sender: {name}" for name, _ in rows]
+    assert answer is not None and answer.short == ("Bo",)
+    assert [citation.text for citation in answer.citations][:1] == ["I bring the tarp on Friday."]
 
 
 def test_quote_from_mail_says_who_wrote_it(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-from graphwright.data.records.record import CLAUSE, MAIL
+from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.graph.columns import Passages
 from graphwright.graph.graph import Graph
 from graphwright.graph.records import RecordColumns
@@ -26,6 +26,8 @@ from graphwright.text.words import words
 _MIN_LENGTH = 3  # characters of a quote
 _MIN_CLOSE = 12  # characters of a quote that may have a typing error: a shorter one matches too many texts
 _RECIPIENTS = 4  # of a mail that a reader reads
+_FIELDS, _MAX_FIELD = 8, 60  # of a row that a reader reads before its text, and characters of one
+_DESCRIBED = frozenset({CLAUSE, DOCUMENT, MAIL, MESSAGE})  # types of records that are no rows
 _MIN_SLIP = 5  # letters of a word that may be misspelt
 
 _TYPED = {  # characters that vary when a text is typed again; the last are invisible
@@ -231,7 +233,8 @@ def _folded(text: str) -> tuple[str, list[int]]:
 def passage_text(graph: Graph, node: int) -> PassageText:
     """Return the title of a passage's document, on one line, and the text of the passage, with its lines of fields.
 
-    Of a version, a reader reads the date after the title, as questions name it: "Statutes (14 March 2018)".
+    Of a version, a reader reads the date after the title, as questions name it: "Statutes (14 March 2018)"; of a row
+    whose text is one of its fields, the others: "camp; sender: Bo".
     """
     row = -1 if graph.passages is None else graph.passages.row(node)
     title, text = " ".join(graph.title_of(node).split()), graph.passage(node)
@@ -241,9 +244,26 @@ def passage_text(graph: Graph, node: int) -> PassageText:
     if graph.columns.records:
         passage = _with_fields(passage, graph.columns.records, graph.passages, row)
     document, versions = graph.passages.documents[graph.passages.document[row]], versions_of(graph.columns)
-    if passage.opening or document not in versions.of or document not in versions.dated:
+    if passage.opening:
         return passage
-    return replace(passage, opening=f"{title} ({day_in_words(versions.dated[document].date)})")
+    dated = versions.dated.get(document) if document in versions.of else None
+    day = f" ({day_in_words(dated.date)})" if dated else ""
+    fields = "".join(f"; {field}" for field in _unsaid(graph, document, title))
+    return replace(passage, opening=f"{title}{day}{fields}".removeprefix("; ")) if day or fields else passage
+
+
+def _unsaid(graph: Graph, document: str, title: str) -> list[str]:
+    """Return the short fields of the row that a document is, as "sender: Bo", which its text and title do not say.
+
+    Its id and addresses are left out.
+    """
+    passages, records = graph.passages, graph.columns.records
+    if passages is None or records is None:
+        return []
+    found = records.unsaid(passages.nodes[passages.rows_of_document.get(document, [])])
+    known = {title, document.rpartition("#")[2]}
+    fields = ((name, day_in_words(text)) for kind, name, text in found if kind not in _DESCRIBED and text not in known)
+    return [f"{name}: {text}" for name, text in fields if len(text) <= _MAX_FIELD and "://" not in text][:_FIELDS]
 
 
 def _with_fields(passage: PassageText, records: RecordColumns, passages: Passages, row: int) -> PassageText:

@@ -79,6 +79,14 @@ class RecordColumns:
                 start, end = self.field_span[field].tolist()
                 yield self.types[int(self.type[record])], self.names[int(self.name[field])], start, end
 
+    def unsaid(self, chunks: NDArray[np.int64]) -> Iterator[tuple[str, str, str]]:
+        """Yield type, name and text of each field of the records that begin in passages, if no characters say it."""
+        for record in np.flatnonzero(np.isin(self.chunk, chunks)).tolist():
+            for field in range(*np.searchsorted(self.record, (record, record + 1)).tolist()):
+                if self.field_span[field, 0] == self.field_span[field, 1]:
+                    kind, name = self.types[int(self.type[record])], self.names[int(self.name[field])]
+                    yield kind, name, self.texts[int(self.text[field])]
+
     def fields_at(self, type: str, chunks: NDArray[np.int64], at: int) -> dict[str, list[str]]:
         """Return the texts of the fields, by name, of the innermost record of a type at a character of a document.
 

@@ -240,8 +240,8 @@ def _span(candidate: Candidate, score: float, passages: Sequence[PassageText]) -
     if candidate.decided:
         return Span(candidate.passage, 0, min(1, len(passage.text)), score, candidate.text)
     text = whole(passage)[candidate.start : candidate.end].strip()
-    same = (number for number, other in enumerate(passages) if other.title == passage.title)
-    for number in sorted(same, key=candidate.passage.__ne__):  # its own passage first
+    same = (n for n, other in enumerate(passages) if other.title == passage.title and not passage.opening)
+    for number in (candidate.passage, *same):  # an opening is of its own passage alone
         if (at := passages[number].text.find(text)) >= 0:
             return Span(number, at, at + len(text), score, text)
     end = max((last for _, last in passage.headers if last <= passage.begin), default=min(1, len(passage.text)))
