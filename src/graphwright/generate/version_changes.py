@@ -38,11 +38,10 @@ class _Said(NamedTuple):
 class QuoteChanges(MayAnswer):
     """Quote the same sentence of the versions that the question names, or leave the state unchanged.
 
-    The question names two versions of one document or more, by their dates or numbers. Of their sentences in the best
-    `passages` passages the `reader` scores best the one that is quoted; it has half of the question's words that the
-    titles lack. From
-    each other version comes the sentence that shares most words with it, at least half. Their texts differ. Where one
-    value is all that differs, the values are shown in place of the sentences.
+    The question names two or more versions of one document, by their dates or numbers. Quoted is the sentence of the
+    best `passages` passages that the `reader` scores best, of those with half of the question's words that no title
+    has. From each other version comes the sentence that shares most words with it, at least half. The sentences must
+    differ. If they differ in one value alone, the values are shown in place of the sentences.
     """
 
     reader: Annotated[AnsweringReader, Has("a reader that scores sentences", "sentence_scores")]
