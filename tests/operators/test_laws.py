@@ -66,6 +66,7 @@ from graphwright.generate.contexts import HybridContext, PassageContext
 from graphwright.generate.overview import NameVersions, Overview
 from graphwright.generate.query_answer import NotRecorded, QueryAnswer
 from graphwright.generate.readers import Quote, ReadSpans
+from graphwright.generate.version_changes import QuoteChanges
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of
 from graphwright.learn import Explain
@@ -317,6 +318,7 @@ def operators_with_arguments() -> list[Operator]:
         Bubble(SNAPSHOT.names, hops=2, budget=5),
         Coverage(SNAPSHOT.names, alpha=2.0),
         Quote(WordReader()),
+        QuoteChanges(WordReader()),
         ReadSpans(MiniLMReader(), threshold=0.1),
         Overview(SNAPSHOT.passages, threshold=0),
         Generate(BURNED),
