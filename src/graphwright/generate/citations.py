@@ -28,6 +28,7 @@ _MIN_CLOSE = 12  # characters of a quote that may have a typing error: a shorter
 _RECIPIENTS = 4  # of a mail that a reader reads
 _FIELDS, _MAX_FIELD = 8, 60  # of a row that a reader reads before its text, and characters of one
 _DESCRIBED = frozenset({CLAUSE, DOCUMENT, MAIL, MESSAGE})  # types of records that are no rows
+_INTRODUCED = frozenset({"from", "date"})  # fields of a quoted mail that a sentence above it says
 _MIN_SLIP = 5  # letters of a word that may be misspelt
 
 _TYPED = {  # characters that vary when a text is typed again; the last are invisible
@@ -287,6 +288,9 @@ def _with_fields(passage: PassageText, records: RecordColumns, passages: Passage
             first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
             lines = headers if kind == MAIL else rows
             lines[first] = max(len(text) if last < 0 else last, lines.get(first, 0))
+        elif kind == MAIL and name in _INTRODUCED:  # "On 2 May, Bo wrote:", a paragraph above what is quoted
+            first, last = text.rfind("\n\n", 0, start) + 2, text.find("\n\n", end)
+            headers[first if first > 1 else 0] = len(text) if last < 0 else last
     spans = [tuple(sorted(each.items())) for each in (rows, headers, headings, labels)]
     author, to, date = _mail(records, passages, row, int(passages.start[row]))
     about = ", ".join((*filter(None, (day_in_words(date),)), *([f"to {to}"] if to else ())))

@@ -11,6 +11,7 @@ import numpy as np
 from graphwright.constraints import Between
 from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.generate.citations import supported as with_markers
+from graphwright.generate.citations import without_markers
 from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder
@@ -18,7 +19,7 @@ from graphwright.operators.operator import IS_OPERATOR, Composite, Confident, Op
 from graphwright.operators.query.graphs.scorer import english_probability
 from graphwright.operators.query.parse_query import parsed
 from graphwright.operators.query.parser import QueryParser
-from graphwright.operators.query.result import LIKELY, SURE, QueryResult, result_of
+from graphwright.operators.query.result import LIKELY, SURE, AskedQuery, QueryResult, result_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.facts import Facts
@@ -27,7 +28,8 @@ from graphwright.search.relation_facts import shown_name
 NOT_RECORDED = "The graph does not say."
 NOT_ENGLISH = "Without a language model, questions over graphs are understood in English only."
 _LISTED = 50  # names in the text
-_POSSIBLE = 0.3  # least probability of a query whose result is named as possible
+_POSSIBLE = 0.3  # least probability of a query over a graph whose result is named as possible
+_POSSIBLE_OF_RECORDS = 0.2  # of one over records of documents, beside the nearest text
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,15 +38,17 @@ class QueryAnswer(Composite, Confident):
 
     The text is the value, what was computed, in words, and citations of what it rests on. If the probability of the
     query is below `threshold`, the answer of the other steps follows, unless it reads a row that the query takes too.
+    Where the other steps find nothing, the result of the most probable query of `parser` is named as possible.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
     threshold: Annotated[float, Between(0, 1)] = SURE
+    parser: QueryParser | None = None
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         asked = state.query
         if asked is None or asked.result is None:
-            return self.otherwise.execute(state, run, k)
+            return self._otherwise(state, run, k)
         if asked.probability >= self.threshold:
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
@@ -52,6 +56,14 @@ class QueryAnswer(Composite, Confident):
         if other is not None and _types(state.graph, other.citations[:1]) & _types(state.graph, computed.citations):
             other = None
         return answered(after.with_(answer=None), run, _joined(computed, other))
+
+    def _otherwise(self, state: State, run: Run, k: int | None) -> State:
+        after = self.otherwise.execute(state, run if self.parser is None else replace(run, on_text=None), k)
+        if self.parser is None or after.answer is None:
+            return after
+        possible = None if after.answer.found else possible_answer(self.parser, state, run, _POSSIBLE_OF_RECORDS)
+        answer = after.answer if possible is None else _with_possible(after.answer, possible)
+        return answered(after.with_(answer=None), run, answer)
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,24 +84,24 @@ class NotRecorded(Operator):
     parser: QueryParser | None = None
 
     def apply(self, state: State, run: Run) -> State:
-        nearest, possible = state.items.top(1).texts(state.graph), self._possible(state, run)
-        parts = [possible or NOT_RECORDED]
+        nearest = state.items.top(1).texts(state.graph)
+        possible = possible_answer(self.parser, state, run, _POSSIBLE) if self.parser else None
+        parts = [f"The graph may say: {without_markers(possible.text)}" if possible else NOT_RECORDED]
         if nearest and not possible:
             parts.append(f"The nearest that it records is: {nearest[0]}")
         if self.encoder and english_probability(self.encoder.encode([state.question.text])[0]) < LIKELY:
             parts.insert(1, NOT_ENGLISH)
         return answered(state, run, Answer(" ".join(parts), found=False))
 
-    def _possible(self, state: State, run: Run) -> str:
-        """Return what the most probable query finds, if it is probable enough."""
-        for query, _, probability in parsed(self.parser, state, run)[:1] if self.parser else []:
-            result = result_of(query, Facts.of(state.graph))
-            if probability >= _POSSIBLE and not result.is_empty:
-                names = ", ".join(_short(state.graph, result)[:_LISTED])
-                return (
-                    f"The graph may say: {names} ({result.words}). This reading has a probability of {probability:.2f}."
-                )
-        return ""
+
+def possible_answer(parser: QueryParser, state: State, run: Run, least: float) -> Answer | None:
+    """Return what the most probable query of a question finds, if its probability is at least `least`."""
+    for query, _, probability in parsed(parser, state, run)[:1]:
+        result = result_of(query, Facts.of(state.graph))
+        if probability >= least and not result.is_empty:
+            computed = computed_answer(state.with_(query=AskedQuery(query, probability, result)))
+            return replace(computed, text=f"{computed.text}. This reading has a probability of {probability:.2f}.")
+    return None
 
 
 def computed_answer(state: State) -> Answer:
@@ -134,6 +146,15 @@ def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:
     numbers = [number for number, document in enumerate(passages.documents) if document in cited]
     nodes = passages.nodes[np.isin(passages.document, numbers)]
     return {kind for kind, *_ in records.fields_of(nodes)} - {CLAUSE, DOCUMENT, MAIL, MESSAGE}
+
+
+def _with_possible(nothing: Answer, possible: Answer) -> Answer:
+    """Return an answer that finds nothing, with what may be meant and its citations after it."""
+    first = len(nothing.citations) + 1
+    text, _ = with_markers(possible.text, range(first, first + len(possible.citations)))
+    return replace(
+        nothing, text=f"{nothing.text}\nThe records may say: {text}", citations=nothing.citations + possible.citations
+    )
 
 
 def _joined(computed: Answer, other: Answer | None) -> Answer:

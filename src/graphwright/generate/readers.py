@@ -268,7 +268,7 @@ class Quote(Operator):
         proper = left & np.array([s.kind != "heading" for s in sentences], bool)
         proper &= ~asks | np.array([s.block > 0 for s in sentences], bool)
         left = proper if proper.any() else left
-        quotes, own = list[Sentence](), list[float]()
+        quotes, own, ranges = list[Sentence](), list[float](), list[tuple[int, int]]()
         while (fits := left if not quotes else left & (lengths <= room)).any():
             added = [sum(missing[w] for w in missing.keys() & own) if quotes else 0.0 for own in sentence_words]
             best = int(np.where(fits, scores * (1 + self.sides * np.array(added)), -1).argmax())
@@ -279,13 +279,43 @@ class Quote(Operator):
             start, end = sentences[first].start, sentences[last].end
             quotes.append(sentences[best]._replace(start=start, end=end))
             own.append(float(scores[best]))
+            ranges.append((first, last))
             if sentences[best].kind == "header":
                 left &= np.array([sentence.kind != "header" for sentence in sentences])
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
             shown_words = set().union(*sentence_words[first : last + 1])
             missing = {word: weight for word, weight in missing.items() if word not in shown_words}
-        return quotes, own, float(scores.max(initial=0))
+        return *_adjoined(quotes, own, ranges), float(scores.max(initial=0))
+
+
+def _adjoined(
+    quotes: Sequence[Sentence], scores: Sequence[float], ranges: Sequence[tuple[int, int]]
+) -> tuple[list[Sentence], list[float]]:
+    """Return quotations in which those that follow one another in a paragraph are one, at the place of the better.
+
+    `ranges`: the first and the last sentence of each.
+    """
+    found: list[Sentence] = []
+    own: list[float] = []
+    spans: list[tuple[int, int]] = []
+    for quote, score, (first, last) in zip(quotes, scores, ranges, strict=True):
+        joins = [
+            at
+            for at, (start, end) in enumerate(spans)
+            if (end + 1 == first or last + 1 == start)
+            and (found[at].passage, found[at].part, found[at].kind) == (quote.passage, quote.part, "sentence")
+            and quote.kind == "sentence"
+        ]
+        for at in reversed(joins):
+            other, better, (start, end) = found.pop(at), own.pop(at), spans.pop(at)
+            first, last, score = min(first, start), max(last, end), max(score, better)
+            quote = quote._replace(start=min(quote.start, other.start), end=max(quote.end, other.end))
+        at = joins[0] if joins else len(found)
+        found.insert(at, quote)
+        own.insert(at, score)
+        spans.insert(at, (first, last))
+    return found, own
 
 
 def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:

@@ -124,7 +124,12 @@ def evidence_or(search: Operator, k: int) -> Operator:
     return If(IsComputed(), (QueryEvidence() | search) % k, search)
 
 
-def computed_first(ending: tuple[Operator, Operator], threshold: float = SURE) -> tuple[Operator, Operator]:
-    """Return the context and the answer of a method, with the result of a sure query as the answer."""
+def computed_first(
+    ending: tuple[Operator, Operator], threshold: float = SURE, parser: QueryParser | None = None
+) -> tuple[Operator, Operator]:
+    """Return the context and the answer of a method, with the result of a sure query as the answer.
+
+    `parser`: of the query that is named as possible where nothing is found.
+    """
     context, answer = ending
-    return context, QueryAnswer(answer, threshold)
+    return context, QueryAnswer(answer, threshold, parser)

@@ -151,8 +151,9 @@ def multihop(
     search, ending = multihop_search(ix, top_k, seeds, restart, scorer), answering(ix, llm)
     if parser is None and not has_records(ix):
         return Method(Reword(ix.words) >> search >> ToPassages(), *ending)
-    found = executed(llm, parser or offline_parser(ix)) >> evidence_or(search, top_k) >> ToPassages()
-    return Method(Reword(ix.words) >> found, *computed_first(ending))
+    parser = parser or offline_parser(ix)
+    found = executed(llm, parser) >> evidence_or(search, top_k) >> ToPassages()
+    return Method(Reword(ix.words) >> found, *computed_first(ending, parser=parser if llm is None else None))
 
 
 def blended(before: Operator, rank: Operator, share: float) -> Operator:
