@@ -19,6 +19,7 @@ from graphwright.operators.operator import IS_OPERATOR, Composite, Confident, Op
 from graphwright.operators.query.graphs.scorer import english_probability
 from graphwright.operators.query.parse_query import parsed
 from graphwright.operators.query.parser import QueryParser
+from graphwright.operators.query.query import Exists
 from graphwright.operators.query.result import LIKELY, SURE, AskedQuery, QueryResult, result_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
@@ -95,10 +96,13 @@ class NotRecorded(Operator):
 
 
 def possible_answer(parser: QueryParser, state: State, run: Run, least: float) -> Answer | None:
-    """Return what the most probable query of a question finds, if its probability is at least `least`."""
+    """Return what the most probable query of a question finds, if its probability is at least `least`.
+
+    A "yes" or "no" shows nothing by which it could be checked, and is left out.
+    """
     for query, _, probability in parsed(parser, state, run)[:1]:
         result = result_of(query, Facts.of(state.graph))
-        if probability >= least and not result.is_empty:
+        if probability >= least and not (result.is_empty or isinstance(query, Exists)):
             computed = computed_answer(state.with_(query=AskedQuery(query, probability, result)))
             return replace(computed, text=f"{computed.text}. This reading has a probability of {probability:.2f}.")
     return None

@@ -19,7 +19,7 @@ from graphwright.models.protocols import AnsweringReader, PassageText, Reader, S
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
-from graphwright.search.versions import versions_of
+from graphwright.search.versions import answered_mails, versions_of
 from graphwright.text.dates import first_day, month_of
 from graphwright.text.sentences import ASKS
 from graphwright.text.values import FoundValue, value_of, values_in
@@ -33,12 +33,31 @@ class _Row(NamedTuple):
 
 
 def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[PassageText]]:
-    """Return the nodes of the best passages, and their texts, in which rows that others outdo hold no answer."""
-    nodes, question = best_passages(state, limit), state.question.text
-    return nodes, run.once(
-        ("texts read", question, *nodes),
-        lambda: of_asked_rows(question, [passage_text(state.graph, node) for node in nodes]),
-    )
+    """Return the nodes of the best passages, and their texts, in which rows that others outdo hold no answer.
+
+    What asks the question in a mail that was answered is not read, unless nothing else is found.
+    """
+    question, found = state.question.text, best_passages(state)
+
+    def read() -> tuple[list[int], list[PassageText]]:
+        texts = {node: passage_text(state.graph, node) for node in found[:limit]}
+        mails = answered_mails(state.graph.columns)
+        asking = [
+            node
+            for node, (document, _) in zip(texts, _starts(state.graph, list(texts)), strict=True)
+            if document in mails and _asks(question, texts[node])
+        ]
+        nodes = [node for node in texts if node not in asking] or list(texts)
+        return nodes, of_asked_rows(question, [texts[node] for node in nodes])
+
+    return run.once(("texts read", question, *found[:limit]), read)
+
+
+def _asks(question: str, passage: PassageText) -> bool:
+    """Return whether a sentence of a passage asks a question: it has a question mark and all words of the question."""
+    asked, text = set(words(question)), passage.text
+    spans = ((own.start, own.end) for own in sentences_of(passage))
+    return bool(asked) and any(text.endswith(ASKS, *span) and asked <= set(words(text[slice(*span)])) for span in spans)
 
 
 def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[PassageText]:

@@ -171,6 +171,17 @@ def versions_of(columns: Columns) -> Versions:
     return Versions(dated, of, threads, {} if columns.passages is None else dict(_sections(columns.passages)))
 
 
+@per_snapshot
+def answered_mails(columns: Columns) -> frozenset[str]:
+    """Return the mails that a later mail of their thread follows."""
+    versions = versions_of(columns)
+    ages = {d: versions.dated[d].first for d in versions.threads if d in versions.dated}
+    newest: dict[str, float] = {}
+    for document, age in ages.items():
+        newest[versions.threads[document]] = max(age, newest.get(versions.threads[document], age))
+    return frozenset(document for document, age in ages.items() if age < newest[versions.threads[document]])
+
+
 def _sections(passages: Passages) -> Iterator[tuple[int, tuple[str, Version]]]:
     """Yield the passages of dated sections; the titles of passages are those of the sections above them."""
     titles = [tuple(title.split(BELOW)) for title in passages.titles]
