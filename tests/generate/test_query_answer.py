@@ -11,9 +11,12 @@ from graphwright import Index, start
 from graphwright.data.documents import read_documents
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.operators.operator import Operator
+from graphwright.operators.query.parser import ScoredQuery
+from graphwright.operators.query.query import Query
 from graphwright.operators.query.result import AskedQuery
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
+from graphwright.search.facts import Facts
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,28 @@ class Says(Operator):
     def apply(self, state: State, run: Run) -> State:
         cited = Citation(self.document, f"{self.document}#0", 0, 11, "It says so.")
         return state.with_(answer=Answer("Bo: It says so. [1]", ("Bo",), (cited,)))
+
+
+@dataclass(frozen=True)
+class FindsNothing(Operator):
+    """Answers that nothing is found."""
+
+    gives = ("answer",)
+
+    def apply(self, state: State, run: Run) -> State:
+        cited = Citation("other.txt", "other.txt#0", 0, 11, "It says so.")
+        return state.with_(answer=Answer("Nothing. Nearest text:\nIt says so. [1]", citations=(cited,), found=False))
+
+
+@dataclass(frozen=True)
+class Parses:
+    """Parses every question as one query."""
+
+    query: Query
+    probability: float
+
+    def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
+        return [ScoredQuery(self.query, 1.0, self.probability)]
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +76,23 @@ def test_query_answer_other_answer_follows_from_other_records_only(
     answer = QueryAnswer(Says(document), threshold=0.65)(state).answer
     assert answer is not None and answer.short == short
     assert [cited.document for cited in answer.citations] == ["boats.csv#3", "other.txt"][: len(short)]
+
+
+@pytest.mark.parametrize(
+    ("query", "probability", "named"),
+    [
+        ('count(boats where helm = "Eva")', 0.25, "1 (the number of boats whose helm is Eva) [2]"),
+        ('count(boats where helm = "Eva")', 0.15, ""),
+        ('exists(boats where helm = "Eva")', 0.25, ""),
+    ],
+)
+def test_query_answer_names_what_records_may_say_where_nothing_is_found(
+    index: Index, query: str, probability: float, named: str
+) -> None:
+    step = QueryAnswer(FindsNothing(), parser=Parses(index.query(query).query, probability))
+    streamed: list[str] = []
+    answer = step(start("How many boats has Eva?", index.graph), Run(on_text=streamed.append)).answer
+    assert answer is not None and not answer.found and answer.short == () and streamed == [answer.text]
+    more = f"\nThe records may say: {named}. This reading has a probability of {probability:.2f}." if named else ""
+    assert answer.text == f"Nothing. Nearest text:\nIt says so. [1]{more}"
+    assert [cited.document for cited in answer.citations] == ["other.txt", *(["boats.csv#3"] if named else [])]

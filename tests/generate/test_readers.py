@@ -102,6 +102,14 @@ def test_quote_sentence_that_asks_stands_only_above_its_answer_or_alone() -> Non
     assert quoted(bare(f"{asking}\nShe founded Erstein."), *scores, around=0) == [f"{asking}\nShe founded Erstein."]
 
 
+def test_quote_neighbouring_quotations_of_a_paragraph_are_one() -> None:
+    steps = bare("Dry it.\nRub both edges with a pad.\n\nPay at the bar.", "Alsace lies on the Rhine.")
+    scores = (("Rub", 0.8), ("Rhine", 0.7), ("Dry", 0.6), ("Pay", 0.5))
+    joined = [steps[0].text[:34], "Alsace lies on the Rhine.", "Pay at the bar."]
+    assert quoted(steps, *scores, around=0) == joined
+    assert quoted(steps, *scores, around=0, words=11) == ["Rub both edges with a pad.", "Alsace lies on the Rhine."]
+
+
 def test_quote_adds_second_place_while_good_and_short() -> None:
     scores = (("Erstein", 0.8), ("Rhine", 0.2))
     both = ["She founded Erstein.", "Alsace lies on the Rhine."]
@@ -227,6 +235,36 @@ def test_quote_below_threshold_is_called_nearest_text() -> None:
     assert "0.10" in after.trace[-1].notes[0]
     found = Quote(reader, around=0, threshold=0.1)(state).answer
     assert found is not None and found.found and found.text == f"{cited.text} [1]"
+
+
+def test_quote_mail_that_asks_is_not_read_once_it_was_answered(tmp_path: Path) -> None:
+    asking = (
+        "From: Ida <i@club.example>\nSubject: Keys\nDate: Sat, 1 Feb 2025 10:00:00 +0000\nMessage-ID: <1@c>\n\n"
+        "Who has the key of the shed? Ole has another one.\n"
+    )
+    reply = (
+        "From: Eva <e@club.example>\nSubject: Re: Keys\nDate: Sun, 2 Feb 2025 10:00:00 +0000\nIn-Reply-To: <1@c>\n"
+        "Message-ID: <2@c>\n\nSorry, it is in my car.\n"
+    )
+    for number, mail in enumerate((asking, reply), 1):
+        (tmp_path / f"{number}.eml").write_text(mail)
+    reader = ScriptedReader(sentences={"Ole": 0.9, "car": 0.5})
+
+    def answer(question: str, *names: str) -> str:
+        index = Index.create(tmp_path / f"index-{len(names)}-{len(question)}")
+        index.add(list(read_documents([tmp_path / name for name in names], lambda skipped: None)))
+        nodes = [index.graph.id(f"{name}#0") for name in names]
+        state = start(question, index.graph).with_(passages=Ranking.of(nodes, range(len(nodes), 0, -1)))
+        answer = Quote(reader, around=0)(state).answer
+        assert answer is not None
+        return answer.text
+
+    both = "Ida, 2025-02-01 10:00: Ole has another one. [1]\nEva, 2025-02-02 10:00: Sorry, it is in my car. [2]"
+    assert answer("Who has the shed key?", "1.eml", "2.eml") == "Eva, 2025-02-02 10:00: Sorry, it is in my car. [1]"
+    assert answer("Who has the shed key?", "1.eml").startswith("Ida, 2025-02-01 10:00: ")
+    assert set(answer("Who has another key?", "1.eml", "2.eml").replace("[2]", "[1]").splitlines()) == set(
+        both.replace("[2]", "[1]").splitlines()
+    )
 
 
 def test_disagreeing_documents_are_both_shown_with_dates(tmp_path) -> None:

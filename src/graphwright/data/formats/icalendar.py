@@ -90,7 +90,8 @@ def read(file: File) -> Iterator[Extracted]:
 
 def _properties(text: str) -> Iterator[_Property]:
     """Yield the content lines, unfolded, with values as written but for quoted-printable ones (vCard 2.1)."""
-    for line in re.sub(r"=\n(?=[^\n]*=)|\n[ \t]", "", text).split("\n"):
+    lines = iter(re.sub(r"\n[ \t]", "", text).split("\n"))
+    for line in lines:
         if match := _LINE.fullmatch(line):
             parameters: dict[str, str] = {}
             for name, value in _PARAMETER.findall(match["parameters"]):
@@ -98,6 +99,8 @@ def _properties(text: str) -> Iterator[_Property]:
                 parameters[key] = f"{parameters.get(key, '')},{(value or name).strip(chr(34))}".strip(",")
             value = match["value"]
             if "QUOTED-PRINTABLE" in f"{parameters.get('ENCODING')} {parameters.get('TYPE')}".upper():
+                while value.endswith("="):  # a soft line end
+                    value = value[:-1] + next(lines, "")
                 value = quopri.decodestring(value.encode()).decode(errors="replace")
             yield _Property(match["name"].upper(), parameters, value)
 
