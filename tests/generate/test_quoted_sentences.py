@@ -140,6 +140,9 @@ def test_passage_text_names_of_fields_and_numbers_of_clauses_are_labels(
         ("a.json", '{"boats": [{"name": "Aurora", "crew": 4}]}', "Aurora", "name: Aurora; crew: 4.", "row"),
         ("a.csv", "boat,text\nAurora,It sails. It is red.\n", "red", "It is red.", "sentence"),
         ("a.eml", "From: Bo <bo@a.org>\nSubject: Quay\n\nIt is full.\n", "Quay", "Subject: Quay", "header"),
+        ("a.eml", 'From: "Bo" <bo@a.org>\nSubject: Quay\n\nYes.\n\nOn 2 May 2025, Cy Moe wrote:\n> Is it full?\n',
+         "wrote", "On 2 May 2025, Cy Moe wrote:", "header"),
+        ("a.eml", 'From: "Bo" <bo@a.org>\nSubject: Quay\n\nYes.\n', "Quay", "Subject: Quay", "header"),
         ("a.txt", "1.1 Fees. They are due.\n1.2 Costs\nMoorings cost 6 euros.\n2. Keys\nNone.\n", "6",
          "Moorings cost 6 euros.", "sentence"),
         ("a.txt", "1.1 Fees. They are due.\n1.2 Costs\nMoorings cost 6 euros.\n2. Keys\nNone.\n", "Costs",
@@ -165,6 +168,12 @@ def test_passage_text_of_mail_opens_with_its_headers_in_words(tmp_path: Path) ->
     (passage,) = passages_of(tmp_path, "a.eml", DIVER_MAIL)
     assert passage.opening == "Quay (10 June 2025, to Cy Moe). Bo Ek wrote"
     assert passage.text[passage.begin :] == "It is full. I called the diver."
+
+
+def test_sentences_of_a_quoted_mail_are_apart_from_what_introduces_it(tmp_path: Path) -> None:
+    text = "From: Bo Ek <bo@a.org>\nSubject: Quay\n\nYes.\n\nOn 2 May 2025, Cy Moe wrote:\n> It is full. I wait.\n"
+    (passage,) = passages_of(tmp_path, "a.eml", text)
+    assert not any(sentence.block for sentence in sentences_of(passage))
 
 
 def test_passage_text_of_a_version_opens_with_its_title_and_date(tmp_path: Path) -> None:

@@ -289,8 +289,10 @@ def _with_fields(passage: PassageText, records: RecordColumns, passages: Passage
             lines = headers if kind == MAIL else rows
             lines[first] = max(len(text) if last < 0 else last, lines.get(first, 0))
         elif kind == MAIL and name in _INTRODUCED:  # "On 2 May, Bo wrote:", a paragraph above what is quoted
-            first, last = text.rfind("\n\n", 0, start) + 2, text.find("\n\n", end)
-            headers[first if first > 1 else 0] = len(text) if last < 0 else last
+            first, last = text.rfind("\n\n", 0, start), text.find("\n\n", end)
+            first = first + 2 if first >= 0 else 0
+            if passages.start[row] + first:  # not the headers of the mail itself
+                headers[first] = len(text) if last < 0 else last
     spans = [tuple(sorted(each.items())) for each in (rows, headers, headings, labels)]
     author, to, date = _mail(records, passages, row, int(passages.start[row]))
     about = ", ".join((*filter(None, (day_in_words(date),)), *([f"to {to}"] if to else ())))

@@ -104,8 +104,10 @@ def _announces(text: str, spans: Sequence[tuple[int, int, Kind]], kinds: Sequenc
 
     It ends with a colon; or it is a question on a line of its own; or it is the first line of a table, above a rule; or
     it is a line without a full stop after a statement, with an empty line before and after it, and another such line
-    follows. `gap`, `before`: line ends after it and before it.
+    follows. A header of a mail announces nothing. `gap`, `before`: line ends after it and before it.
     """
+    if kinds[0] == "header":
+        return False
     (start, end, _), (other, last, _) = spans
     if text.endswith((":", "：", *(ASKS if before else ())), start, end):
         return "\n" in text[end:][:_MAX_GAP]
