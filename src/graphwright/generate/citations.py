@@ -231,11 +231,12 @@ def _folded(text: str) -> tuple[str, list[int]]:
     return "".join(folded), origin
 
 
-def passage_text(graph: Graph, node: int) -> PassageText:
+def passage_text(graph: Graph, node: int, recipients: bool = True) -> PassageText:
     """Return the title of a passage's document, on one line, and the text of the passage, with its lines of fields.
 
     Of a version, a reader reads the date after the title, as questions name it: "Statutes (14 March 2018)"; of a row
-    whose text is one of its fields, the others: "camp; sender: Bo".
+    whose text is one of its fields, the others: "camp; sender: Bo". `recipients`: whether the opening of a mail has its
+    recipients.
     """
     row = -1 if graph.passages is None else graph.passages.row(node)
     title, text = " ".join(graph.title_of(node).split()), graph.passage(node)
@@ -243,7 +244,7 @@ def passage_text(graph: Graph, node: int) -> PassageText:
         return PassageText(title, text)
     passage = PassageText(title, text, graph.passages.cuts_of(row))
     if graph.columns.records:
-        passage = _with_fields(passage, graph.columns.records, graph.passages, row)
+        passage = _with_fields(passage, graph.columns.records, graph.passages, row, recipients)
     document, versions = graph.passages.documents[graph.passages.document[row]], versions_of(graph.columns)
     if passage.opening:
         return passage
@@ -267,7 +268,9 @@ def _unsaid(graph: Graph, document: str, title: str) -> list[str]:
     return [f"{name}: {text}" for name, text in fields if len(text) <= _MAX_FIELD and "://" not in text][:_FIELDS]
 
 
-def _with_fields(passage: PassageText, records: RecordColumns, passages: Passages, row: int) -> PassageText:
+def _with_fields(
+    passage: PassageText, records: RecordColumns, passages: Passages, row: int, recipients: bool
+) -> PassageText:
     """Return a passage with its lines of fields, the headings of its clauses, and the labels of both."""
     text, cuts = passage.text, set(passage.cuts)
     rows, headers, headings, labels = [dict[int, int]() for _ in range(4)]
@@ -295,7 +298,7 @@ def _with_fields(passage: PassageText, records: RecordColumns, passages: Passage
                 headers[first] = len(text) if last < 0 else last
     spans = [tuple(sorted(each.items())) for each in (rows, headers, headings, labels)]
     author, to, date = _mail(records, passages, row, int(passages.start[row]))
-    about = ", ".join((*filter(None, (day_in_words(date),)), *([f"to {to}"] if to else ())))
+    about = ", ".join((*filter(None, (day_in_words(date),)), *([f"to {to}"] if to and recipients else ())))
     opening = f"{passage.title}{f' ({about})' if about else ''}. {author} wrote" if author else ""
     fields = dict(zip(("rows", "headers", "headings", "labels"), spans, strict=True))
     return PassageText(passage.title, text, tuple(sorted(cuts - {0})), **fields, opening=opening)

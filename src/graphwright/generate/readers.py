@@ -35,22 +35,24 @@ class _Row(NamedTuple):
 def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[PassageText]]:
     """Return the nodes of the best passages, and their texts, in which rows that others outdo hold no answer.
 
-    What asks the question in a mail that was answered is not read, unless nothing else is found.
+    What asks the question in a mail that was answered is not read, unless nothing else is found. Of the answers to it
+    the recipients are not read: the answer goes to who asked.
     """
-    question, found = state.question.text, best_passages(state)
+    question, found = state.question.text, best_passages(state, limit)
 
     def read() -> tuple[list[int], list[PassageText]]:
-        texts = {node: passage_text(state.graph, node) for node in found[:limit]}
-        mails = answered_mails(state.graph.columns)
-        asking = [
-            node
-            for node, (document, _) in zip(texts, _starts(state.graph, list(texts)), strict=True)
-            if document in mails and _asks(question, texts[node])
-        ]
-        nodes = [node for node in texts if node not in asking] or list(texts)
+        texts = {node: passage_text(state.graph, node) for node in found}
+        answered, threads = answered_mails(state.graph.columns), versions_of(state.graph.columns).threads
+        mails = {node: document for node, (document, _) in zip(found, _starts(state.graph, found), strict=True)}
+        asking = {node for node in found if mails[node] in answered and _asks(question, texts[node])}
+        nodes = [node for node in found if node not in asking] or found
+        asked = {threads[mails[node]] for node in asking}
+        for node in nodes if asked else ():
+            if threads.get(mails[node]) in asked:
+                texts[node] = passage_text(state.graph, node, recipients=False)
         return nodes, of_asked_rows(question, [texts[node] for node in nodes])
 
-    return run.once(("texts read", question, *found[:limit]), read)
+    return run.once(("texts read", question, *found), read)
 
 
 def _asks(question: str, passage: PassageText) -> bool:
