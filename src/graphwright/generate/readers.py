@@ -56,10 +56,14 @@ def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[Pass
 
 
 def _asks(question: str, passage: PassageText) -> bool:
-    """Return whether a sentence of a passage asks a question: it has a question mark and all words of the question."""
+    """Return whether a sentence of a passage asks a question.
+
+    It has a question mark and all words of the question, and at most as many others.
+    """
     asked, text = set(words(question)), passage.text
     spans = ((own.start, own.end) for own in sentences_of(passage))
-    return bool(asked) and any(text.endswith(ASKS, *span) and asked <= set(words(text[slice(*span)])) for span in spans)
+    asking = (set(words(text[slice(*span)])) for span in spans if text.endswith(ASKS, *span))
+    return bool(asked) and any(asked <= own and len(own) <= 2 * len(asked) for own in asking)
 
 
 def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[PassageText]:
