@@ -172,3 +172,9 @@ def test_read_table_of_text_loses_no_word(lines: list[str]) -> None:
 def test_read_documents_text_with_commas_stays_text(tmp_path: Path) -> None:
     content = "We met in Graz, Linz, and Wels.\nThere were Ann, Bob, and Cid.\nIt was 2024, late, and dark.\n"
     assert read(tmp_path, "a.txt", content).text == content
+
+
+def test_read_documents_comments_of_settings_follow_their_values(tmp_path: Path) -> None:
+    document = read(tmp_path, "app.ini", "[db]\n; Ann: more made the host swap\nseries = 40 ; was 60\n")
+    assert document.text == "db.series: 40.\n\nAnn: more made the host swap\ndb: series = 40 ; was 60"
+    assert facts(document) == [("app", [("db.series", "40")])]

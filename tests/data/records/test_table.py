@@ -90,3 +90,12 @@ def test_table_texts_of_first_column_stand_for_the_blanks_below_them() -> None:
     assert lines(Table(heads))[:2] == lines(Table(firsts))[:2] == expected
     assert lines(Table(heads))[3] == lines(Table(firsts))[4] == "Valley: Ziller; Hut: Delta; Beds: 50."
     assert lines(Table(firsts))[5] == "Beds: 126."
+
+
+def test_table_declared_header_without_text_makes_two_columns_names_and_values() -> None:
+    rows = grid("|", "Owner|Ann", "Lead|Jon", "Author|Ann")
+    assert lines(Table(rows, header=1)) == ["Owner: Ann; Lead: Jon; Author: Ann."]
+
+
+def test_table_declared_header_without_text_names_no_column_of_several() -> None:
+    assert lines(Table(grid("||", "Ann|4|Graz", "Jon|5|Linz"), header=1)) == ["Ann | 4 | Graz", "Jon | 5 | Linz"]

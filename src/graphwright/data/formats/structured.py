@@ -1,4 +1,4 @@
-"""YAML, TOML, INI, XML and logfmt: their objects as text with the keys, and as records."""
+"""YAML, TOML, INI, XML and logfmt: their objects as text with the keys, and as records; comments of the first three."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from configparser import Error as ConfigParserError
 from configparser import RawConfigParser
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from graphwright.data.decoding import decode
 from graphwright.data.formats.format import Extracted, File, Format, TextBuilder, UnreadableError
+from graphwright.data.formats.parsing.comments import (
+    Finder,
+    commented_settings,
+    ini_comments,
+    toml_comments,
+    yaml_comments,
+)
 from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
 from graphwright.data.records.delimited import table_of
 from graphwright.data.records.objects import object_file
@@ -86,7 +94,7 @@ def ini_value(text: str) -> dict[str, Any] | None:
     >>> ini_value("[db]\nport = 1"), ini_value("db.port: 1\n[log]\nlevel=2"), ini_value("In words.")
     ({'db': {'port': '1'}}, {'db.port': '1', 'log': {'level': '2'}}, None)
     """
-    parser, top = _Sections(strict=False, allow_no_value=True), "\0"
+    parser, top = _Sections(strict=False, allow_no_value=True, inline_comment_prefixes=(";",)), "\0"
     try:
         parser.read_string(f"[{top}]\n{text}")
     except ConfigParserError:
@@ -96,13 +104,18 @@ def ini_value(text: str) -> dict[str, Any] | None:
     return {**settings, **sections} if all(settings.values()) else None
 
 
-def _read(parsed: Callable[[str], Any]) -> Callable[[File], Iterator[Extracted]]:
-    """Return the reader of a format: its values as text and records; a file that cannot be parsed as it is."""
+def _read(parsed: Callable[[str], Any], comments: Finder) -> Callable[[File], Iterator[Extracted]]:
+    """Return the reader of a format: its values as text and records, then its comments; a damaged file as it is."""
 
     def read(file: File) -> Iterator[Extracted]:
         text = file.text()
         value = parsed(text)
-        yield (object_file(with_names(value), file_type(file.name)) if value else None) or Extracted(text)
+        part = object_file(with_names(value), file_type(file.name)) if value else None
+        if part is None:
+            yield Extracted(text)
+            return
+        said = commented_settings(text, comments)
+        yield replace(part, text="\n\n".join(filter(None, (part.text, said))))
 
     return read
 
@@ -202,8 +215,8 @@ def _read_table(file: File) -> Iterator[Extracted]:
 FORMATS = (
     Format("table", (), _read_table, by_content=_is_table),
     Format("logfmt", (), _read_logfmt, by_content=_is_logfmt),
-    Format("YAML", (".yaml", ".yml"), _read(yaml_value)),
-    Format("TOML", (".toml", ".lock"), _read(toml_value)),
-    Format("INI", (".ini", ".cfg", ".properties"), _read(ini_value)),
+    Format("YAML", (".yaml", ".yml"), _read(yaml_value, yaml_comments)),
+    Format("TOML", (".toml", ".lock"), _read(toml_value, toml_comments)),
+    Format("INI", (".ini", ".cfg", ".properties"), _read(ini_value, ini_comments)),
     Format("XML", _XML, read_xml, by_content=lambda head, _: head.lstrip(b"\xef\xbb\xbf \r\n").startswith(b"<?xml ")),
 )

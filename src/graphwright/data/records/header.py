@@ -104,17 +104,22 @@ def title_depth(rows: Sequence[CellRow]) -> int:
     return 0 if several and header_evidence(rows[depth:]) <= 0 else depth
 
 
-def are_pairs(rows: Sequence[CellRow]) -> bool:
-    """Return whether rows are names and values, as in a form: values of several kinds, or each name ends in a colon."""
+def are_pairs(rows: Sequence[CellRow], is_nameless: bool = False) -> bool:
+    """Return whether rows are names and values, as in a form: values of several kinds, or each name ends in a colon.
+
+    `is_nameless`: the file says that no row names the columns; then names that differ are enough.
+    """
     pairs = [row.filled() for row in rows]
-    if len(rows) < 2 or any(pair != pairs[0] for pair in pairs) or len(pairs[0]) != 2 or rows[0].bold:
+    if len(rows) < 2 or any(pair != pairs[0] for pair in pairs) or len(pairs[0]) != 2:
+        return False
+    if rows[0].bold and not is_nameless:
         return False
     names, values = ([row.cells[column] for row in rows] for column in pairs[0])
     if all(name.endswith(":") for name in names):
         return True
     kinds = Counter(map(kind_of, values[1:])).most_common(1)
     distinct = len(set(names)) == len(names) and not any(map(is_number, names))
-    return distinct and len(rows) > 2 and kinds[0][1] < _SAME_KIND * len(values[1:])
+    return distinct and (is_nameless or (len(rows) > 2 and kinds[0][1] < _SAME_KIND * len(values[1:])))
 
 
 def header_depth(rows: Sequence[CellRow], assume: Assumption, declared: int | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby, islice
 from typing import NamedTuple
 
@@ -91,7 +91,8 @@ class Table:
     """A table as it is read: the rows of its grid, and what its file says about them.
 
     `header`: the number of rows that the file declares as its header, None if it declares none: then it is found, and
-    `assume` decides where values do not tell. `is_sheet`: blank rows may divide it into several tables. `min_columns`:
+    `assume` decides where values do not tell. A declared header without text says that no row names the columns, as
+    Markdown writes a list of names and values. `is_sheet`: blank rows may divide it into several tables. `min_columns`:
     the columns of a table; what has fewer is lines of text. `title`: its name, if the file gives it one.
     """
 
@@ -111,8 +112,12 @@ class Table:
         >>> [item.sentence()[0] for item in table.items()]
         ['River: Mur; km: 464.', 'River: Enns; km: 254.']
         """
-        reader = reader or TableReader(self)
-        rows = (row for row in self.rows if self.is_sheet or any(row.cells))
+        head, table = list(islice(all_rows := iter(self.rows), self.header or 0)), self
+        is_nameless = bool(head) and not any(any(row.cells) for row in head)
+        if is_nameless:
+            table = replace(self, header=0)
+        reader = reader or TableReader(table, is_nameless)
+        rows = (row for row in chain(head, all_rows) if self.is_sheet or any(row.cells))
         rows = (row for row in rows if not any(row.cells) or not row.above.issuperset(row.filled()))
         for has_text, block in groupby(rows, key=lambda row: any(row.cells)):
             if has_text:
@@ -123,8 +128,9 @@ class Table:
 class TableReader:
     """Reader of the blocks of a sheet, which blank rows divide; it has the head of the current table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, is_nameless: bool = False) -> None:
         self.table = table
+        self.is_nameless = is_nameless  # whether the file says that no row names the columns
         self.head: Head | None = None
         self.header: list[CellRow] = []
         self.values: set[int] = set()  # columns of values, by the first rows
@@ -188,7 +194,8 @@ class TableReader:
             self.lines = sample
             yield from map(_note, rows)
             return
-        if table.header is None and table.min_columns > 1 and len(sample) < SAMPLE and are_pairs(sample):
+        may_be_form = (table.header is None or self.is_nameless) and table.min_columns > 1 and len(sample) < SAMPLE
+        if may_be_form and are_pairs(sample, self.is_nameless):
             yield _form(list(rows), title)
             return
         depth = header_depth(sample, table.assume, table.header)

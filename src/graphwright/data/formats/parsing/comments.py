@@ -1,0 +1,93 @@
+"""Comments of configuration files (YAML, TOML, INI) with the settings that they are about.
+
+Parsers leave comments out, and often only these say why a setting is as it is, who may change it, or since when.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+
+Finder = Callable[[str], Iterator[int]]  # yields the characters of a text at which comments begin
+
+_TOML = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|(#)')
+_INI = re.compile(r"^[ \t]*([#;])|[ \t](;)", re.MULTILINE)
+_YAML = re.compile(r"(?<!\S)#")
+_SECTION = re.compile(r"\s*\[+([^\[\]\n]+)\]+")
+_KEY = re.compile(r"\s*(?:- +)*([^\s#:-][^#:\n]*):")
+
+
+def toml_comments(text: str) -> Iterator[int]:
+    """Yield where comments of TOML begin: a number sign outside of strings."""
+    return (match.start(1) for match in _TOML.finditer(text) if match[1])
+
+
+def ini_comments(text: str) -> Iterator[int]:
+    """Yield where comments of INI begin: a semicolon or a number sign before a line, a semicolon after a value."""
+    ends = 0
+    for match in _INI.finditer(text):
+        if match.start() >= ends:
+            ends = (text.find("\n", match.start()) + 1 or len(text) + 1) - 1
+            yield match.start(match.lastindex or 0)
+
+
+def yaml_comments(text: str) -> Iterator[int]:
+    """Yield where comments of YAML begin: a number sign between tokens. The text has to be YAML."""
+    import yaml
+
+    end = 0
+    for token in yaml.scan(text, yaml.SafeLoader):
+        gap = text[end : token.start_mark.index]
+        yield from (end + match.start() for match in _YAML.finditer(gap))
+        end = max(end, token.end_mark.index)
+
+
+def commented_settings(text: str, find: Finder) -> str:
+    r"""Return each comment as a paragraph: its lines without their marks, and the line that it is about.
+
+    This is the line that the comment ends, the one directly below, or else the one directly above. The names of the
+    sections and objects around it stand before it.
+
+    >>> commented_settings("[limits]\n# more made\n# the host swap\nseries = 40  # was 60", toml_comments)
+    'more made\nthe host swap\nlimits: series = 40  # was 60'
+    """
+    lines, starts, start = text.split("\n"), iter(find(text)), 0
+    begins = next(starts, len(text) + 1)
+    columns: dict[int, int] = {}  # the first comment of each line
+    for number, line in enumerate(lines):
+        start += len(line) + 1
+        while begins < start:
+            columns.setdefault(number, begins - (start - len(line) - 1))
+            begins = next(starts, len(text) + 1)
+    return "\n\n".join(_paragraphs(lines, columns)) if columns else ""
+
+
+def _paragraphs(lines: Sequence[str], columns: dict[int, int]) -> Iterator[str]:
+    """Yield the paragraphs of the comments that begin in columns of lines."""
+    alone = {number for number, column in columns.items() if not lines[number][:column].strip()}
+    settings = ["" if number in alone else line for number, line in enumerate(lines)]
+    placed, number = list(_placed(settings)), 0
+    while number < len(lines):
+        block = [*takewhile(alone.__contains__, range(number, len(lines)))]
+        below = number + len(block)
+        said = [text for at in block if any(map(str.isalnum, text := lines[at].strip().lstrip("#;").strip()))]
+        if said or below in columns:
+            setting = placed[below] if below < len(lines) else ""
+            above = placed[number - 1] if number and not setting and number - 1 not in columns else ""
+            yield "\n".join(filter(None, (above, *said, setting)))
+        number = below + 1
+
+
+def _placed(settings: Iterable[str]) -> Iterator[str]:
+    """Yield each line after the names of the sections and keys around it, by its indent; a blank one as ""."""
+    around: list[tuple[int, str]] = []
+    for line in settings:
+        section, text = _SECTION.match(line), line.strip()
+        depth = -1 if section else len(line) - len(line.lstrip())
+        while text and around and around[-1][0] >= depth:
+            around.pop()
+        names = ".".join(name for _, name in around)
+        yield f"{names}: {text}" if names and text else text
+        if name := section or _KEY.match(line):
+            around.append((depth, name[1].strip()))
