@@ -187,3 +187,21 @@ def test_difference_of_the_extremes_of_one_row_is_no_candidate() -> None:
     for rows in (timeouts[:1], timeouts):
         found = candidates("What is the write timeout of the server?", facts_of({"timeouts": rows}))
         assert any(candidate.operators[:2] == ("difference", "extremes") for candidate in found) == (len(rows) > 1)
+
+
+def test_candidates_lists_that_only_share_the_name_of_their_table_are_not_mixed() -> None:
+    hosts = [{"hostname": f"app-{n}", "memory": str(8 * n), "rack": f"B{n}"} for n in (1, 2, 3)]
+    pools = [{"name": f"app-{n}", "weight": str(10 * n)} for n in (1, 2, 3)]
+    facts = Facts.of_rows([*hosts, *pools], "servers")
+    found = candidates("Does the server app-1 have more memory than app-3?", facts)
+    queries = {candidate.query for candidate in found}
+    other = Follow(Where(OfType("servers"), _condition("hostname", "app-3")), Step("memory"))
+    wanted = Compare((Step("memory"),), ">", other)
+    assert Exists(Where(Where(OfType("servers"), _condition("hostname", "app-1")), wanted)) in queries
+    mixed = [{part.column for part in own.given} | {own.answer, own.order} for own in found]
+    assert not any({"hostname", "memory"} & names and {"name", "weight"} & names for names in map(_names(facts), mixed))
+
+
+def _names(facts: Facts) -> Callable[[set[int]], set[str]]:
+    (table,) = TableIndex(facts).tables
+    return lambda columns: {table.columns[at].name for at in columns if at >= 0}

@@ -55,7 +55,13 @@ class Enumeration:
 
     def __iter__(self) -> Iterator[Candidate]:
         """Yield candidates that give something."""
-        return (candidate for candidate in self._enumerated() if not self._is_of_another(candidate))
+        wanted = self._enumerated()
+        return (own for own in wanted if not self._is_of_another(own) and self._is_of_one_group(own))
+
+    def _is_of_one_group(self, candidate: Candidate) -> bool:
+        """Return whether the columns of a candidate share rows, else what it gives follows from names alone."""
+        columns = {candidate.answer, candidate.order, *(part.column for part in candidate.given)} - {-1}
+        return len({self.sets.table.columns[column].group for column in columns}) < 2
 
     def _is_of_another(self, candidate: Candidate) -> bool:
         """Return whether the columns of a candidate all stand in another table that is asked too.

@@ -36,7 +36,7 @@ class Column:
     `numbers`, `dates`, `distinct`: the shares of its cells that are so; `missing`: of the rows, those without a cell;
     `values`: its distinct texts, if they are few; `shown`: some of them; `length`: the mean number of characters of a
     distinct text; `lists`: whether some of its cells are lists, as "Danish, German"; `table`: the type of the table
-    that its cells stand in, if it is another.
+    that its cells stand in, if it is another; `group`: its number among the groups of columns that share rows.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Column:
     length: float = 0.0
     lists: bool = False
     table: str = ""
+    group: int = 0
 
     @property
     def kind(self) -> int:
@@ -102,11 +103,28 @@ def table_of(facts: Facts, number: int, rows: int, fields: Ints) -> Table:
     """
     assert facts.records is not None
     own = fields[:, fields[0] == number]
-    records, counts = np.unique(own[3], return_counts=True)
+    records, begin, row, counts = np.unique(own[3], return_index=True, return_inverse=True, return_counts=True)
     fullest = own[1, own[3] == records[counts.argmax()]] if len(records) else own[1]
     used, first = np.unique(np.concatenate((fullest, own[1])), return_index=True)
     names = facts.records.names.take(used[np.argsort(first)])
-    return Table(facts.records.types[number], rows, tuple(_column(facts, number, rows, name) for name in names))
+    groups = _groups(np.unique([own[1, begin[row]], own[1]], axis=1)) if len(records) else {}
+    columns = (
+        replace(_column(facts, number, rows, name), group=groups[at])
+        for name, at in zip(names, used[np.argsort(first)].tolist(), strict=True)
+    )
+    return Table(facts.records.types[number], rows, tuple(columns))
+
+
+def _groups(pairs: Ints) -> dict[int, int]:
+    """Return the group of each name: names of one row are in one group. `pairs`: names of one row, int64[2, p].
+
+    Several groups are lists of different files that only share the name of their table.
+    """
+    group = {name: name for name in np.unique(pairs).tolist()}
+    for one, other in pairs.T.tolist():
+        if (left := group[one]) != (right := group[other]):
+            group = {name: left if own == right else own for name, own in group.items()}
+    return group
 
 
 def _column(facts: Facts, table: int, rows: int, name: str) -> Column:
@@ -172,12 +190,11 @@ def _reached(tables: Sequence[Table], cells: dict[tuple[int, int], Ints], first:
             if not _refers(foreign, named, tables[second].rows) or not _held(cells[first, at], cells[second, key]):
                 continue
             for place, column in enumerate(tables[second].columns):
-                if place != key and column.name not in own:
+                if place != key and column.name not in own and column.group == named.group:
                     path = (*foreign.path, Step(named.name, True), *column.path)
                     distinct = min(column.distinct, tables[second].rows / max(1, tables[first].rows), 1.0)
-                    yield Joined(
-                        second, place, replace(column, path=path, distinct=distinct, table=tables[second].type)
-                    )
+                    there = replace(column, path=path, distinct=distinct, table=tables[second].type)
+                    yield Joined(second, place, replace(there, group=foreign.group))
             return
 
 
