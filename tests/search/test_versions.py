@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from graphwright import Index
+from graphwright import Index, start
 from graphwright.data.documents import read_documents
+from graphwright.generate.overview import NewestVersions
+from graphwright.graph import Ranking
 from graphwright.models import HashEncoder
 from graphwright.search.versions import versions_of
 
@@ -123,3 +125,27 @@ def test_ask_of_dated_sections_the_newest_that_says_it_answers(
     assert answer is not None and all(text in answer.text for text in expected)
     others = ("90 cm", "70 cm", "4 crowns", "6 crowns")
     assert sum(other in answer.text for other in others) == 1
+
+
+def test_versions_dated_section_has_the_number_in_its_heading(dated: Index) -> None:
+    sections = versions_of(dated.snapshot.graph.columns).sections.values()
+    assert {version.number for _, version in sections} == {"2.4", "2.3", ""}
+
+
+@pytest.mark.parametrize(
+    ("question", "left_out"),
+    [
+        ("At how many cm does the sluice open in 2.3?", {"2.4 (2024-05-01)"}),
+        ("What changed in 2.3?", {"2.4 (2024-05-01)"}),  # though it shares no word with the question
+        ("How far does the sluice open since 2.3?", set()),
+    ],
+)
+def test_newest_versions_section_named_by_its_number_leaves_out_the_others(
+    question: str, left_out: set[str], dated: Index
+) -> None:
+    graph = dated.graph
+    nodes = [node for node, (_, version) in versions_of(graph.columns).sections.items() if version.number]
+    state = NewestVersions()(start(question, graph).with_(passages=Ranking.of(nodes, [2, 1])))
+    assert state.passages is not None
+    kept = {versions_of(graph.columns).sections[node][1].date for node in state.passages.ids.tolist()}
+    assert {"2.4 (2024-05-01)", "2.3 (2022-03-04)"} - kept == left_out

@@ -22,8 +22,9 @@ from graphwright.generate.quoted_sentences import quotations
 from graphwright.generate.readers import MayAnswer, answered, best_sentence, texts_read
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
+from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.encoder import MiniLM
-from graphwright.models.protocols import AnsweringReader, Floats
+from graphwright.models.protocols import RELATIONS, AnsweringReader, Floats
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
 from graphwright.operators.query.logistic import logistic
 from graphwright.operators.run import Run
@@ -142,8 +143,8 @@ class NewestVersions(Operator):
 
     Documents whose names differ only in their dates are versions where they share half of their words. Versions that
     the question names are kept instead of newer ones: by their id, by their number ("version 2"), or by a date at which
-    they are valid. So it is with dated sections of one document where the other one has all words of the question that
-    this one has.
+    they are valid. So it is with dated sections of one document, as of a changelog, where the other one has all words
+    of the question that this one has; a section that the question names by its number leaves out those with none, too.
     """
 
     needs = ("passages",)
@@ -216,15 +217,26 @@ def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, ques
             series.setdefault(above, []).append((node, version))
     asked, older = {*words(question)}, dict[int, str]()
     dates = [found.value for found in values_in(question) if found.value.kind == "date"]
+    numbers = _equalled(question, {version.number for group in series.values() for _, version in group})
     for group in (sorted(group, key=lambda pair: pair[1].first) for group in series.values()):
         states = [version for _, version in group]
         named = [v for date in dates for v in _valid(states, date.amount, date.amount + date.precision)]
+        meant = [version for version in states if version.number in numbers]
+        named += meant
         said = {node: asked & {*words(graph.reading(node))} for node, _ in group}
         for node, version in group:
             after = [n for n, v in group if (v in named, v.first) > (version in named, version.first)]
-            if said[node] and any(said[node] <= said[other] for other in after):
+            if (said[node] or meant) and any(said[node] <= said[other] for other in after):
                 older[node] = f"{version.document}, {version.date}"
     return older
+
+
+def _equalled(question: str, numbers: set[str]) -> set[str]:
+    """Return the numbers of versions that a question is about: "in 4.6.0", and not "since 4.6.0" or "before 4.6.0"."""
+    found = [number for number in versions_in(question) if number in numbers and number in question]
+    spans = [(start := question.find(number), start + len(number)) for number in found]
+    relations = MiniLMAmounts().relations(question, spans).argmax(1).tolist() if found else []
+    return {number for number, wanted in zip(found, relations, strict=True) if RELATIONS[wanted] == "="}
 
 
 _cache: SnapshotCache[bool] = SnapshotCache()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.data.document import BELOW, YEAR, dated_sections
+from graphwright.data.records.versions import versions_in
 from graphwright.graph.columns import Passages, natural
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
@@ -196,7 +197,9 @@ def _sections(passages: Passages) -> Iterator[tuple[int, tuple[str, Version]]]:
             ends = [end for end in range(1, len(path) + 1) if path[:end] in series]
             if ends:
                 date, above = series[path[: ends[0]]], BELOW.join((document, *path[: ends[0] - 1]))
-                version = Version(document, path[ends[0] - 1], date.amount, date.amount + date.precision)
+                heading = path[ends[0] - 1]
+                number = next(versions_in(f" {heading.lstrip('[')}"), "")  # "[4.7.1] - 2025-02-11"
+                version = Version(document, heading, date.amount, date.amount + date.precision, number)
                 yield int(passages.nodes[row]), (above, version)
 
 
