@@ -176,5 +176,5 @@ def test_read_documents_text_with_commas_stays_text(tmp_path: Path) -> None:
 
 def test_read_documents_comments_of_settings_follow_their_values(tmp_path: Path) -> None:
     document = read(tmp_path, "app.ini", "[db]\n; Ann: more made the host swap\nseries = 40 ; was 60\n")
-    assert document.text == "db.series: 40.\n\nAnn: more made the host swap\ndb: series = 40 ; was 60"
+    assert document.text == "db.series: 40.\n\nAnn: more made the host swap\ndb › series = 40 ; was 60"
     assert facts(document) == [("app", [("db.series", "40")])]

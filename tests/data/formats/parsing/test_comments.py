@@ -16,7 +16,7 @@ from graphwright.data.formats.parsing.comments import (
 def test_commented_settings_yaml_comment_stands_with_the_path_of_its_setting() -> None:
     text = "replicas: 2\nimage:\n  name: don't\n  # The chart's version\n  # by default.\n  tag: 'a # b'  # pinned\n"
     assert commented_settings(text, yaml_comments) == (
-        "The chart's version\nby default.\nimage: tag: 'a # b'  # pinned"
+        "The chart's version\nby default.\nimage › tag: 'a # b'  # pinned"
     )
 
 
@@ -26,13 +26,21 @@ def test_commented_settings_number_sign_in_a_block_or_word_is_no_comment() -> No
 
 def test_commented_settings_toml_comment_at_the_end_stands_with_the_line_above() -> None:
     text = '[[job]]\nname = "wiki # 2"\n# restored in 25 minutes\n\n[[job]]\nname = "files"\n'
-    assert commented_settings(text, toml_comments) == 'job: name = "wiki # 2"\nrestored in 25 minutes'
+    assert commented_settings(text, toml_comments) == 'job › name = "wiki # 2"\nrestored in 25 minutes'
 
 
 def test_commented_settings_ini_comment_before_a_section_and_after_a_value() -> None:
     text = "; for all hosts\n[collector]\ninterval = 15s  ; was 60s\ncolour = #fff\n"
     assert commented_settings(text, ini_comments) == (
-        "for all hosts\n[collector]\n\ncollector: interval = 15s  ; was 60s"
+        "for all hosts\n[collector]\n\ncollector › interval = 15s  ; was 60s"
+    )
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_commented_settings_yaml_item_of_a_list_is_named_by_its_first_line(indent: str) -> None:
+    text = f"rules:\n{indent}- alert: Disk # 1\n{indent}  for: 10m\n{indent}- alert: Lag\n{indent}  limit: 64  # MB\n"
+    assert commented_settings(text, yaml_comments) == (
+        "rules › - alert: Disk # 1\n\nrules › alert: Lag › limit: 64  # MB"
     )
 
 

@@ -6,8 +6,10 @@ Parsers leave comments out, and often only these say why a setting is as it is, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
+
+from graphwright.data.document import BELOW
 
 Finder = Callable[[str], Iterator[int]]  # yields the characters of a text at which comments begin
 
@@ -15,7 +17,7 @@ _TOML = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[
 _INI = re.compile(r"^[ \t]*([#;])|[ \t](;)", re.MULTILINE)
 _YAML = re.compile(r"(?<!\S)#")
 _SECTION = re.compile(r"\s*\[+([^\[\]\n]+)\]+")
-_KEY = re.compile(r"\s*(?:- +)*([^\s#:-][^#:\n]*):")
+_KEY = re.compile(r"\s*(?:- +(\S.*)|([^\s:-][^:]*):)")  # an item of a list, or a key
 
 
 def toml_comments(text: str) -> Iterator[int]:
@@ -46,11 +48,11 @@ def yaml_comments(text: str) -> Iterator[int]:
 def commented_settings(text: str, find: Finder) -> str:
     r"""Return each comment as a paragraph: its lines without their marks, and the line that it is about.
 
-    This is the line that the comment ends, the one directly below, or else the one directly above. The names of the
-    sections and objects around it stand before it.
+    This is the line that the comment ends, the one directly below, or else the one directly above. The sections, keys
+    and items of lists around it stand before it.
 
     >>> commented_settings("[limits]\n# more made\n# the host swap\nseries = 40  # was 60", toml_comments)
-    'more made\nthe host swap\nlimits: series = 40  # was 60'
+    'more made\nthe host swap\nlimits › series = 40  # was 60'
     """
     lines, starts, start = text.split("\n"), iter(find(text)), 0
     begins = next(starts, len(text) + 1)
@@ -66,8 +68,7 @@ def commented_settings(text: str, find: Finder) -> str:
 def _paragraphs(lines: Sequence[str], columns: dict[int, int]) -> Iterator[str]:
     """Yield the paragraphs of the comments that begin in columns of lines."""
     alone = {number for number, column in columns.items() if not lines[number][:column].strip()}
-    settings = ["" if number in alone else line for number, line in enumerate(lines)]
-    placed, number = list(_placed(settings)), 0
+    placed, number = list(_placed(lines, columns)), 0
     while number < len(lines):
         block = [*takewhile(alone.__contains__, range(number, len(lines)))]
         below = number + len(block)
@@ -79,15 +80,18 @@ def _paragraphs(lines: Sequence[str], columns: dict[int, int]) -> Iterator[str]:
         number = below + 1
 
 
-def _placed(settings: Iterable[str]) -> Iterator[str]:
-    """Yield each line after the names of the sections and keys around it, by its indent; a blank one as ""."""
-    around: list[tuple[int, str]] = []
-    for line in settings:
-        section, text = _SECTION.match(line), line.strip()
-        depth = -1 if section else len(line) - len(line.lstrip())
-        while text and around and around[-1][0] >= depth:
+def _placed(lines: Sequence[str], columns: dict[int, int]) -> Iterator[str]:
+    """Yield each line after the sections, keys and items of lists around it, by its indent; "" for one without any."""
+    around: list[tuple[float, str]] = []
+    for number, line in enumerate(lines):
+        setting = line[: columns.get(number)].rstrip()
+        section, key = _SECTION.match(setting), _KEY.match(setting)
+        is_item = key is not None and key[1] is not None
+        depth = -1 if section else len(setting) - len(setting.lstrip()) + is_item / 2  # an item may stand below its key
+        while setting and around and around[-1][0] >= depth:
             around.pop()
-        names = ".".join(name for _, name in around)
-        yield f"{names}: {text}" if names and text else text
-        if name := section or _KEY.match(line):
-            around.append((depth, name[1].strip()))
+        yield BELOW.join([*(name for _, name in around), line.strip()]) if setting else ""
+        if section:
+            around.append((depth, section[1].strip()))
+        elif key:
+            around.append((depth, (key[1] or key[2]).strip(": ")))
