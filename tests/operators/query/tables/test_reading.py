@@ -1,4 +1,4 @@
-"""Queries that look up cells, weighed by what a reader finds in the rows."""
+"""Queries that take cells of rows, weighed by what a reader finds in the rows."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ class Proposes:
 
 
 class Finds:
-    """A reader that finds the answer where a cell has a text, and remembers which rows it read."""
+    """A reader that finds the answer where a text is a cell or its column, and remembers which rows it read."""
 
     def __init__(self, text: str) -> None:
         self.text, self.rows = text, list[str]()
@@ -37,7 +37,8 @@ class Finds:
         self, question: str, rows: Sequence[PassageText], cells: Sequence[tuple[int, int]], probability: float
     ) -> list[float]:
         self.rows += [row.text for row in rows]
-        return [0.9 if row.text[start:end] == self.text else 0.1 for row, (start, end) in zip(rows, cells, strict=True)]
+        cut = (row.text[:end].rpartition(";")[2] for row, (_, end) in zip(rows, cells, strict=True))
+        return [0.9 if self.text in cell.split(": ") else 0.1 for cell in cut]
 
 
 def test_parse_cell_that_is_not_the_answer_comes_after_the_one_that_is() -> None:
@@ -72,5 +73,13 @@ def test_parse_query_that_looks_up_no_cell_keeps_its_probability(query: str) -> 
     assert own.probability == 0.6 and not reader.rows
 
 
-def test_looked_up_cells_of_more_than_three_rows_are_none() -> None:
-    assert not list(looked_up(parse_notation("tickets.id"), ticket_facts()))
+def test_parse_sum_of_a_column_that_is_not_asked_for_becomes_improbable() -> None:
+    rows = [{"Item": "tins", "Amount": "2", "Paid": "82"}, {"Item": "lids", "Amount": "3", "Paid": "45"}]
+    parser = Proposes(("sum(orders.Amount)", 0.7), ("sum(orders.Paid)", 0.2))
+    first, second = RowsRead(parser, Finds(" Paid")).parse("what did we pay?", Facts.of_rows(rows, "orders"))
+    assert (first.query, second.query) == (parser.queries[1].query, parser.queries[0].query)
+
+
+@pytest.mark.parametrize("query", ["tickets.owner", "max(tickets.hours)", "(tickets where has opened@2024).owner"])
+def test_looked_up_cells_of_many_rows_are_those_of_the_first_three(query: str) -> None:
+    assert len(list(looked_up(parse_notation(query), ticket_facts()))) == 3

@@ -1,4 +1,4 @@
-"""Queries that look up cells, weighed by what a reader finds in their rows."""
+"""Queries that take cells of rows, weighed by what a reader finds in the rows."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from graphwright.models.protocols import PassageText, RowReader
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import QueryParser, ScoredQuery, apportioned
-from graphwright.operators.query.query import Compare, Follow, OfType, Query, Step, Where
+from graphwright.operators.query.query import Aggregate, Compare, Follow, Has, OfType, Query, Step, Where
 from graphwright.search.facts import Facts
 
-QUERIES, _ROWS = 5, 3  # that are read, of a question and of a query
+QUERIES, _ROWS = 5, 3  # that are read at most, of a question and of a query
 _LEAST = 0.05  # probability of a query whose rows are read
 
 
 @dataclass(eq=False)
 class RowsRead:
-    """A parser whose queries for cells of a few rows become more or less probable by what a reader finds in the rows.
+    """A parser whose queries for cells become more or less probable by what a reader finds in the first of the rows.
 
     "Customer number of Ostler" may be parsed as a query for the number of the invoice of Ostler. The reader finds no
-    answer in that row, or finds it in another cell, and the query becomes improbable.
+    answer in that row, or finds it in another cell, and the query becomes improbable. So does a sum, mean, least or
+    most of the column `Amount`, where each row has its price in another.
     """
 
     parser: QueryParser
@@ -42,27 +43,29 @@ class RowsRead:
 
 
 def looked_up(query: Query, facts: Facts) -> Iterator[tuple[PassageText, tuple[int, int]]]:
-    """Yield the rows of which a query gives one cell, as texts, with the characters of the cell; none of other queries.
+    """Yield the first rows of which a query takes one cell, as texts, with the characters of the cell.
 
-    Other queries compute or compare, join tables, ask for a time, or for the cells of more rows than three.
+    None for queries that count, order, join tables, or choose rows by more than their cells and dates.
     """
-    if not isinstance(query, Follow) or not all(map(_looks_up, parts(query))):
+    if not isinstance(query, Follow | Aggregate) or not all(map(_looks_up, parts(query))):
         return
-    things = Execution(facts).things(query.things)
+    path = query.path if isinstance(query, Aggregate) else (query.step,)
+    if len(path) != 1:
+        return
     kinds = ", ".join(part.type for part in parts(query) if isinstance(part, OfType))
-    for thing in things.tolist() if len(things) <= _ROWS else ():
-        text, place = row_text(facts.row(thing), query.step.relation)
+    for thing in Execution(facts).things(query.things)[:_ROWS].tolist():
+        text, place = row_text(facts.row(thing), path[0].relation)
         if place is not None:
             yield PassageText(kinds, text), place
 
 
 def _looks_up(part: Any) -> bool:
-    """Return whether a part of a query only chooses rows by their cells, or takes a cell of them."""
+    """Return whether a part of a query only chooses rows by their cells and dates, or takes a cell of them."""
     if isinstance(part, Step):
-        return not (part.inverse or part.at or part.times > 1)
+        return not (part.inverse or part.times > 1)
     if isinstance(part, Compare):
         return part.comparison in ("=", "contains")
-    return isinstance(part, (Follow, Where, OfType, str, tuple))
+    return isinstance(part, (Aggregate, Follow, Has, Where, OfType, str, tuple, bool))
 
 
 def row_text(row: Mapping[str, str], column: str) -> tuple[str, tuple[int, int] | None]:
