@@ -15,6 +15,7 @@ from graphwright.data.folders import ReadOptions, files
 from graphwright.data.formats.format import MAX_BYTES, NO_MAILS, File, KnownMails
 from graphwright.data.formats.mail import MAIL_SUFFIXES, MAILDIR, known_mails
 from graphwright.data.links import CORPUS, LINKS, links_file, read_links
+from graphwright.data.records.read import PARQUET
 from graphwright.data.records.rows import has_rows, read_rows
 from graphwright.errors import DataError, counted
 from graphwright.text.characters import file_name
@@ -186,8 +187,11 @@ def _file(path: Path, name: str, options: ReadOptions, mails: KnownMails = NO_MA
 def _not_rows(path: Path) -> str:
     """Return the reason why a file cannot hold rows, by its first bytes and its size; "" if it can."""
     with open_bytes(path) as file:
-        if is_binary(file.read(SAMPLE)):
-            return "binary, not rows of text"
+        head = file.read(SAMPLE)
+    if path.suffix.lower() == ".parquet":
+        return "" if head.startswith(PARQUET) else "damaged: its content is not of the format Parquet"
+    if is_binary(head):
+        return "binary, not rows of text"
     if path.suffix.lower() == ".json" and path.stat().st_size > MAX_BYTES:  # which is read as a whole
         return f"larger than {MAX_BYTES >> 20} MB; save it as JSON lines"
     return ""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from graphwright.data.document import Document, Skipped
@@ -218,3 +219,23 @@ def test_read_rows_open_quotation_mark_fills_no_memory(tmp_path: Path, monkeypat
     assert "line 3: field larger than field limit" in skipped[0].reason and "not closed?" in skipped[0].reason
     with pytest.raises(DataError, match=r"a\.csv, line 3"):
         list(read_records(tmp_path / "a.csv"))
+
+
+def test_read_documents_rows_of_parquet_have_dates_as_texts_and_no_bytes(tmp_path: Path) -> None:
+    with duckdb.connect() as db:
+        row = "DATE '2024-06-03' AS day, 260.1::DECIMAL(5, 1) AS oxygen, 'NaN'::DOUBLE AS salinity, 'x'::BLOB AS raw"
+        db.execute(f"COPY (SELECT {row}) TO '{tmp_path / 'sonde.parquet'}' (FORMAT parquet)")
+    [document] = read_documents([tmp_path], print)
+    assert (document.id, document.text) == ("sonde.parquet#1", "day: 2024-06-03; oxygen: 260.1.")
+    assert [(record.type, [field[:2] for field in record.fields]) for record in document.records] == [
+        ("sonde", [("day", "2024-06-03"), ("oxygen", "260.1")])
+    ]
+
+
+def test_read_documents_parquet_that_is_none_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A text.", encoding="utf-8")
+    (tmp_path / "b.parquet").write_bytes(b"no parquet")
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 cut off")
+    skipped: list[Skipped] = []
+    assert [document.id for document in read_documents([tmp_path], skipped.append)] == ["a.txt"]
+    assert "not of the format Parquet" in skipped[0].reason and "not a readable Parquet file" in skipped[1].reason

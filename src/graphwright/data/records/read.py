@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
@@ -17,6 +18,8 @@ from graphwright.errors import DataError
 from graphwright.text.characters import clean
 
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet")  # of files of records; the first three also packed: `.jsonl.gz`
+
+PARQUET = b"PAR1"  # first bytes of its files
 
 Record = Mapping[str, Any]
 
@@ -65,10 +68,22 @@ def _parquet_records(path: Path) -> Records:
             while batch := rows.fetchmany(_BATCH):
                 for row in batch:
                     number += 1
-                    yield number, dict(zip(names, row, strict=True))
+                    yield number, dict(zip(names, map(_json_like, row), strict=True))
     except duckdb.Error as error:
         reason = str(error).partition("\n")[0]
         raise DataError(f"{path}: not a readable Parquet file: {reason}. Fetch the file again.") from error
+
+
+def _json_like(value: Any) -> Any:
+    """Return a value of Parquet as one of JSON: dates, times and decimals as texts, bytes and NaN as null.
+
+    >>> import datetime
+    >>> _json_like(datetime.date(2024, 6, 3)), _json_like(b"PNG"), _json_like(float("nan")), _json_like(12.5)
+    ('2024-06-03', None, None, 12.5)
+    """
+    if isinstance(value, bytes | bytearray) or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value if value is None or isinstance(value, str | int | float | list | dict) else str(value)
 
 
 def _json_records(path: Path, fields: Collection[str]) -> Records:

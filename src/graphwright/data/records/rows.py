@@ -31,7 +31,14 @@ from graphwright.data.records.table import Note
 from graphwright.errors import DataError
 from graphwright.text.characters import clean
 
-ROW_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")  # of files of rows, documents with ids of their own
+ROW_SUFFIXES = (
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".csv",
+    ".tsv",
+    ".parquet",
+)  # of files of rows, documents with ids of their own
 MAX_PASSAGE = 20_000  # maximum characters of a row that is one passage; a longer one is an article, and is split
 
 _ID_FIELDS = ("id", "_id", "doc_id", "docid", "idx")
