@@ -20,6 +20,7 @@ from graphwright.data.formats.parsing.comments import (
     toml_comments,
     yaml_comments,
 )
+from graphwright.data.formats.parsing.wikitext import WIKI, exported_pages
 from graphwright.data.formats.parsing.xml import Element, local, parsed_xml
 from graphwright.data.records.delimited import table_of
 from graphwright.data.records.objects import object_file
@@ -121,14 +122,20 @@ def _read(parsed: Callable[[str], Any], comments: Finder) -> Callable[[File], It
 
 
 def read_xml(file: File) -> Iterator[Extracted]:
-    """Yield the elements of an XML file as text with their names, and as records; a damaged file as it is."""
+    """Yield the elements of an XML file as text with their names, and as records; a damaged file as it is.
+
+    The pages of an export of MediaWiki are documents of their own.
+    """
     try:
         root = parsed_xml(file.data())
-        value = xml_value(root)
+        kind = local(root)
+        value = xml_value(root) if kind != WIKI else None
     except (UnreadableError, RecursionError):
         yield Extracted(file.text())
         return
-    kind = local(root)
+    if kind == WIKI:
+        yield from exported_pages(root)
+        return
     part = object_file(with_names(value) if isinstance(value, Mapping) else {kind: value}, kind)
     yield part if part is not None and part.text else Extracted(file.text())
 
