@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from graphwright import Index, start
+from graphwright import Graph, Index, start
 from graphwright.data.documents import read_documents
 from graphwright.generate.query_answer import QueryAnswer
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.query.query import Query
-from graphwright.operators.query.result import AskedQuery
+from graphwright.operators.query.result import AskedQuery, answer_of
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.facts import Facts
@@ -96,3 +96,24 @@ def test_query_answer_names_what_records_may_say_where_nothing_is_found(
     more = f"\nThe records may say: {named}. This reading has a probability of {probability:.2f}." if named else ""
     assert answer.text == f"Nothing. Nearest text:\nIt says so. [1]{more}"
     assert [cited.document for cited in answer.citations] == ["other.txt", *(["boats.csv#3"] if named else [])]
+
+
+@pytest.mark.parametrize(
+    ("query", "short"),
+    [
+        ('(Gauges where Station = "Ulm").[Depth (m)]', ("2.4 m",)),
+        ("sum(Gauges.[Depth (m)])", ("7.5 m",)),
+        ('(Gauges where Station = "Ulm").[Flow (2024)]', ("90",)),  # a year is no unit
+        ('(Gauges where Station = "Ulm").[Width (ft)]', ("31 m",)),
+        ("Gauges.[Bottom (kind)]", ("mud", "sand")),
+    ],
+)
+def test_query_answer_number_has_the_unit_that_its_column_names(query: str, short: tuple[str, ...]) -> None:
+    names = ("Station", "Depth (m)", "Flow (2024)", "Width (ft)", "Bottom (kind)")
+    rows = [("Ulm", "2.4", "90", "31 m", "mud"), ("Melk", "5.1", "70", "28 m", "sand")]
+    facts = Facts.of_rows([dict(zip(names, row, strict=True)) for row in rows], "Gauges")
+    result = answer_of(query, facts)
+    state = start("How deep is it?", Graph(facts.columns))
+    state = state.with_(query=AskedQuery(result.query, 0.9, result))
+    answer = QueryAnswer(Says("other.txt"))(state).answer
+    assert answer is not None and answer.short == short

@@ -25,6 +25,7 @@ from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import shown_name
+from graphwright.text.values import value_of
 
 NOT_RECORDED = "The graph does not say."
 NOT_ENGLISH = "Without a language model, questions over graphs are understood in English only."
@@ -135,10 +136,16 @@ def _short(graph: Graph, result: QueryResult) -> tuple[str, ...]:
     if result.is_empty:
         return ("none",)
     if result.is_set:
-        return tuple(dict.fromkeys(name for name, _ in _named(graph, result)))
+        return tuple(dict.fromkeys(_in_unit(name, result.unit) for name, _ in _named(graph, result)))
     if isinstance(result.value, bool):
         return ("yes" if result.value else "no",)
     return (f"{result.value} {result.unit}".strip(),)
+
+
+def _in_unit(name: str, unit: str) -> str:
+    """Return the text of a number with a unit, unless it has one, and any other text as it is."""
+    value = value_of(name) if unit else None
+    return f"{name} {unit}" if value is not None and value.kind == "number" and not value.unit else name
 
 
 def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from graphwright.operators.query.checks import check, is_dated, parts
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parse_notation import parse_notation
-from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Extreme, Query
+from graphwright.operators.query.query import Aggregate, Count, Difference, Exists, Extreme, Follow, Query
 from graphwright.operators.query.support import Support, Supported
 from graphwright.operators.query.words import words
 from graphwright.operators.select import cite_fact
@@ -27,6 +28,7 @@ from graphwright.text.values import DATE
 
 SUPPORTED = 10  # things whose support is given one by one; of more the number of statements and records
 SHOWN = 1_000  # things that `names` and `to_dict` give at most
+_UNIT = re.compile(r"[(\[]([^\W\d_][^()\[\]]{0,19}|[%‰°€$£][^()\[\]]{0,9})[)\]]$")
 Value: TypeAlias = str | float | int | bool | None
 
 
@@ -35,7 +37,8 @@ class QueryResult:
     """What a query gives, and the facts that support it.
 
     `value`: a number, yes or no, or the text of a smallest or largest value that is no number; None for a set and where
-    no value exists. `unit`: the unit of the number, if all values have it. `is_set`: whether the query gives things.
+    no value exists. `unit`: the unit of the number, if all values have it; of numbers without one, in a set too, that
+    which the name of their column ends with: "Depth (m)". `is_set`: whether the query gives things.
     `things`: the ids that are found, or counted, or whose values are taken; `names` are the names of the first 1,000.
     `support`: the facts for each of the first ten things; `support_count`: the number of all statements and records
     that hold. `dates`: of each name what its statements say about when they hold, and `newest` the order of names by
@@ -134,10 +137,20 @@ def result_of(query: Query, facts: Facts) -> QueryResult:
     notes = tuple(dict.fromkeys(_left_out(query, execution)))
     if isinstance(result, np.ndarray):
         dates = _dates(support.dates(query, things[:SHOWN]), 0 if is_dated(query) else 1)
-        return QueryResult(query, facts, None, "", True, things, names, first, len(held), notes, *dates)
+        return QueryResult(
+            query, facts, None, _unit_of_column(query), True, things, names, first, len(held), notes, *dates
+        )
     unit, mixed = _typed(query, execution)
+    unit = unit or ("" if mixed else _unit_of_column(query))
     value, unit = (date, "") if (date := _dated(query, execution)) else (_rounded(result), unit)
     return QueryResult(query, facts, value, unit, False, things, names, first, len(held), (*notes, *mixed))
+
+
+def _unit_of_column(query: Query) -> str:
+    """Return the unit at the end of the name of the column that a query takes values of; "" without one."""
+    path = query.path if isinstance(query, Aggregate) else (query.step,) if isinstance(query, Follow) else ()
+    match = _UNIT.search(path[-1].relation) if path else None
+    return match[1] if match else ""
 
 
 def _dates(dated: list[tuple[float, str]], few: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
