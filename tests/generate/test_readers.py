@@ -381,15 +381,17 @@ LEASE = """LEASE
         ("Which flat has 3 rooms?", []),
         ("Is the rent 2.1 euros?", []),
         ("What does 2.9 say?", []),
+        ("Who steered barge 3?", []),  # so the log names it
     ],
 )
 def test_quote_clauses_question_names_a_number_quotes_clause_whole(
     question: str, expected: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "lease.txt").write_text(LEASE)
+    (tmp_path / "log.txt").write_text("Barge 3 went aground at noon, and was free at six.")
     index = Index.create(tmp_path / "ix", encoder=HashEncoder())
-    index.add(read_documents([tmp_path / "lease.txt"], print))
-    state = start(question, index.graph).with_(passages=index.retrieve(question, "bm25").passages)
+    index.add(read_documents([tmp_path / "lease.txt", tmp_path / "log.txt"], print))
+    state = start(question, index.graph).with_(passages=index.retrieve(question, "vector").passages)
     answer = QuoteClauses()(state).answer
     assert [cited.text for cited in answer.citations] == expected if answer else expected == []
 

@@ -167,15 +167,20 @@ class QuoteClauses(MayAnswer):
 
     def apply(self, state: State, run: Run) -> State:
         graph, records, found = state.graph, state.graph.columns.records, list[tuple[int, int, bool, int, int]]()
-        if records is None:
+        passages = graph.passages
+        if records is None or passages is None:
             return state
         nodes = best_passages(state)
-        texts = "\n".join(map(graph.passage, nodes))
+        document, shown = [passages.document[passages.row(node)] for node in nodes], list(map(graph.passage, nodes))
+        texts = "\n".join(shown)
         for field in np.flatnonzero(np.isin(records.chunk[records.record], nodes)).tolist():
             record, label = int(records.record[field]), records.texts[int(records.text[field])]
             kind = records.types[int(records.type[record])], records.names[int(records.name[field])]
-            if kind == (CLAUSE, "number") and (match := _reference(label, state.question.text, texts)):
-                rank = nodes.index(int(records.chunk[record]))
+            if kind != (CLAUSE, "number"):
+                continue
+            rank = nodes.index(int(records.chunk[record]))
+            own = "\n".join(text for text, other in zip(shown, document, strict=True) if other == document[rank])
+            if match := _reference(label, state.question.text, texts, own):
                 found.append((*match.span("number"), match["own"] is not None, rank, record))
         best = {each[0]: each[:3] for each in sorted(found)}  # the most parts, then the word of the label
         named = [each[-1] for each in sorted(found) if each[:3] == best[each[0]]][:_MAX_CLAUSES]
@@ -184,8 +189,11 @@ class QuoteClauses(MayAnswer):
         return answered(state, run, Answer(text, citations=citations)) if citations else state
 
 
-def _reference(label: str, question: str, texts: str) -> re.Match[str] | None:
-    """Return where a question names the clause of a label, by its word and number, or by a number that is no amount."""
+def _reference(label: str, question: str, texts: str, own_texts: str) -> re.Match[str] | None:
+    """Return where a question names the clause of a label, by its word and number, or by a number that is no amount.
+
+    `own_texts`: those of `texts` that are of the document of the clause.
+    """
     if label.startswith("第"):
         return re.search(f"(?P<own>)(?P<number>{re.escape(label)})", question)
     first, *parts = re.findall(r"\d+(?:\.\d+)*|[^\W\d_]+", label.rpartition(" ")[2])
@@ -204,6 +212,9 @@ def _reference(label: str, question: str, texts: str) -> re.Match[str] | None:
     is_amount = month_of(after) or re.search(rf"[^\W\d][^\n]*\d[ \xa0]{after or '$.'}\b", texts, re.IGNORECASE)
     if not (parts or "." in first):  # it needs a word before it, and none of the texts after it
         is_amount = is_amount or not words(match["word"] or "") or not set(words(after)).isdisjoint(words(texts))
+        # "Cruise 4" is a thing that other documents name so, not clause 4 of a document that does not.
+        name = re.compile(rf"\b{re.escape(match['word'] or '')}[ \xa0]{re.escape(first)}\b", re.IGNORECASE)
+        is_amount = is_amount or bool(name.search(texts) and not name.search(own_texts))
     return None if is_amount or not first[0].isdecimal() else match
 
 
