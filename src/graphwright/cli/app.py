@@ -36,6 +36,7 @@ from graphwright.cli.options import (
     expanded,
     method_names,
     one_folder,
+    take_plain_values,
 )
 from graphwright.cli.questions import QuestionCommand
 from graphwright.cli.schema import schema
@@ -410,6 +411,7 @@ def main(arguments: list[str] | None = None) -> None:
 @cache
 def _parser() -> Callable[..., Any]:
     """Return the parser of all commands, made once a process: that takes longer than many a command."""
+    take_plain_values()
     return get_command(app)
 
 

@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partialmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-import typer
+import typer.core
 
 from graphwright.errors import OptionError
 
@@ -540,3 +541,26 @@ def _declared(parameter: inspect.Parameter) -> inspect.Parameter:
         metadata = [typer.Option(*flag, help=metadata[0])]
     annotation = Annotated[kind, metadata[0]]  # type: ignore[valid-type]
     return parameter.replace(annotation=annotation, kind=inspect.Parameter.KEYWORD_ONLY)
+
+
+def take_plain_values() -> None:
+    """Have typer read text, paths and options that are not given without pydantic, whose import takes 0.1 s."""
+    for kind in (typer.core.TyperOption, typer.core.TyperArgument):
+        setattr(kind, "process_value", partialmethod(_processed, kind.process_value))
+
+
+def _processed(parameter: Any, process: Callable[..., Any], context: Any, value: Any) -> Any:
+    """Return the value of a parameter, as its `process_value` does, which is called for what needs a conversion."""
+    if value is None and not parameter.required:
+        nothing = () if parameter.multiple or parameter.nargs == -1 else None
+        return nothing if parameter.callback is None else parameter.callback(context, parameter, nothing)
+    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    if kind not in (str, Path) or not isinstance(value, str) or parameter.callback is not None:
+        return process(parameter, context, value)
+    if value != value.encode("utf-8", "ignore").decode() or (kind is Path and not _is_readable(value)):
+        return process(parameter, context, value)  # an error
+    return kind(value)
+
+
+def _is_readable(path: str) -> bool:
+    return os.access(path, os.R_OK) or not os.path.exists(path)
