@@ -38,7 +38,7 @@ class TableScorer:
     Scores are the means of `members` that were trained apart.
     """
 
-    arrays: dict[str, NDArray[np.float32]]
+    arrays: dict[str, NDArray[Any]]
 
     @classmethod
     def load(cls, path: Path | None = None) -> TableScorer:
@@ -71,7 +71,7 @@ class TableScorer:
         self, member: int, dense: Floats, features: Features, question: Floats, vectors: Floats
     ) -> NDArray[np.float32]:
         a = {name.split("/")[1]: array for name, array in self.arrays.items() if name.startswith(f"{member}/")}
-        grams = a["ngrams"][features.ngrams]
+        grams = a["ngrams"][features.ngrams].astype(np.float32)
         known = max(1, int(np.count_nonzero(grams.any(1))))
         told = product(a["sentence"], question), product(a["rest"], features.rest)
         asked = grams.sum(0) / np.sqrt(known) + told[0] + told[1]
@@ -117,7 +117,10 @@ def _loaded(path: Path) -> TableScorer:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, BadZipFile) as exc:
         raise ModelError(f"TableScorer: {path} cannot be read: {exc!r}. Give a file of fit_table_parser.py.") from exc
-    return TableScorer({n: a.astype(np.float32) if a.dtype == np.float16 else a for n, a in arrays.items()})
+    for name in arrays:
+        if arrays[name].dtype == np.float16 and not name.endswith("/ngrams"):  # a question needs a few of their rows
+            arrays[name] = arrays[name].astype(np.float32)
+    return TableScorer(arrays)
 
 
 ABOUT_TEXTS = WEIGHTS.parent / "about-texts.npy"
