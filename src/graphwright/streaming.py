@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -108,6 +107,8 @@ def stream(work: Work) -> Iterator[Event]:
 
 async def stream_async(work: Work) -> AsyncIterator[Event]:
     """Run a call in a thread and yield its events without blocking the event loop; otherwise as `stream`."""
+    import asyncio
+
     loop, events = asyncio.get_running_loop(), asyncio.Queue[Event | None]()
 
     def put(event: Event | None) -> None:
@@ -131,6 +132,8 @@ async def stream_async(work: Work) -> AsyncIterator[Event]:
 
 async def cancellable(call: Callable[[Run], Result]) -> Result:
     """Return the result of a call in a thread. Cancelling the task cancels the run and waits for its end."""
+    import asyncio
+
     cancel = Cancellation()
     thread = asyncio.create_task(asyncio.to_thread(call, Run(cancel=cancel)))
     try:

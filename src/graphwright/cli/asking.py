@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -15,7 +14,6 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from graphwright.cli.explanation import explain as print_explanation
 from graphwright.cli.options import read_method
 from graphwright.cli.terminal import console, note, print_json, progress, progress_text, say, shortened
 from graphwright.errors import ModelError, OptionError, counted
@@ -219,6 +217,8 @@ def show_state(state: State, top_k: int, *, explain: bool = False) -> None:
     if state.answer is None or (output.is_terminal and top_k):
         show_passages(state, top_k)
     if explain:
+        from graphwright.cli.explanation import explain as print_explanation
+
         print_explanation(state, output)
 
 
@@ -294,10 +294,12 @@ def show_passages(state: State, top_k: int) -> None:
 
 def run_demo(folder: Path | None) -> None:
     """Index the bundled corpus and ask two questions; keep the index if a folder is given."""
+    from tempfile import TemporaryDirectory
+
     start = time.perf_counter()
     with ExitStack() as stack:
         corpus = stack.enter_context(as_file(files("graphwright.cli") / "demo_corpus"))
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "index" if folder is None else folder
+        place = Path(stack.enter_context(TemporaryDirectory())) / "index" if folder is None else folder
         index = stack.enter_context(Index(place))
         with progress() as show:
             index.add(corpus / "corpus.jsonl", progress=show)

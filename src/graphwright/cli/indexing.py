@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -93,8 +91,10 @@ def _save_stdin(folder: Path, name: str | None) -> Path:
 
 def _id_of_content(file: Path) -> str:
     """Return the id of a text without a name, which depends only on the text."""
+    from hashlib import file_digest
+
     with file.open("rb") as content:
-        return f"stdin-{hashlib.file_digest(content, 'sha256').hexdigest()[:16]}"
+        return f"stdin-{file_digest(content, 'sha256').hexdigest()[:16]}"
 
 
 @contextmanager
@@ -191,6 +191,8 @@ def index(
 
     Only new and changed documents are read. With --llm, a language model extracts the entities and relations.
     """
+    from tempfile import TemporaryDirectory
+
     from graphwright.store import IndexLayout
 
     settings, llm, types = new.settings(), _settings(model, vision, into), _schema(schema)
@@ -198,7 +200,7 @@ def index(
     client = _client(llm, into, model, dry_run=estimate)
     refer, reading = _references(references, llm, client, into), files.read_options()
     skipped: list[Skipped] = []
-    with tempfile.TemporaryDirectory() as scratch:
+    with TemporaryDirectory() as scratch:
         documents = read_sources(sources, Path(scratch), name, reading, skipped)
         if estimate:
             if vision:
@@ -493,10 +495,12 @@ def _new_chunks(
     transform: Callable[..., list[Document]] | None,
 ) -> tuple[list[Excerpt], Schema]:
     """Return the chunks of new and changed documents, and the schema; without an index, of a temporary new one."""
+    from tempfile import TemporaryDirectory
+
     from graphwright.index_folder.index import Index
     from graphwright.store import Settings
 
-    with tempfile.TemporaryDirectory() as scratch:
+    with TemporaryDirectory() as scratch:
         if (into / "index.sqlite").exists():
             index = Index.open(into)
         else:

@@ -546,7 +546,7 @@ def _declared(parameter: inspect.Parameter) -> inspect.Parameter:
 def take_plain_values() -> None:
     """Have typer read text, paths and options that are not given without pydantic, whose import takes 0.1 s."""
     for kind in (typer.core.TyperOption, typer.core.TyperArgument):
-        setattr(kind, "process_value", partialmethod(_processed, kind.process_value))
+        kind.process_value = partialmethod(_processed, kind.process_value)  # type: ignore[assignment, method-assign]
 
 
 def _processed(parameter: Any, process: Callable[..., Any], context: Any, value: Any) -> Any:

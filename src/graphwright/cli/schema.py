@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,11 +32,13 @@ def suggest(
 
     With --llm, a language model writes it from a sample of passages.
     """
+    from tempfile import TemporaryDirectory
+
     from graphwright.index_folder.index import Index
 
     if folder is not None and index is not None:
         raise OptionError(f"{folder} and --index {index} are both named; leave one of them out.")
-    with tempfile.TemporaryDirectory() as scratch:
+    with TemporaryDirectory() as scratch:
         if folder is not None:
             check_paths([folder])
             place = Path(scratch) / "index"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import socket
 import time
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
@@ -19,6 +17,8 @@ from graphwright.cli.terminal import console, note, plain_table, print_json, say
 from graphwright.errors import DataError, OptionError, counted
 
 if TYPE_CHECKING:
+    import socket
+
     from graphwright.serve.keys import Key, Keys
     from graphwright.serve.settings import ServeSettings
 
@@ -146,6 +146,8 @@ def serve(
 
     Offers a page, a JSON interface and OpenAI's interface. Only this machine can connect unless --host says otherwise.
     """
+    from logging import getLogger
+
     _compute_in_single_threads()
     try:
         from graphwright.serve.app import create_app
@@ -169,7 +171,7 @@ def serve(
     listening = _listen(chosen.host, chosen.port)
     address = f"http://{_shown(chosen.host)}:{listening.getsockname()[1]}{chosen.root_path}/"
     start = f"Serving {counted(len(catalog), 'index') if len(catalog) == 1 else f'{len(catalog)} indexes'} at {address}"
-    logging.getLogger("graphwright.serve").info(start) if chosen.log_format == "json" else note(start)
+    getLogger("graphwright.serve").info(start) if chosen.log_format == "json" else note(start)
     proxies = list(chosen.trusted_proxies)
     config = server_config(app, _GRACE, proxy_headers=bool(proxies), forwarded_allow_ips=proxies)
     with suppress(KeyboardInterrupt):
@@ -202,6 +204,8 @@ def _compute_in_single_threads() -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     """Return a listening socket. Raises OptionError if the address cannot be bound."""
+    import socket
+
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
         both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()

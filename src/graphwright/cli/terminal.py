@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -109,8 +108,10 @@ def _writing() -> Iterator[None]:
 
 def report(error: Exception, *, as_json: bool) -> None:
     """Print an error as one message on stderr, with `as_json` to stdout too. With GRAPHWRIGHT_TRACEBACK raise a bug."""
+    from sqlite3 import Error as SQLiteError
+
     message = explained(error, "") if cause_of(error) else str(error)
-    if not isinstance(error, GraphwrightError | OSError | sqlite3.Error):
+    if not isinstance(error, GraphwrightError | OSError | SQLiteError):
         if os.environ.get("GRAPHWRIGHT_TRACEBACK"):
             raise error
         fault = (

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphwright.engines import Engine
 from graphwright.extract.extraction import DeferredExtractor, Excerpt, Extraction, ExtractionFailure, Extractor
 from graphwright.models.protocols import Encoder, Floats, Usage, call_metered
+
+if TYPE_CHECKING:
+    from graphwright.engines import Engine
 
 _TASK = 64  # texts of one task, unless one length has more
 Extractions = list[Extraction | ExtractionFailure]

@@ -7,14 +7,12 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphwright.engines import Engine
 from graphwright.errors import GraphwrightError, OptionError
 from graphwright.extract.distribution import EngineEncoder, on_engine
 from graphwright.extract.extraction import Excerpt, Extractor
 from graphwright.extract.schema import Schema
 from graphwright.extract.typed import with_schema
 from graphwright.index_folder.reading import GATE, IndexReading, checked_ids
-from graphwright.index_folder.sources import source_of
 from graphwright.models.protocols import Usage
 from graphwright.operators.rerank.fitted_scorer import MAX_GATE
 from graphwright.store.changes import Changes, Progress, Recorder
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from graphwright.data.connectors import Connector
     from graphwright.data.folders import ReadOptions
     from graphwright.data.graph_database import DatabaseRows, GraphDatabase
+    from graphwright.engines import Engine
 
 
 class IndexWriting(IndexReading):
@@ -80,6 +79,8 @@ class IndexWriting(IndexReading):
         `Changes.unreadable`). `options`: how the files are read; documents of files that they leave out are removed.
         `transform`, `engine`: as in `add`. Raises DataError for a source that is missing or has no documents.
         """
+        from graphwright.index_folder.sources import source_of
+
         opened = source_of(source)
         with self._write(progress, usage, engine) as writer:
             if isinstance(opened, Path):
