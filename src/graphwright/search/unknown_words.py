@@ -88,7 +88,10 @@ class Context:
         known = self.index.spelt(word.isalpha(), word[0] if len(self.index.vocabulary) > _MAX_WORDS else "")
         near = process.extract(word, known, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=None)
         near = [own for own in near if word.isalpha() or _is_slip(word, own[0])]
-        pieces, strangest = len(tokenise([word])[0].ids), min(math.log1p(_known_triples()[t]) for t in _triples(word))
+        if not near:
+            return []
+        pieces = len(tokenise([word])[0].ids)
+        strangest = min(math.log1p(_tokens_with(word[at : at + 3])) for at in range(len(word) - 2))
         found = []
         for at, (other, similarity, _) in enumerate(near[:_NEAR]):
             rows, _ = self.index.postings(other)
@@ -163,13 +166,15 @@ def _is_slip(word: str, other: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
+def _tokens_with(letters: str) -> int:
+    """Return how many words of the encoder's vocabulary have these letters; to count all ahead would take longer."""
+    return sum(letters in token for token in _tokens())
+
+
 @cache
-def _known_triples() -> Counter[str]:
-    return Counter(triple for token in vocabulary() for triple in set(_triples(token.removeprefix("##"))))
-
-
-def _triples(word: str) -> list[str]:
-    return [word[at : at + 3] for at in range(max(1, len(word) - 2))]
+def _tokens() -> list[str]:
+    return [token.removeprefix("##") for token in vocabulary()]
 
 
 def _consonants(word: str) -> str:
