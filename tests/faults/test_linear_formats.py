@@ -86,6 +86,13 @@ CASES: dict[str, tuple[str, int, Callable[[int], bytes | str]]] = {
     "quotations of a mail": ("a.eml", 500, lambda n: "From: a@b.c\n\n" + "x@y.zz wrote:\n> No.\nYes.\n" * n),
     "turns of a chat": ("a.txt", 1_000, lambda n: "[14.05.26, 18:02] Ann: It is.\nso\n" * n),
     "cues of subtitles": ("a.srt", 1_000, lambda n: "1\n00:00:01,000 --> 00:00:02,000\nIt is\n\n" * n),
+    "events of a calendar": ("a.ics", 500, lambda n: "BEGIN:VEVENT\nSUMMARY;X=a:b\n c\nEND:VEVENT\n" * n),
+    "soft lines of a contact": (
+        "a.vcf",
+        5_000,
+        lambda n: "BEGIN:VCARD\nFN;QUOTED-PRINTABLE:" + "a=\n" * n + "\nEND:VCARD",
+    ),
+    "parameters of a contact": ("a.vcf", 5_000, lambda n: "BEGIN:VCARD\nFN:a\nTEL" + ';a="b"' * n + "\nEND:VCARD"),
     "clauses": ("a.txt", 300, lambda n: "1. Term\n1.1 One.\n1.2 Two:\n(a) x\n(b) y\n2. Fees\n2.1 Three.\n" * n),
     "numbers without order": ("a.txt", 250, lambda n: f"1. {'a' * 300}\n(a) b\n3. c\n2. d\n" * n),
     "objects in objects": ("a.json", 500, lambda n: '{"a": [' + '{"b": 1, "c": [{"d": 2}]},' * n + '{"b": 1}]}'),

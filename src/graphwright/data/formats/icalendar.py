@@ -99,9 +99,10 @@ def _properties(text: str) -> Iterator[_Property]:
                 parameters[key] = f"{parameters.get(key, '')},{(value or name).strip(chr(34))}".strip(",")
             value = match["value"]
             if "QUOTED-PRINTABLE" in f"{parameters.get('ENCODING')} {parameters.get('TYPE')}".upper():
-                while value.endswith("="):  # a soft line end
-                    value = value[:-1] + next(lines, "")
-                value = quopri.decodestring(value.encode()).decode(errors="replace")
+                soft = [value]
+                while soft[-1].endswith("="):  # the value goes on in the next line
+                    soft.append(next(lines, ""))
+                value = quopri.decodestring("\n".join(soft).encode()).decode(errors="replace")
             yield _Property(match["name"].upper(), parameters, value)
 
 
@@ -152,7 +153,7 @@ def _time(value: str, is_end: bool = False) -> str:
         return f"{year}-{month}-{day} {hour}:{minute}{' UTC' if utc else ''}"
     try:
         last = date(int(year), int(month), int(day)) - timedelta(days=is_end)
-    except ValueError:  # no such day
+    except (ValueError, OverflowError):  # no such day
         return value
     return last.isoformat()
 
