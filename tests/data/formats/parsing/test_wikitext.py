@@ -63,6 +63,10 @@ def test_export_links_to_files_are_left_out_by_the_names_that_the_wiki_gives_the
     assert document.text == "Offen."
 
 
+def test_wiki_text_thousands_of_unclosed_tables_are_text_as_they_are() -> None:
+    assert wiki_text("{|\n" * 5000).text.startswith("{|\n{|")
+
+
 def test_export_without_pages_is_skipped_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="without a page of wikitext"):
         exported(tmp_path)

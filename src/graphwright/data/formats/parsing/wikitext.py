@@ -12,6 +12,7 @@ from typing import Any
 from graphwright.data.formats.format import Extracted, UnreadableError
 from graphwright.data.formats.html import html_text
 from graphwright.data.formats.parsing.xml import Element, local
+from graphwright.text.characters import clean
 
 WIKI = "mediawiki"  # the name of the outermost element of an export
 
@@ -20,7 +21,8 @@ _UNSEEN = frozenset(["file", "image", "category"])  # namespaces of which links 
 _VERBATIM = frozenset(["pre", "nowiki", "syntaxhighlight", "source", "code", "math"])
 _LEFT_OUT = frozenset(["ref", "references", "gallery", "timeline", "imagemap"])
 _BLOCK = re.compile(r"<(?:table|h\d|pre)\b")
-_ITEM = re.compile(r"[*#:;]+")
+_OPENS, _MAX_OPEN = re.compile(r"\{\||<[A-Za-z]"), 1000  # above which the parser takes more than a second for a page
+_ITEM = re.compile(r"[*#:;]{1,20}")  # deeper marks are text
 
 
 def exported_pages(root: Element) -> Iterator[Extracted]:
@@ -65,6 +67,9 @@ def wiki_text(source: str, unseen: frozenset[str] = _UNSEEN) -> Extracted:
     """
     import mwparserfromhell
 
+    opened = len(_OPENS.findall(source)) - source.count("|}") - source.count("</") - source.count("/>")
+    if opened > _MAX_OPEN:
+        return Extracted(clean(source))
     return html_text(f"<body>{_blocks(_Markup(unseen).html(mwparserfromhell.parse(source)))}</body>")
 
 
