@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,14 @@ def test_value_with_a_dash_stays_the_value_of_its_option(tmp_path: Path) -> None
 def test_misspelt_option_is_an_error(words: tuple[str, ...], tmp_path: Path) -> None:
     with pytest.raises(Exception, match="No such option"):
         parsed("ask", *words, "--index", str(tmp_path))
+
+
+def test_text_paths_and_missing_options_are_read_without_pydantic(tmp_path: Path) -> None:
+    code = (
+        "import sys; from graphwright.cli.app import _parser; group = _parser(); "
+        "group.make_context('graphwright', ['--help'], resilient_parsing=True); "
+        f"given = group.commands['ask'].make_context('ask', ['Wér?', '--index', {str(tmp_path)!r}]).params; "
+        "print(repr((given['question'], given['index'], given['top_k'], given['where'])), 'pydantic' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.strip() == f"{('Wér?', tmp_path, None, ())!r} False"

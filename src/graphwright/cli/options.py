@@ -554,13 +554,8 @@ def _processed(parameter: Any, process: Callable[..., Any], context: Any, value:
     if value is None and not parameter.required:
         nothing = () if parameter.multiple or parameter.nargs == -1 else None
         return nothing if parameter.callback is None else parameter.callback(context, parameter, nothing)
-    kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
-    if kind not in (str, Path) or not isinstance(value, str) or parameter.callback is not None:
+    kind: Any = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    is_plain = kind in (str, Path) and isinstance(value, str) and parameter.callback is None
+    if not is_plain or (kind is Path and os.path.exists(value) and not os.access(value, os.R_OK)):
         return process(parameter, context, value)
-    if value != value.encode("utf-8", "ignore").decode() or (kind is Path and not _is_readable(value)):
-        return process(parameter, context, value)  # an error
     return kind(value)
-
-
-def _is_readable(path: str) -> bool:
-    return os.access(path, os.R_OK) or not os.path.exists(path)
