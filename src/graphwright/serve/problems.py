@@ -104,8 +104,8 @@ class StartingError(ServeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "The server opens its indexes and loads models; at its first start it also compiles kernels, which may "
-            "take a minute. Try again in a few seconds."
+            "The server opens its indexes and loads models; in a clone its first start also compiles kernels, which "
+            "may take a minute. Try again in a few seconds."
         )
 
 
