@@ -117,6 +117,16 @@ def test_reader_reads_pairs_of_passages_once(network):
     assert network.inputs == 6
 
 
+def test_reader_pairs_titles_and_windows_that_answer(network):
+    filling = "The hill is steep. " * 30
+    long = PassageText("Graz, a town", f"{filling}Its university was founded in 1585. {filling}")
+    *_, pair = MiniLMReader().readings(QUESTION, [long, PASSAGES[1]], Usage())
+    starts = [start for number, start in pair.places.tolist() if number == 0]
+    text = f"{long.title}\n{long.text}"
+    assert text[starts[0] :].startswith("Graz, a town") and len(starts) <= 64 + 5
+    assert text.index("1585") in starts and pair.spans[0][1:] == (0, text.index("1585"), text.index("1585") + 4)
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n", "Title\n", "\ntext", "x", "é\ud800\x00", "1585 " * 3000, "☃" * 600])
 @pytest.mark.parametrize("question", ["", "?", "What?", "why " * 400])
 def test_reader_reads_any_text(network, question, text):

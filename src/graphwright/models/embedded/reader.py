@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -16,6 +16,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError
+from graphwright.models.embedded.cross_encoder import network
 from graphwright.models.embedded.encoder import REMEDY, WEIGHTS, loaded, open_graph, run_session, side_by_side, tokenise
 from graphwright.models.embedded.reader_answers import (
     ANSWER_FEATURES,
@@ -49,6 +50,7 @@ from graphwright.models.protocols import Floats, PassageText, Span, Usage
 
 _CLS, _SEP = 101, 102
 _MAX_TOKENS, _MAX_QUESTION, _ALONE = 384, 62, 256  # of an input, of a question, of a passage that is read alone
+_WINDOW, _STEP = 64, 16  # tokens of a passage that are read in pairs, and between the windows that are compared
 _SPANS = 6  # candidates of one input
 _MAX_REMEMBERED = 8  # questions
 
@@ -65,10 +67,11 @@ PARTS = {  # the features of each part of model.json, in the order of its weight
 class MiniLMReader(Checked):
     """Reader without download, key or torch: names, dates, numbers, and the probability that there is an answer.
 
-    The passages are read alone, and the first `paired` of them in pairs. The readings are mixed, weighted by the ranks
-    of their passages, the probability of an answer in them, and their coverage of the question. The score of the best
-    answer is the probability that it is right; others are lower in proportion. A question that asks for yes or no has
-    no other short answer, and these only where it compares two passages, by the overlap of their spans.
+    The passages are read alone, and the first `paired` of them in pairs: of each its title and the 64 tokens that most
+    probably answer. The readings are mixed, weighted by the ranks of their passages, the probability of an answer in
+    them, and their coverage of the question. The score of the best answer is the probability that it is right; others
+    are lower in proportion. A question that asks for yes or no has no other short answer, and these only where it
+    compares two passages, by the overlap of their spans.
 
     `max_spans`: number of answers returned; `max_tokens`: tokens of an answer; `weights`: a folder of other weights.
 
@@ -154,12 +157,14 @@ class MiniLMReader(Checked):
     def _read(self, question: str, passages: Sequence[PassageText], usage: Usage) -> list[ReaderOutput]:
         tokens = _Tokens.of(question, passages)
         filled = [number for number, passage in enumerate(passages) if passage.text.strip()]
-        inputs: list[tuple[int, ...]] = [(number,) for number in filled]
-        inputs += combinations(filled[: self.paired], 2)
+        readings = self._run(tokens, [(number,) for number in filled], usage)
+        paired = [*combinations(filled[: self.paired], 2)]
+        return readings + self._run(tokens.narrowed(readings[: self.paired]), paired, usage)
+
+    def _run(self, tokens: _Tokens, inputs: Sequence[tuple[int, ...]], usage: Usage) -> list[ReaderOutput]:
+        read = partial(tokens.read, _network(self.weights), self.max_tokens)
         started, readings = time.perf_counter(), []
-        for members, (size, reading) in side_by_side(
-            partial(tokens.read, _network(self.weights), self.max_tokens), inputs
-        ):
+        for members, (size, reading) in side_by_side(read, inputs):
             now = time.perf_counter()
             usage.add(Usage(calls=1, texts=len(members), tokens=size, seconds=now - started))
             started = now
@@ -188,6 +193,28 @@ class _Tokens:
         tokens = [(each.ids, each.offsets) for each in others]
         parts, asking = ([of(passage) for passage in passages] for of in (parts_of, asking_of))
         return cls(first.ids[:_MAX_QUESTION], tokens, texts, parts, asking)
+
+    def narrowed(self, alone: Sequence[ReaderOutput]) -> _Tokens:
+        """Return the tokens with the passages that were read `alone` cut to their titles and the best window of each.
+
+        A window is the better, the more probable it is that an answer begins in it, and the more tokens of the
+        question it has, weighted by rarity.
+        """
+        passages, rarity = list(self.passages), network().rarity
+        weights = {token: float(rarity[token]) for token in self.question}
+        total = sum(weights.values()) + 1e-6
+        for reading in alone:
+            (number,) = reading.passages
+            (ids, offsets), size = passages[number], len(reading.begins) - 1  # without the separator
+            title = min(bisect_left(offsets, (self.parts[number][0], 0)), size)
+            begun = np.concatenate(([0.0], np.cumsum(reading.begins)))
+            starts = range(title, max(size - _WINDOW, title) + _STEP, _STEP)
+            windows = [slice(start, min(start + _WINDOW, size)) for start in starts]
+            covered = [sum(weights[token] for token in {*ids[w]} & weights.keys()) / total for w in windows]
+            worth = [share + begun[w.stop] - begun[w.start] for share, w in zip(covered, windows, strict=True)]
+            best = windows[int(np.argmax(worth))]
+            passages[number] = [*ids[:title], *ids[best]], [*offsets[:title], *offsets[best]]
+        return replace(self, passages=passages)
 
     def read(self, network: _Network, max_tokens: int, members: tuple[int, ...]) -> tuple[int, ReaderOutput]:
         """Return the number of tokens of an input, and its reading."""
