@@ -185,7 +185,7 @@ def test_show_prints_page_numbers(tmp_path: Path) -> None:
     asked = graphwright("ask", "Where does the river Mur rise?", "--index", tmp_path / "i").stdout
     assert re.search(r"^\[1\] rivers\.pdf  .*  page \d, characters \d+-\d+$", asked, re.MULTILINE)
     none = graphwright("ask", "Who is the king of Norway?", "--index", tmp_path / "i").stdout
-    assert none.startswith("Nothing in the documents answers this. Nearest text:")
+    assert none.startswith("The documents give no sure answer. Nearest text:")
 
 
 def test_explain_in_python_equals_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,7 +134,7 @@ def test_citations_of_one_place_are_merged() -> None:
 )
 def test_answer_not_found_has_no_citations(text: str) -> None:
     answer, notes = answered(text)
-    assert answer == Answer("Nothing in the documents answers this.", (), found=False) and notes == ()
+    assert answer == Answer("The documents give no sure answer.", (), found=False) and notes == ()
 
 
 def test_generate_without_passages_calls_no_model() -> None:
@@ -256,7 +256,7 @@ def test_answer_not_found_is_streamed() -> None:
     pipeline = PassageContext() >> Generate(ScriptedLLM([answer_reply("I do not know", found=False)]))
     pipeline(ASKED, Run(on_text=heard.append))
     (PassageContext() >> Generate(Plain()))(asked(), Run(on_text=heard.append))
-    assert heard == ["Nothing in the documents answers this."] * 2
+    assert heard == ["The documents give no sure answer."] * 2
 
 
 def test_generate_needs_fields_of_its_model() -> None:

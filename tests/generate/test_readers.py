@@ -197,7 +197,7 @@ def test_reader_reads_best_passages_only() -> None:
 def test_reader_without_span_cites_nothing(documents: tuple[str, ...]) -> None:
     answer = Quote(ScriptedReader())(ranked(*documents)).answer
     assert answer is not None and not answer.found and answer.citations == ()
-    assert answer.text == "Nothing in the documents answers this."
+    assert answer.text == "The documents give no sure answer."
 
 
 def test_span_below_threshold_leaves_state() -> None:
@@ -231,7 +231,7 @@ def test_quote_below_threshold_is_called_nearest_text() -> None:
     after = Quote(reader, around=0)(state)
     assert after.answer is not None and not after.answer.found and after.answer.short == ()
     [cited] = after.answer.citations
-    assert after.answer.text == f"Nothing in the documents answers this. Nearest text:\n{cited.text} [1]"
+    assert after.answer.text == f"The documents give no sure answer. Nearest text:\n{cited.text} [1]"
     assert "0.10" in after.trace[-1].notes[0]
     found = Quote(reader, around=0, threshold=0.1)(state).answer
     assert found is not None and found.found and found.text == f"{cited.text} [1]"

@@ -111,18 +111,18 @@ def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageTex
     return replace(passage, labels=tuple(sorted((*left, *rows))))
 
 
-_NOTHING = "Nothing in the documents answers this."
-_NOTHING_YET = "Nothing in the documents that were read so far answers this; others are still being read."
+_NOTHING = "The documents give no sure answer."
+_NOTHING_YET = "The documents that were read so far give no sure answer; others are still being read."
 
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 _MAX_CLAUSES = 4  # that are quoted
 
 
 def nothing(run: Run) -> str:
-    """Return the sentence that nothing answers the question, in none of the documents or of those read so far.
+    """Return the sentence that no answer is sure, in all documents or in those read so far.
 
     >>> nothing(Run(incomplete=True))
-    'Nothing in the documents that were read so far answers this; others are still being read.'
+    'The documents that were read so far give no sure answer; others are still being read.'
     """
     return _NOTHING_YET if run.incomplete else _NOTHING
 
@@ -239,7 +239,7 @@ class Quote(Operator):
     """Quote the sentences that most probably hold the answer, each with its neighbours.
 
     The quotations are an answer where the greatest score, the probability of an answer, is at least `threshold`.
-    Else the text says that nothing answers the question, and gives them as the nearest text: `found` is False.
+    Else the text says that no answer is sure, and gives them as the nearest text: `found` is False.
 
     A reader scores every sentence of the best `passages` passages. The best is quoted with up to `around` words of its
     neighbours. A heading, or a sentence that asks something, is quoted only if there is no other sentence.
