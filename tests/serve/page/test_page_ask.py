@@ -201,13 +201,13 @@ def test_question_without_answer_is_shown_as_such(opener: Opener, serve_model: C
     nothing = json.dumps({"found": False, "text": "", "answers": [], "citations": []})
     screen = opener(serve_model(nothing))
     tab = screen.open(index="cities", q="Who won the war of Troy?", folder="notes")
-    tab.get_by_role("heading", name="Not in these documents").wait_for()
+    tab.get_by_role("heading", name="No sure answer").wait_for()
     expect(tab.locator("[role=alert]")).to_have_count(0)
     expect(tab.locator(".passage").first).to_be_visible()
     tab.get_by_role("link", name="Search all documents").click()
     expect(tab).not_to_have_url(re.compile("folder"))
     screen.settle()
-    expect(tab.get_by_role("heading", name="Not in these documents")).to_be_visible()
+    expect(tab.get_by_role("heading", name="No sure answer")).to_be_visible()
 
 
 def test_failed_question_is_shown(screen: Screen) -> None:

@@ -82,7 +82,7 @@ def test_two_meanings_are_buttons(opener: Opener, tmp_path: Path) -> None:
         screen.tab.route("**/ask", ask_back)
         tab = screen.open(index="cities", q="How long is it?")
         expect(tab.get_by_role("group", name="What is meant?").get_by_role("button")).to_have_text(choices)
-        expect(tab.get_by_role("heading", name="Not in these documents")).to_have_count(0)
+        expect(tab.get_by_role("heading", name="No sure answer")).to_have_count(0)
         screen.tab.unroute("**/ask")
         tab.get_by_role("button", name="Sorn Bridge").click()
         tab.locator(".answer-foot").nth(1).wait_for()

@@ -383,14 +383,14 @@ function Footer({ state, onAgain }: { state: Asking; onAgain: () => void }) {
 function notFoundText(passages: number, onGraph: boolean | undefined): string {
   if (passages) {
     const noun = onGraph ? "node" : "closest passage";
-    return `The ${count(passages, noun)} ${passages === 1 ? "was read, and does not answer" : "were read, and none answers"} this.`;
+    return `The ${count(passages, noun)} ${passages === 1 ? "was read, and does not surely answer" : "were read, and none surely answers"} this.`;
   }
   return onGraph
     ? "No chain of its relations answers this question. Name an entity as the graph does, and one of its relations."
     : "No passage is close to this question.";
 }
 
-/** The documents do not answer the question: a result, not an error. */
+/** No answer is sure: a result, not an error. */
 function NotFound({ route, state, onAgain }: ViewProps) {
   const { asked, found } = state;
   const passages = found?.passages ?? [];
@@ -401,7 +401,7 @@ function NotFound({ route, state, onAgain }: ViewProps) {
     <article class="answer-main">
       <div class="absent">
         <Icon name="missing" />
-        <h2>{state.answer?.fallback ? "No answer" : onGraph ? "Not in this graph" : "Not in these documents"}</h2>
+        <h2>{state.answer?.fallback ? "No answer" : onGraph ? "Not in this graph" : "No sure answer"}</h2>
         <p>
           {notFoundText(passages.length, onGraph)}
           {filtered && " The search was limited by a filter."}

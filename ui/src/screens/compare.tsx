@@ -178,7 +178,7 @@ function Side({ route, index, answer, said, change, shared }: SideProps) {
       </header>
       <Fallback answer={answer} />
       {answer.found === false ? (
-        <p class="absent-line">{answer.fallback ? "No answer." : "Not in these documents."}</p>
+        <p class="absent-line">{answer.fallback ? "No answer." : "No sure answer."}</p>
       ) : (
         <>
           <AnswerText {...{ route, index, citations }} text={answer.answer ?? ""} titles={titlesOf(passages)} />
