@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from threading import Thread
 from typing import Any
@@ -244,3 +245,38 @@ def test_pdf_read_waits_while_another_thread_uses_pdfium() -> None:
         assert not done
     thread.join()
     assert len(done) == 1
+
+
+@pytest.mark.parametrize(("drawn", "turn"), [(0, 90), (0, 180), (0, 270), (90, 0), (270, 0), (90, 90)])
+def test_pdf_turned_text_is_read_in_order_with_boxes_as_shown(drawn: int, turn: int) -> None:
+    import pypdfium2
+
+    said = ["The tunnel was opened in 1854 by", "Carl Ghega, who was born in Venice,", "and it is 1431 metres long."]
+    document = pdf()
+    with document.rotation(drawn, x=100, y=150):
+        for at, line in enumerate(said):
+            document.set_xy(60, 140 + 5 * at)
+            document.cell(0, 5, line)
+    turned = pypdfium2.PdfDocument(bytes(document.output()))
+    turned[0].set_rotation(turn)
+    out = io.BytesIO()
+    turned.save(out)
+    page = extracted(out.getvalue())
+    assert page.text == "\n".join(said) and page.places is not None
+    is_sideways = (turn - drawn) % 180 == 90
+    for box in page.places.boxes:
+        width, height = box.right - box.left, box.bottom - box.top
+        assert 0 < 2 * min(width, height) < max(width, height) and is_sideways == (height > width)
+
+
+@pytest.mark.parametrize(
+    "rest", ["", " It was rebuilt in stone after the flood of that summer, and stands to this day."]
+)
+def test_pdf_first_lines_that_differ_in_numbers_are_text(rest: str) -> None:
+    document = pdf()
+    for year in range(1900, 1905):
+        document.add_page()
+        document.set_xy(20, 20)
+        document.multi_cell(150, 5, f"In {year} the bridge cost {year - 1880} thousand guilders.{rest}")
+    text = extracted(bytes(document.output())).text
+    assert all(f"In {year} the bridge cost {year - 1880} thousand" in text for year in range(1900, 1905))

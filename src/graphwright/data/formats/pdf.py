@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
+from math import pi
 from typing import Any
 
 from graphwright.data.decoding import is_binary
@@ -35,6 +37,7 @@ _JUMP = 0.3  # between the lines of two cells, in heights of a line
 _MAX_LISTED = 8  # pages
 _MAX_DEPTH = 8  # of forms in forms
 _MAX_RULES = 3_000  # on a page; a drawing has more
+_SAMPLED = 10  # of so many characters, one is asked for its direction
 
 
 def read(file: File) -> Iterator[Extracted | Picture]:
@@ -44,13 +47,14 @@ def read(file: File) -> Iterator[Extracted | Picture]:
     """
     data = file.data()
     with PDFIUM:
-        pages, scanned, damaged, title, author = _read_pages(data)
+        pages, turns, scanned, damaged, title, author = _read_pages(data)
     recognised = recognise(data, pages, scanned, file.recognised) if can_recognise() else []
+    turns = {page: turn for page, turn in turns.items() if page + 1 not in recognised}
     unread = [] if can_recognise() else [number for number in scanned if not pages[number - 1]]
     remedy = f"; to recognise their text (OCR): {EXTRA}" if unread else ""
     gaps = "; ".join(filter(None, (_listed(damaged, "damage"), _listed(unread, "no text (scanned)"))))
     builder = TextBuilder("page")
-    write_pages(pages, builder)
+    write_pages(pages, builder, turns)
     if builder.text:
         places = builder.places(blake2b(data, digest_size=16).hexdigest())
         metadata = {"author": author, RECOGNISED: page_list(recognised) if recognised else ""}
@@ -72,8 +76,11 @@ def read(file: File) -> Iterator[Extracted | Picture]:
         raise UnreadableError(f"no text in {where}{found}{remedy or ', in which none was recognised' * bool(scanned)}")
 
 
-def _read_pages(data: bytes) -> tuple[list[list[Line]], list[int], list[int], str, str]:
-    """Return the lines of each page, the numbers of scanned and damaged pages, the title and the author."""
+def _read_pages(data: bytes) -> tuple[list[list[Line]], dict[int, int], list[int], list[int], str, str]:
+    """Return the lines of each page, and by which turns (see `turned`) their text is upright, by position.
+
+    Also the numbers of scanned and damaged pages, the title and the author.
+    """
     import pypdfium2
 
     try:
@@ -84,12 +91,15 @@ def _read_pages(data: bytes) -> tuple[list[list[Line]], list[int], list[int], st
         raise UnreadableError(f"a damaged PDF ({error}); fetch or save it again") from error
     try:
         pages: list[list[Line]] = []
+        turns = dict[int, int]()
         size = 0
         scanned, damaged = [], []
         for number in range(len(document)):
             try:
                 page = document[number]
-                lines = _lines(page)
+                lines, turn = _lines(page)
+                if turn:
+                    turns[number] = turn
                 if is_scanned(page, lines):
                     scanned.append(number + 1)
                 page.close()
@@ -101,7 +111,7 @@ def _read_pages(data: bytes) -> tuple[list[list[Line]], list[int], list[int], st
             if size > MAX_TEXT:  # many pages may share one content
                 raise UnreadableError(f"its text is longer than {MAX_TEXT >> 20} million characters; split it")
         title, author = (document.get_metadata_dict().get(name, "") for name in ("Title", "Author"))
-        return pages, scanned, damaged, title, author
+        return pages, turns, scanned, damaged, title, author
     finally:
         document.close()
 
@@ -123,8 +133,8 @@ def _title(title: str, builder: TextBuilder, places: Places | None) -> str:
     return min(first, key=lambda heading: heading.level).title if first else ""
 
 
-def _lines(page: Any) -> list[Line]:
-    """Return the lines of a page in the order in which the file draws them."""
+def _lines(page: Any) -> tuple[list[Line], int]:
+    """Return the lines of a page in the order in which the file draws them, and the turn by which they are upright."""
     import pypdfium2.raw as pdfium
 
     text_page = page.get_textpage()
@@ -134,7 +144,8 @@ def _lines(page: Any) -> list[Line]:
             raise UnreadableError(f"a page of more than {_MAX_CHARACTERS:,} characters")
         handle = text_page.raw
         codes = [pdfium.FPDFText_GetUnicode(handle, at) for at in range(count)]
-        reader = PageReader(page, handle)
+        turn = _turn(page, handle, codes)
+        reader = PageReader(page, handle, turn)
         reader.mark_raised(codes)
         lines: list[Line] = []
         first = 0
@@ -143,33 +154,45 @@ def _lines(page: Any) -> list[Line]:
                 end = at if code in (10, 13) else at + 1
                 lines += reader.lines(codes, first, end)
                 first = at + 1
-        return rows_of(lines, reader.rules)
+        return rows_of(lines, reader.rules), turn
     finally:
         text_page.close()
 
 
-class PageReader:
-    """Boxes of the characters of one page, in 1/10,000 of its width and height."""
+def _turn(page: Any, text_page: Any, codes: list[int]) -> int:
+    """Return the quarters by which a page is to be turned, clockwise, for most of its text to be upright."""
+    import pypdfium2.raw as pdfium
 
-    def __init__(self, page: Any, text_page: Any) -> None:
+    shown = page.get_rotation() // 90
+    sampled = [at for at, code in enumerate(codes) if code > ord(" ")][::_SAMPLED]
+    angles = (pdfium.FPDFText_GetCharAngle(text_page, at) for at in sampled)  # clockwise, -1 for an error
+    turns = Counter(-(round(angle / (pi / 2)) + shown) % 4 if angle >= 0 else 0 for angle in angles)
+    return max(turns, key=lambda turn: (turns[turn], -turn), default=0)
+
+
+class PageReader:
+    """Boxes of the characters of one page, in 1/10,000 of its width and height, after a turn (see `turned`)."""
+
+    def __init__(self, page: Any, text_page: Any, turn: int = 0) -> None:
         import pypdfium2.raw as pdfium
 
         self.pdfium, self.page, self.text_page = pdfium, page.raw, text_page
-        self.width, self.height = page.get_size()
+        self.turn = turn
+        self.width, self.height = page.get_size() if turn % 2 == 0 else reversed(page.get_size())
         self.rectangle = pdfium.FS_RECTF()
         self.x, self.y = ctypes.c_int(), ctypes.c_int()
         self.font, self.flags = ctypes.create_string_buffer(_MAX_FONT), ctypes.c_int()
         self.rules = self._rules(page)
 
     def box(self, at: int) -> tuple[int, int, int, int]:
-        """Return left, top, right and bottom of a character as the page is shown, turned and cropped."""
+        """Return left, top, right and bottom of a character as the page is shown, rotated and cropped."""
         self.pdfium.FPDFText_GetLooseCharBox(self.text_page, at, self.rectangle)
         corners = (self.rectangle.left, self.rectangle.top), (self.rectangle.right, self.rectangle.bottom)
         (left, top), (right, bottom) = (self._shown(*corner) for corner in corners)
         return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
 
     def _shown(self, x: float, y: float) -> tuple[int, int]:
-        self.pdfium.FPDF_PageToDevice(self.page, 0, 0, UNIT, UNIT, 0, x, y, self.x, self.y)
+        self.pdfium.FPDF_PageToDevice(self.page, 0, 0, UNIT, UNIT, self.turn, x, y, self.x, self.y)
         return self.x.value, self.y.value
 
     def _rules(self, page: Any) -> Rules:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from statistics import median
+from types import MappingProxyType
 from typing import NamedTuple
 
 from graphwright.data.formats.format import TextBuilder
-from graphwright.data.formats.parsing.pdf_rows import LIST_MARK, UNIT, Cell, Line, around, is_full, spans
+from graphwright.data.formats.parsing.pdf_rows import LIST_MARK, UNIT, Cell, Line, around, is_full, spans, turned
 from graphwright.data.records.grid import CellRow, cell_text, has_digit, is_number
 from graphwright.data.records.table import Table
 
 _MARGIN = 0.1 * UNIT  # at the top and the bottom, where running heads stand
 _MIN_REPEATED = 3  # pages with the same line in the margin
+_CLOSE = 0.6  # between two lines of a paragraph at most, in heights of a line
 LARGER = 1.15  # minimum height of a heading, in heights of the text
 LEADERS = re.compile(r"(?:\s?[.…]){4,}")  # dots between an entry of a table of contents and its page
 _MAX_DEPTH = 40  # of cuts
@@ -28,9 +30,9 @@ _OUTER_NUMBER = re.compile(r"^(\d{1,5})\b|\b(\d{1,5})$")
 def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """Return pages without page numbers, and without lines repeated in the margins of at least three pages.
 
-    In a document of two pages, the same line in the same place of both is one, too. Lines are the same if they differ
-    only in numbers, or if each begins or ends with the number of its page. The first and the last line of a page count
-    as margin, unless a table begins there.
+    In a document of two pages, the same line in the same place of both is one, too. Lines that stand apart from the
+    text are the same if they differ only in numbers, or if each begins or ends with the number of its page. The first
+    and the last line of a page count as margin, unless a table begins there. If nothing else is there, they are text.
     """
     body = body_height([line for page in pages for line in page])
     counts: Counter[tuple[object, ...]] = Counter()
@@ -49,7 +51,10 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
                 text = " ".join(line.text.lower().split())
                 outer = _OUTER_NUMBER.search(text)
                 offset = f"page {int(outer[1] or outer[2]) - number}" if outer else ""
-                margin[at] = (upper, _NUMBER.sub("#", text)), (upper, offset), (line.text, line.box)
+                unnumbered = _NUMBER.sub("#", text)
+                if not _PAGE_NUMBER.fullmatch(unnumbered) and _goes_on(line, page, -1 if lower else 1):
+                    offset, unnumbered = "", text
+                margin[at] = (upper, unnumbered), (upper, offset), (line.text, line.box)
         margins.append(margin)
         counts.update({key for keys in margin.values() for key in keys if key[1]})
     remaining = []
@@ -62,7 +67,18 @@ def without_running_heads(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
             or counts[same] == len(pages) == 2
         }
         remaining.append([line for at, line in enumerate(page) if at not in repeated])
-    return remaining
+    return remaining if any(remaining) else [list(page) for page in pages]
+
+
+def _goes_on(line: Line, page: Sequence[Line], way: int) -> bool:
+    """Return whether a line in the margin has the next line of a paragraph below it; `way` -1: above it."""
+    tall = line.box[3] - line.box[1]
+    near = (
+        other.box[1] - line.box[3] if way > 0 else line.box[1] - other.box[3]
+        for other in page
+        if other.height == line.height and other.box[0] < line.box[2] and line.box[0] < other.box[2]
+    )
+    return any(-tall / 2 <= gap <= _CLOSE * tall for gap in near)
 
 
 def in_reading_order(lines: Sequence[Line]) -> list[Line]:
@@ -233,21 +249,27 @@ _SAME_LEVEL = 0.94  # of the height of the larger of two headings
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 
 
-def write_pages(pages: Sequence[Sequence[Line]], builder: TextBuilder) -> None:
-    """Write the text of pages; each is a place, each line has a box.
+def write_pages(
+    pages: Sequence[Sequence[Line]], builder: TextBuilder, turns: Mapping[int, int] = MappingProxyType({})
+) -> None:
+    """Write the text of pages; each is a place, each line has a box, as the page is shown.
+
+    `turns`: the quarters by which the boxes of a page's lines were turned, clockwise, by its position.
 
     Headings are lines in larger type. Words that are hyphenated at a line's end are joined, unless the document writes
     them with a hyphen elsewhere. The rows of tables become sentences and records; a table may go on over pages.
     """
     ordered = [in_reading_order(page) for page in without_running_heads(pages)]
-    _Writer(builder, [part for page in ordered for line in page for part in line.parts or (line,)]).write(ordered)
+    _Writer(builder, [part for page in ordered for line in page for part in line.parts or (line,)], turns).write(
+        ordered
+    )
 
 
 class _Writer:
     """Builder of the text of a document from its lines."""
 
-    def __init__(self, builder: TextBuilder, lines: Sequence[Line]) -> None:
-        self.builder = builder
+    def __init__(self, builder: TextBuilder, lines: Sequence[Line], turns: Mapping[int, int]) -> None:
+        self.builder, self.turns = builder, turns
         self.body = body_height(lines)
         self.levels: dict[float, int] = {}
         level, largest = 0, 0.0
@@ -307,6 +329,10 @@ class _Writer:
             self.builder.place()
             self.pages += 1
 
+    def _box(self, start: int, box: tuple[int, int, int, int]) -> None:
+        """Give the text since `start` its box, on the page of the last place."""
+        self.builder.box(start, turned(box, -self.turns.get(self.pages - 1, 0)))
+
     def _write_heading(self, page: Sequence[Line], at: int) -> int:
         """Write a heading of one or more lines; return the position after it."""
         end = at + 1
@@ -318,7 +344,7 @@ class _Writer:
         lines = page[at:end]
         start = self.builder.block(" ".join(line.text for line in lines))
         self.builder.mark(" ".join(line.text for line in lines), self.levels[page[at].height], start)
-        self.builder.box(start, around(lines))
+        self._box(start, around(lines))
         self.before, self.open = None, ""
         return end
 
@@ -331,7 +357,7 @@ class _Writer:
         for item in table.items():
             row = rows[item.number]
             self._begin(row.page)
-            self.builder.box(self.builder.row(item), around(row.lines))
+            self._box(self.builder.row(item), around(row.lines))
         self.builder.blank()
         self.before, self.open = None, ""
 
@@ -344,7 +370,7 @@ class _Writer:
         else:
             start = self.builder.line(text)
         self.builder.continue_line()
-        self.builder.box(start, line.box)
+        self._box(start, line.box)
         self.before, self.open = line, text
 
     def _join(self, match: re.Match[str], text: str) -> int:

@@ -76,6 +76,18 @@ def around(lines: Sequence[Line]) -> tuple[int, int, int, int]:
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
+def turned(box: tuple[int, int, int, int], quarters: int) -> tuple[int, int, int, int]:
+    """Return where a rectangle of a page is after the page was turned clockwise, by quarters of a full turn.
+
+    >>> turned((0, 0, 1000, 200), 1), turned((9800, 0, 10000, 1000), -1)
+    ((9800, 0, 10000, 1000), (0, 0, 1000, 200))
+    """
+    left, top, right, bottom = box
+    for _ in range(quarters % 4):
+        left, top, right, bottom = UNIT - bottom, left, UNIT - top, right
+    return left, top, right, bottom
+
+
 def spans(cells: Sequence[Cell], columns: Sequence[Cell]) -> list[range]:
     """Return the columns of each cell: those that it overlaps, or that with its left or right side or its middle.
 
