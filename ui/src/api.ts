@@ -125,12 +125,12 @@ export function upload<T>(path: string, form: FormData, onSent: (share: number) 
   });
 }
 
-/** Yield the events of a stream. With a body it is a POST. A plain JSON reply is one event `done`. */
+/** Yield the events of the reply to a body. A plain JSON reply is one event `done`. */
 export async function* streamEvents(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<ServerEvent> {
   const response = await send(path, {
-    method: body === null ? "GET" : "POST",
-    headers: { Accept: "text/event-stream", ...(body === null ? {} : { "Content-Type": "application/json" }) },
-    ...(body === null ? {} : { body: JSON.stringify(body) }),
+    method: "POST",
+    headers: { Accept: "text/event-stream", "Content-Type": "application/json" },
+    body: JSON.stringify(body),
     signal,
   });
   if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {

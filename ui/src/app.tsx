@@ -19,6 +19,7 @@ import { NewIndexScreen } from "./screens/new";
 import { SettingsScreen } from "./screens/settings";
 import { chooseIndex, loadServer, server, type ServerState, signOut } from "./server";
 import { useStore } from "./store";
+import { nameNow } from "./threads";
 import { applyTheme, type Theme, theme } from "./theme";
 
 const SCREENS: { name: string; label: string; icon: IconName; also: string[] }[] = [
@@ -41,9 +42,11 @@ export function App() {
   const state = useStore(server);
   const route = useRoute();
   const asked = route.query.get("index");
+  const name = asked && nameNow(state.indexes, asked);
   useEffect(() => {
-    if (asked) chooseIndex(asked);
-  }, [asked, state.phase]);
+    if (name && name !== asked) go(hrefWith(route, { index: name }), true);
+    else if (name) chooseIndex(name);
+  }, [asked, name, state.phase]);
   useTitle(route, state);
   if (state.phase === "locked") return <LoginScreen />;
   const hasPanel = route.query.has("source");

@@ -1,9 +1,19 @@
 /** The conversation that is shown: its questions, the events of the last one as they come, and the answers. */
 
 import { indexPath, Problem, problemFrom, streamEvents } from "./api";
-import { asProblem, server } from "./server";
-import { createStore, keep, stored } from "./store";
-import { type Asked, keepThread, keyOf, type Thread, threadOf, threads, type Turn } from "./threads";
+import { asProblem, refreshIndexes, server } from "./server";
+import { createStore, forget, keep, stored } from "./store";
+import {
+  type Asked,
+  keepThread,
+  keyOf,
+  nameNow,
+  type Thread,
+  threadOf,
+  threads,
+  type Turn,
+  whenKeptElsewhere,
+} from "./threads";
 import type { Answer, Citation, Found, Step } from "./types";
 
 export interface Asking {
@@ -41,6 +51,23 @@ server.subscribe(() => {
   if (phase === "locked" && !session && conversation.get()) leave(); // signed out
 });
 
+whenKeptElsewhere((thread) => {
+  conversation.update((state) => {
+    const last = state?.turns.at(-1);
+    if (!state || state.id !== thread.id) return state;
+    return { ...state, turns: [...thread.turns.map(answered), ...(last && !last.answer ? [last] : [])] };
+  });
+});
+
+/** The question that is being answered in this tab: after a reload it is asked again. */
+interface Pending {
+  id: string;
+  asked: Asked;
+  at: number;
+}
+
+const PENDING = "pending";
+
 /** Whether a conversation is the one with an id, or without an id the one that begins with a question. */
 export function isShown({ id, turns: [first] }: Conversation, asked: Asked, wanted: string | null): boolean {
   return wanted === null ? first !== undefined && keyOf(first.asked) === keyOf(asked) : id === wanted;
@@ -52,8 +79,10 @@ export function show(asked: Asked, id: string | null, fresh: string): void {
   if (current && isShown(current, asked, id)) return;
   const thread = threadOf(asked, id);
   if (thread) {
+    const pending = stored<Pending | null>(PENDING, null, "sessionStorage");
     stop();
     conversation.set({ id: thread.id, turns: thread.turns.map(answered) });
+    if (pending?.id === thread.id) void ask(pending.asked, pending.at);
   } else void begin([asked.question], asked, id ?? fresh);
 }
 
@@ -100,6 +129,7 @@ function answered({ asked, answer, seconds, time, model = null }: Turn): Asking 
 export function stop(): void {
   running?.abort();
   running = null;
+  forget(PENDING, "sessionStorage");
   changeLast((turn) => (turn.answer || turn.problem ? turn : { ...turn, phase: "stopped" }));
 }
 
@@ -125,6 +155,7 @@ export async function ask(asked: Asked, at: number): Promise<void> {
     changeLast((turn) => ({ ...turn, ...by(turn), seconds: (performance.now() - began) / 1000 }));
   };
   conversation.set({ ...before, turns: [...turns, started(asked)] });
+  keep(PENDING, { id: before.id, asked, at }, "sessionStorage");
   try {
     for await (const { kind, data } of streamEvents(
       indexPath(index, "ask"),
@@ -141,8 +172,16 @@ export async function ask(asked: Asked, at: number): Promise<void> {
       change((turn) => changeBy(kind, data, turn));
     }
     if (running === control) await finish();
+    forget(PENDING, "sessionStorage");
   } catch (error) {
-    change(() => ({ phase: "failed", problem: asProblem(error) }));
+    const problem = asProblem(error);
+    if (problem.status === 404 && running === control) {
+      await refreshIndexes().catch(() => undefined);
+      const name = nameNow(server.get().indexes, index);
+      if (name !== index && running === control) return await ask({ ...asked, index: name }, at);
+    }
+    if (problem.status && running === control) forget(PENDING, "sessionStorage"); // 0: perhaps the page is left
+    change(() => ({ phase: "failed", problem }));
   } finally {
     if (running === control) running = null;
   }
@@ -203,7 +242,7 @@ async function finish(): Promise<void> {
 /** Return the answered turns of a conversation as they are kept; null where there is none. */
 export function threadFrom({ id, turns }: Conversation): Thread | null {
   const kept = turns.flatMap(({ asked, seconds, time, answer, model }) =>
-    answer && !answer.fallback ? [{ asked, seconds, time: time ?? Date.now(), answer, model }] : [],
+    answer ? [{ asked, seconds, time: time ?? Date.now(), answer, model }] : [],
   );
   const index = kept[0]?.asked.index;
   const name = threads.get().find((thread) => thread.id === id)?.name ?? "";

@@ -1,68 +1,64 @@
 /** Jobs of an index: their list, and their progress as it happens. */
 
-import { useEffect, useState } from "preact/hooks";
-import { getJson, isAbort, problemFrom, streamEvents, withQuery } from "./api";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { getJson, isAbort, withQuery } from "./api";
 import { asProblem, refreshIndexes } from "./server";
 import type { Job } from "./types";
 
 export const isOpen = ({ state }: Job): boolean => state === "queued" || state === "running";
 
-/** The jobs of an index, newest first, each followed until it ends. `onEnd`: called when one has ended. */
+const PAUSE = 500; // milliseconds between two looks at jobs that have not ended
+
+/**
+ * The jobs of an index, newest first, until all have ended. `onEnd`: called when some have ended.
+ *
+ * They are asked for again and again: a browser has six connections to a server, for all its tabs, and a stream for
+ * each job would take them from the questions.
+ */
 export function useJobs(index: string, onEnd: () => void) {
   const [jobs, setJobs] = useState<Job[]>([]);
-  const put = (job: Job): void =>
-    setJobs((before) => [job, ...before.filter(({ id }) => id !== job.id)].sort(newestFirst));
+  const shown = useRef(jobs);
+  shown.current = jobs;
+  const merge = (listed: Job[]): void =>
+    setJobs((before) => {
+      const ids = new Set(listed.map(({ id }) => id)); // a job that began meanwhile is not among them
+      return [...listed, ...before.filter(({ id }) => !ids.has(id))].sort(newestFirst);
+    });
+  const load = async (signal: AbortSignal): Promise<void> => {
+    const { jobs: listed } = await getJson<{ jobs: Job[] }>(withQuery("v1/jobs", { index }), signal);
+    const open = new Set(shown.current.filter(isOpen).map(({ id }) => id));
+    merge(listed);
+    if (!listed.some((job) => open.has(job.id) && !isOpen(job))) return;
+    onEnd();
+    void refreshIndexes().catch(() => undefined);
+  };
   useEffect(() => {
     const control = new AbortController();
     setJobs([]);
-    getJson<{ jobs: Job[] }>(withQuery("v1/jobs", { index }), control.signal).then(
-      ({ jobs: listed }) =>
-        setJobs((before) => {
-          const known = new Set(before.map(({ id }) => id)); // those that began while the list was loaded
-          return [...before, ...listed.filter(({ id }) => !known.has(id))].sort(newestFirst);
-        }),
-      () => undefined, // the list of documents says what is wrong with the server
-    );
+    load(control.signal).catch(() => undefined); // the list of documents says what is wrong with the server
     return () => control.abort();
   }, [index]);
-  const open = jobs
-    .filter(isOpen)
-    .map(({ id }) => id)
-    .join(" ");
+  const isWaiting = jobs.some(isOpen);
   useEffect(() => {
     const control = new AbortController();
-    for (const id of open.split(" ").filter(Boolean)) {
-      void follow(id, put, control.signal).then((ended) => {
-        if (!ended) return;
-        onEnd();
-        void refreshIndexes().catch(() => undefined);
-      });
-    }
+    if (isWaiting) void repeat(load, control.signal);
     return () => control.abort();
-  }, [open]);
-  return { jobs, put };
+  }, [index, isWaiting]);
+  return { jobs, put: (job: Job) => merge([job]) };
 }
 
 function newestFirst(one: Job, two: Job): number {
   return Date.parse(two.created) - Date.parse(one.created) || two.id.localeCompare(one.id);
 }
 
-/** Follow a job; return whether it ended. */
-async function follow(id: string, put: (job: Job) => void, signal: AbortSignal): Promise<boolean> {
-  const path = `v1/jobs/${encodeURIComponent(id)}`;
-  try {
-    for await (const { kind, data } of streamEvents(`${path}/events`, null, signal)) {
-      if (kind === "error") throw problemFrom(data);
-      if (kind === "done") break;
-      const job = await getJson<Job>(path, signal);
-      if (!isOpen(job)) break; // put below: to put it here would end this before it returns
-      put(job);
+/** Do the work after each pause, also while the server does not answer; not for an index that is gone. */
+async function repeat(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    try {
+      if (!signal.aborted) await work(signal);
+    } catch (error) {
+      if (isAbort(error) || asProblem(error).status === 404) return;
     }
-  } catch (error) {
-    if (isAbort(error) || signal.aborted) return false;
-    console.warn(asProblem(error).message);
   }
-  const job = await getJson<Job>(path, signal).catch(() => null);
-  if (job) put(job);
-  return job !== null && !isOpen(job);
 }

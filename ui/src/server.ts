@@ -2,7 +2,7 @@
 
 import { getJson, Problem, postJson, remove, whenUnauthorized } from "./api";
 import { createStore, keep, stored } from "./store";
-import { deleteThreads, loadThreads } from "./threads";
+import { deleteThreads, followNames, loadThreads } from "./threads";
 import type { Choices, IndexFacts, Method, Session } from "./types";
 
 export interface ServerState {
@@ -52,6 +52,7 @@ export async function loadServer(): Promise<void> {
       indexes.some((index) => index.name === name),
     );
     const index = wanted ?? indexes[0]?.name ?? "";
+    await followNames(indexes);
     server.set({ phase: "ready", session, indexes, choices, methods, index, problem: null });
   } catch (error) {
     if (error instanceof Problem && error.status === 401) return; // the state is "locked" already
@@ -73,6 +74,7 @@ export function asProblem(error: unknown): Problem {
 /** Load the figures of the indexes again, after they or their documents have changed. */
 export async function refreshIndexes(): Promise<void> {
   const { indexes, new: choices } = await getJson<Indexes>("v1/indexes");
+  await followNames(indexes);
   server.update((state) => {
     const kept = indexes.some(({ name }) => name === state.index);
     return { ...state, indexes, choices, index: kept ? state.index : (indexes[0]?.name ?? "") };

@@ -39,10 +39,13 @@ export function useStore<T>(store: Store<T>): T {
 
 const storageKey = (name: string): string => `graphwright:${basePath}:${name}`;
 
+/** Where a value is kept: in the browser, or in this tab until it is closed. */
+type Place = "localStorage" | "sessionStorage";
+
 /** Return a stored value, or `fallback` where there is none or storage is switched off. */
-export function stored<T>(name: string, fallback: T): T {
+export function stored<T>(name: string, fallback: T, place: Place = "localStorage"): T {
   try {
-    const text = localStorage.getItem(storageKey(name));
+    const text = window[place].getItem(storageKey(name));
     return text === null ? fallback : (JSON.parse(text) as T);
   } catch {
     return fallback;
@@ -50,18 +53,18 @@ export function stored<T>(name: string, fallback: T): T {
 }
 
 /** Store a value; return whether there was room for it. */
-export function keep(name: string, value: unknown): boolean {
+export function keep(name: string, value: unknown, place: Place = "localStorage"): boolean {
   try {
-    localStorage.setItem(storageKey(name), JSON.stringify(value));
+    window[place].setItem(storageKey(name), JSON.stringify(value));
     return true;
   } catch {
     return false;
   }
 }
 
-export function forget(name: string): void {
+export function forget(name: string, place: Place = "localStorage"): void {
   try {
-    localStorage.removeItem(storageKey(name));
+    window[place].removeItem(storageKey(name));
   } catch {
     // Storage is switched off: nothing was kept.
   }

@@ -1,8 +1,8 @@
 /** Conversations that are kept in this browser, and sent nowhere: each with its turns, newest first. */
 
 import { basePath } from "./api";
-import { createStore, forget, stored } from "./store";
-import type { Answer, Filter } from "./types";
+import { createStore } from "./store";
+import type { Answer, Filter, IndexFacts } from "./types";
 
 export interface Asked {
   index: string;
@@ -57,10 +57,11 @@ export function nameOf({ name, turns }: Thread): string {
   return name || turns[0]?.asked.question || "";
 }
 
-/** Return the kept conversation with an id, or the last one that begins with a question. */
+/** Return the kept conversation with an id, or the last one that begins with a question and its model's answer. */
 export function threadOf(asked: Asked, id: string | null): Thread | undefined {
   const all = threads.get();
-  const begins = ({ turns: [first] }: Thread): boolean => first !== undefined && keyOf(first.asked) === keyOf(asked);
+  const begins = ({ turns: [first] }: Thread): boolean =>
+    first !== undefined && !first.answer.fallback && keyOf(first.asked) === keyOf(asked);
   return all.find((thread) => thread.id === id) ?? (id === null ? all.find(begins) : undefined);
 }
 
@@ -95,7 +96,45 @@ async function write<T>(work: (store: IDBObjectStore) => IDBRequest<T>): Promise
   }
 }
 
-/** Read the kept conversations, and the single questions that earlier versions kept. */
+/** A change of what is kept, which all tabs show: these conversations are gone, or have become others. */
+interface Change {
+  ids: string[];
+  kept: Thread[];
+}
+
+const tabs = new BroadcastChannel(`graphwright:${basePath}`);
+const listeners: ((thread: Thread) => void)[] = [];
+
+tabs.onmessage = ({ data }: MessageEvent<Change>): void => {
+  apply(data);
+  for (const thread of data.kept) for (const listener of listeners) listener(thread);
+};
+
+/** Call `then` with each conversation that another tab keeps. */
+export function whenKeptElsewhere(then: (thread: Thread) => void): void {
+  listeners.push(then);
+}
+
+function apply({ ids, kept }: Change): void {
+  show([...kept, ...threads.get().filter(({ id }) => !ids.includes(id))]);
+}
+
+/** Return the name of an index now, if the server has renamed it. */
+export function nameNow(indexes: IndexFacts[], name: string): string {
+  if (indexes.some((index) => index.name === name)) return name;
+  return indexes.find(({ former }) => former.includes(name))?.name ?? name;
+}
+
+/** Have the kept conversations with renamed indexes follow them. */
+export async function followNames(indexes: IndexFacts[]): Promise<void> {
+  for (const thread of threads.get()) {
+    const index = nameNow(indexes, thread.index);
+    const follow = (turn: Turn): Turn => ({ ...turn, asked: { ...turn.asked, index } });
+    if (index !== thread.index) await keepThread({ ...thread, index, turns: thread.turns.map(follow) });
+  }
+}
+
+/** Read the kept conversations. */
 export async function loadThreads(): Promise<void> {
   const late = new Promise<never>((_, reject) => setTimeout(() => reject(new Error("late")), PATIENCE));
   try {
@@ -103,10 +142,6 @@ export async function loadThreads(): Promise<void> {
   } catch {
     isKept.set(false);
   }
-  for (const turn of stored<Turn[]>("history", [])) {
-    await keepThread({ id: newId(), name: "", index: turn.asked.index, time: turn.time, turns: [turn] });
-  }
-  forget("history");
 }
 
 function show(all: Thread[]): void {
@@ -115,7 +150,8 @@ function show(all: Thread[]): void {
 
 /** Keep a conversation; the oldest ones give way where the storage is full. */
 export async function keepThread(thread: Thread): Promise<void> {
-  show([thread, ...threads.get().filter(({ id }) => id !== thread.id)]);
+  const change = { ids: [thread.id], kept: [thread] };
+  apply(change);
   for (const { id } of threads.get().slice(LIMIT)) await deleteThread(id);
   while (!(await write((store) => store.put(thread)))) {
     const oldest = threads.get().at(-1);
@@ -127,16 +163,20 @@ export async function keepThread(thread: Thread): Promise<void> {
     threads.update((all) => all.filter(({ id }) => id !== oldest.id));
   }
   isKept.set(true);
+  tabs.postMessage(change);
 }
 
 /** Delete a conversation; it is shown until it is gone for good. */
 export async function deleteThread(id: string): Promise<void> {
   await write((store) => store.delete(id));
-  threads.update((all) => all.filter((thread) => thread.id !== id));
+  const change = { ids: [id], kept: [] };
+  apply(change);
+  tabs.postMessage(change);
 }
 
 export async function deleteThreads(): Promise<void> {
-  forget("history");
   await write((store) => store.clear());
-  threads.set([]);
+  const change = { ids: threads.get().map(({ id }) => id), kept: [] };
+  apply(change);
+  tabs.postMessage(change);
 }

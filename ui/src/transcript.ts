@@ -30,6 +30,7 @@ function turnLines({ asked, answer }: Turn): string[] {
   return [
     `## ${escaped(asked.question)}`,
     ...(answer.turn ? [`*Taken to mean: ${escaped(answer.question)}*`] : []),
+    ...(answer.fallback ? [`*${escaped(answer.fallback)} What follows was found without it.*`] : []),
     ...(answer.answer === null ? [] : [answer.answer]),
     ...(sources.length ? [sources.join("\n")] : []),
   ];

@@ -114,6 +114,8 @@ export interface IndexFacts {
   extraction: Extraction;
   /** Whether it was made on this server, and can be renamed and deleted. */
   own: boolean;
+  /** Names that it had before. */
+  former: string[];
   /** What feedback has changed in the ranking; 0: nothing. */
   gate: number;
   snapshot: number;

@@ -6,7 +6,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -58,11 +58,15 @@ class Replica:
 
 
 class Record(NamedTuple):
-    """How an index that was made on the server is served: what reads its documents ("llm": the model), what answers."""
+    """How an index that was made on the server is served: what reads its documents ("llm": the model), what answers.
+
+    `former`: names that it had before, by which clients may still know it.
+    """
 
     name: str
     extraction: str | None = None
     model: str | None = None
+    former: Sequence[str] = ()
 
 
 def is_home(folder: Path) -> bool:
@@ -215,7 +219,8 @@ class Catalog(Mapping[str, Index]):
             index, others = self[name], {at: other for at, other in self.items() if at != name}
             if record is not None:
                 _check_name(record.name, others)
-                self._write(index.path, record)
+                former = {*record.former, name} - {record.name}
+                self._write(index.path, record._replace(former=sorted(former)))
                 self._encoders[record.name] = self._encoders.get(name)
             self._indexes = others if record is None else {**others, record.name: index}
             if record is None or record.name != name:

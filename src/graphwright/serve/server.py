@@ -93,6 +93,7 @@ class Library:
             "reader": model if extraction == "llm" else None,
             "extraction": extraction,
             "own": name in self.catalog.records,
+            "former": self.catalog.records[name].former if name in self.catalog.records else [],
             "gate": index.gate,
             "snapshot": int(snapshot.about.get("revision", 0)),
         }

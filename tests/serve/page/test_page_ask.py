@@ -319,9 +319,25 @@ def test_failure_of_model_is_told_above_quotations(
     tab.keyboard.press("Enter")
     expect(tab.locator(".fallback details")).to_contain_text("no memory at http://10.0.0.7", use_inner_text=True)
     screen.check()
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url) if request.url.endswith("/ask") else None)
     screen.open(index="cities")
-    tab.locator(".suggestions").wait_for()
-    expect(tab.locator(".recent"), "nothing is kept").to_have_count(0)
+    tab.get_by_role("link", name=QUESTION, exact=True).click()
+    expect(tab.locator(".fallback"), "the thread tells what happened").to_contain_text("failed at its provider")
+    assert not asked
+    screen.open(index="cities", q=QUESTION, method="bm25")
+    assert len(asked) == 1, "the question by itself is asked again"
+
+
+@pytest.mark.parametrize("broken", ['{"found": true, "text": "Graz li', "<html><body>502 Bad Gateway</body></html>"])
+def test_unreadable_reply_is_not_named_as_the_answer(
+    opener: Opener, serve_model: Callable[[Any], Running], broken: str
+) -> None:
+    tab = opener(serve_model(broken)).open(index="cities", q=QUESTION, method="bm25")
+    expect(tab.locator(".fallback")).to_contain_text("could not be read")
+    expect(tab.get_by_text("No language model wrote this answer.")).to_be_visible()
+    expect(tab.locator(".quotations blockquote").first).to_be_visible()
+    expect(tab.locator(".answer-foot")).to_contain_text("any, which failed")
 
 
 def test_table_and_lone_marker_of_answer_are_readable(opener: Opener, serve_model: Callable[[Any], Running]) -> None:

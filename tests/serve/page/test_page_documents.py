@@ -9,6 +9,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.llm_server import LLMServer
@@ -60,6 +61,25 @@ def test_upload_is_read_and_answers(opener: Opener, own: Running) -> None:
     expect(tab.get_by_role("heading", name="Bregenz", level=2)).to_be_visible()
     screen.open(index="cities", q="On which lake does Bregenz lie?")
     expect(tab.locator(".answer")).to_contain_text("Lake Constance 🏞️")
+
+
+def test_many_changes_leave_connections_for_questions(opener: Opener, own: Running) -> None:
+    tab = opener(own).open("documents", index="cities")
+    open_requests, most = set[Any](), 0
+
+    def begun(request: Any) -> None:
+        nonlocal most
+        open_requests.add(request)
+        most = max(most, len(open_requests))
+
+    tab.on("request", begun)
+    for event in ("requestfinished", "requestfailed"):
+        tab.on(event, lambda request: open_requests.discard(request))
+    files = [{"name": f"{at}.txt", "mimeType": "text/plain", "buffer": b"Steyr lies on the Enns."} for at in range(32)]
+    tab.get_by_label("Choose files").set_input_files(files)
+    tab.get_by_role("button", name="Show all 8").wait_for()
+    expect(tab.locator(".jobs .state")).to_have_text(["done"] * 4)
+    assert most < 6, "a browser has six connections to a server for all tabs"
 
 
 def test_pasted_text_is_added_and_removed(opener: Opener, own: Running) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.llm_server import LLMServer
 from tests.serve.conftest import Running, wait_until
-from tests.serve.page.conftest import Opener, expect
+from tests.serve.page.conftest import Opener, expect, wait_kept
 from tests.shared.served import serving_home
 
 from graphwright.models.settings import LLMSettings
@@ -106,6 +107,27 @@ def test_admin_rebuilds_index_after_its_cost_and_readers_follow(opener: Opener, 
         screen.check_looks()
         assert home.client.get("/v1/indexes/notes/rebuild").json()["chunk_tokens"] == 32
         assert home.client.get("/v1/indexes/notes").json()["chunks"] == len(model.requests) - 1 > 3
+
+
+def test_thread_follows_index_that_another_browser_renames(opener: Opener, home: Running) -> None:
+    assert home.client.post("/v1/indexes", json={"name": "drafts", "model": None}).status_code == 201
+    text = "Steyr lies on the Enns. Krems lies on the Danube."
+    home.client.post("/v1/indexes/drafts/documents", json={"documents": [{"id": "towns", "text": text}]})
+    wait_until(lambda: home.client.get("/v1/indexes/drafts").json()["chunks"] == 1)
+    screen = opener(home)
+    tab = screen.open(index="drafts", q="On which river does Steyr lie?")
+    wait_kept(tab, 1)
+    for name in ("minutes", "annals"):
+        former = home.client.get("/v1/indexes").json()["indexes"][0]["name"]
+        home.client.patch(f"/v1/indexes/{former}", json={"name": name}).raise_for_status()
+        tab.locator("#question").fill("And Krems?")
+        tab.locator("#question").press("Enter")
+        tab.locator(".answer-foot").nth(1 + (name == "annals")).wait_for()
+        expect(tab).to_have_url(re.compile(f"index={name}"))
+    tab = screen.open(index="annals")
+    expect(tab.locator(".recent")).to_contain_text("On which river does Steyr lie?")
+    screen.open("documents", index="drafts")
+    expect(tab).to_have_url(re.compile("index=annals"))
 
 
 def test_index_is_renamed_copied_and_deleted_by_its_typed_name(opener: Opener, home: Running) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.llm_server import LLMServer
 from tests.serve.conftest import Running, serving
-from tests.serve.page.conftest import Opener, Screen, eventually, expect, wait_kept
+from tests.serve.page.conftest import Opener, Screen, SlowModel, eventually, expect, wait_kept
 from tests.serve.page.test_page_ask import HEBREW, reply
 
 from graphwright import Index
@@ -117,6 +118,49 @@ def test_browser_without_storage_asks_and_says_so(opener: Opener, shared: Runnin
     ask(tab, TURNS[1], 2)
     tab.get_by_role("link", name="New thread").click()
     expect(tab.locator(".recent")).to_contain_text("keeps no threads")
+
+
+def test_two_tabs_go_on_with_one_thread(thread: Any) -> None:
+    other = thread.context.new_page()
+    other.goto(thread.url)
+    expect(other.locator(".answer-foot")).to_have_count(2)
+    ask(thread, "On which river does Graz lie?", 3)
+    expect(other.locator(".turn"), "the other tab shows it").to_have_count(3)
+    ask(other, "Where was Ida Pfeiffer born?", 4)
+    wait_kept(thread, 4)
+    expect(thread.locator(".turn")).to_have_count(4)
+    thread.get_by_role("button", name="Delete").click()
+    thread.get_by_role("button", name="Delete this thread?").click()
+    thread.locator(".suggestions").wait_for()
+    other.get_by_role("link", name="New thread").click()
+    other.locator(".suggestions").wait_for()
+
+
+def test_question_is_asked_again_after_reload_in_the_middle_of_its_answer(
+    opener: Opener, serve_model: Callable[[Any], Running]
+) -> None:
+    model = SlowModel(reply("Graz lies on the Mur, says the text, and the Mur flows on [1].", HEBREW))
+    model.go_on.set()
+    screen = opener(serve_model(model))
+    tab = screen.open(index="cities")
+    ask(tab, TURNS[0], 1)
+    wait_kept(tab, 1)
+    model.go_on.clear()
+    tab.locator("#question").fill("On which river does Graz lie?")
+    tab.locator("#question").press("Enter")
+    tab.locator(".answer.writing").wait_for()
+    tab.reload()
+    tab.locator(".answer.writing").wait_for()
+    model.go_on.set()
+    tab.locator(".answer-foot").nth(1).wait_for()
+    expect(tab.locator(".turn-head h2")).to_have_text([TURNS[0], "On which river does Graz lie?"])
+    wait_kept(tab, 2)
+    model.go_on.clear()
+    tab.get_by_role("button", name="Ask again").last.click()
+    tab.get_by_role("button", name="Stop").click()
+    tab.reload()
+    screen.settle()
+    expect(tab.locator(".answer-foot"), "a stopped question is not asked again").to_have_count(2)
 
 
 def test_exported_thread_is_as_chat_saves_it(thread: Any, library: Path, tmp_path: Path) -> None:

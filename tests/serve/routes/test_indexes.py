@@ -123,6 +123,13 @@ def test_deleted_index_leaves_neither_folder_nor_right_of_a_key(home: Running, t
     assert home.client.get(f"{INDEXES}/protocols", headers=headers).status_code == 404
 
 
+def test_renamed_index_tells_its_former_names(home: Running) -> None:
+    assert home.client.post("/v1/indexes", json={"name": "one"}).json()["former"] == []
+    for before, after in (("one", "two"), ("two", "three"), ("three", "two")):
+        changed = home.client.patch(f"/v1/indexes/{before}", json={"name": after}).json()
+    assert changed["former"] == ["one", "three"]
+
+
 def test_index_with_running_job_is_neither_renamed_nor_deleted(home: Running) -> None:
     made(home, "busy 🚧")
     with writer_lock(home.app.state.server.catalog["busy 🚧"].path):  # so that the job waits

@@ -251,7 +251,8 @@ function AnswerView({ route, state, onAgain }: ViewProps) {
   const titles = titlesOf(found?.passages ?? []);
   const common = { route, index: asked.index, citations, titles };
   if (answer?.found === false) return <NotFound {...{ route, state, onAgain }} />;
-  const quoted = answer?.usage.llm_calls === 0 && !answer.short.length ? quotedLines(text, citations) : null;
+  const isQuoted = answer && (answer.fallback || answer.usage.llm_calls === 0) && !answer.short.length;
+  const quoted = isQuoted ? quotedLines(text, citations) : null;
   return (
     <article
       class={citations.length && !quoted ? "answer-view two" : "answer-view"}
@@ -362,6 +363,7 @@ function Footer({ state, onAgain }: { state: Asking; onAgain: () => void }) {
           <>
             {" · "}
             <bdi>{model}</bdi>
+            {answer.fallback && ", which failed"}
           </>
         )}
         {llm_calls > 0 && ` · ${count(prompt_tokens + completion_tokens, "token")}`}

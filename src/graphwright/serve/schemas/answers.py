@@ -236,6 +236,7 @@ class IndexReply(Reply):
     reader: Annotated[str | None, Field(description="The language model that reads documents that are added, if any.")]
     extraction: Annotated[str | None, Field(description="mentions, rules or llm; null: what suits the language.")]
     own: Annotated[bool, Field(description="Whether it was made on this server, and can be renamed and deleted.")]
+    former: Annotated[list[str], Field(description="Names that it had before.")]
     gate: Annotated[float, Field(description="What feedback has changed in the ranking; 0: nothing.")]
     snapshot: Annotated[int, Field(description="Revision of the documents that are searched.")]
 
