@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,9 @@ import pytest
 from tests.shared import CORPUS, GRAPHS, corpus_index
 
 from graphwright import Graph, Index, VectorIndex
-from graphwright.models import HashEncoder, ScriptedLLM
+from graphwright.errors import ReplyCutError
+from graphwright.models import Completion, HashEncoder, ScriptedLLM
+from graphwright.models.protocols import Cancel, OnText, Schema
 from graphwright.operators import Summaries, WrittenSummaries
 from graphwright.operators.run import Run
 from graphwright.operators.summaries import Gist, central, most_central
@@ -30,6 +32,24 @@ assert SNAPSHOT.triples is not None
 def fresh() -> Graph:
     """The corpus's graph as a snapshot of its own, for which nothing was made yet."""
     return Graph(replace(SNAPSHOT.graph.columns))
+
+
+@dataclass(eq=False)
+class BreakingLLM:
+    """A language model whose replies break off until it `works`."""
+
+    replies: list[str]
+    works: bool = False
+    calls: int = 0
+    id: str = "breaking"
+
+    def complete(
+        self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None
+    ) -> Completion:
+        self.calls += 1
+        if not self.works:
+            raise ReplyCutError("The connection broke.")
+        return ScriptedLLM(lambda system, user: self.replies[0]).complete(system, user, schema=schema)
 
 
 def test_gist_is_most_central_statement() -> None:
@@ -181,3 +201,15 @@ def test_each_pipeline_is_charged_for_its_summaries() -> None:
     item, again, both, other, none = costs
     assert (item[0], again, both[0], other[0], none) == (1, (0, 0), 2, 1, (0, 0))
     assert item[1] + other[1] == both[1] > 0
+
+
+def test_summary_that_a_model_failed_to_write_is_not_kept() -> None:
+    model, graph = BreakingLLM([json.dumps({"summary": "A river."})]), fresh()
+    summaries = WrittenSummaries(SNAPSHOT.passages, SNAPSHOT.triples, model=model)
+    ids = summaries.gists(graph, 0)[0].tolist()
+    gists = [gist.text(graph) for gist in summaries.gists(graph, 0)[1]]
+    assert len(ids) > 2 and summaries.texts(Run(), graph, 0, ids) == gists
+    assert model.calls == 1, "a question asks a model that fails once"
+    model.works = True
+    assert summaries.texts(Run(), graph, 0, ids) == ["A river."] * len(ids)
+    assert summaries.texts(Run(), graph, 0, ids) == ["A river."] * len(ids) and model.calls == 1 + len(ids)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.operators.test_summaries import BreakingLLM
 from tests.shared import corpus_index
 
 from graphwright import Graph, VectorIndex, start
@@ -144,3 +145,18 @@ def test_tree_of_equal_passages_terminates() -> None:
     index = VectorIndex.from_array(np.ones((60, 4)), None)
     tree = SummaryTree(index, size=5).of(Run(), graph)
     assert len(tree.leaves) == 60 and np.isfinite(tree.vectors).all()
+
+
+def test_tree_that_a_model_failed_to_write_is_not_kept() -> None:
+    graph, index = many()
+    model = BreakingLLM([json.dumps({"summary": "A river."})])
+    state = start(QUESTION, graph)
+    search, run = TreeSearch(WrittenSummaryTree(index, size=4, model=model)), Run()
+    search(state, run)
+    assert model.calls == 1, "a question asks a model that fails once"
+    model.works = True
+    search(state, Run())
+    again = model.calls
+    assert again > 1
+    search(state, Run())
+    assert model.calls == again

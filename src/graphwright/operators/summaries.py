@@ -139,7 +139,12 @@ class WrittenSummaries(Summaries):
                 used = [number for number in gist_texts if (number in new) == computed]
                 costs = {("summary", self, number): written.summaries[number][1] for number in used}
                 run.charge(costs, computed=computed)
-        return {number: written.summaries[number][0] for number in gist_texts}
+            texts = {number: written.summaries[number][0] for number in gist_texts}
+            if run.faults.cut_short:  # a later question asks the model again
+                for number in new:
+                    if texts[number] == gist_texts[number]:
+                        del written.summaries[number]
+        return texts
 
     def _write(
         self, run: Run, graph: Graph, gist_texts: dict[int, str], summaries: dict[int, tuple[str, Usage]]
@@ -197,13 +202,17 @@ def _write_summary(run: Run, model: LLM, prompt: str, lines: str, default: str) 
 
 
 def for_each(run: Run, work: Callable[[Run, Task], Result], items: Iterable[Task]) -> list[Result]:
-    """Do the work for each item, several at a time, in runs of their own; an error cancels the rest."""
+    """Do the work for each item, several at a time, in runs of their own; an error cancels the rest.
+
+    The first item is done alone: if a model fails at it, the others are done without, and it is not asked by each.
+    """
     tasks = [(run.child(), item) for item in items]
     try:
+        first = [work(child, item) for child, item in tasks[:1]]
         with ThreadPoolExecutor(_MAX_CALLS) as pool:
-            futures = [pool.submit(work, child, item) for child, item in tasks]
+            futures = [pool.submit(work, child, item) for child, item in tasks[1:]]
             try:
-                return [future.result() for future in futures]
+                return first + [future.result() for future in futures]
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
@@ -261,7 +270,8 @@ class SummaryTree(Checked):
 
     The top level has at most `size` summaries. A summary's vector is the mean of the `central` most central vectors of
     its cluster, and its text is their first sentences; WrittenSummaryTree has a language model write it. `seed`: of the
-    clusters. A tree is made once for a snapshot.
+    clusters. A tree is made once for a snapshot, and again after a
+    failure of the language model.
 
     Unlike the paper's, clusters come from k-means (see `clusters`), not from Gaussian mixtures after UMAP, which need
     two large packages; a passage is in one cluster of a level; and their number follows from `size`, not from the
@@ -276,7 +286,9 @@ class SummaryTree(Checked):
     def of(self, run: Run, graph: Graph) -> Tree:
         """Return the tree of a graph's snapshot, made at the first call."""
         columns = graph.columns
-        return _trees.get(columns, (self, run.prompts), lambda: self._build(run, columns))
+        return _trees.get(
+            columns, (self, run.prompts), lambda: self._build(run, columns), lambda _: not run.faults.cut_short
+        )
 
     def _build(self, run: Run, columns: Columns) -> Tree:
         graph, (leaves, rows) = Graph(columns), self.passages.rows_of(self.passages.ids)

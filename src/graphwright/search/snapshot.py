@@ -105,14 +105,21 @@ class SnapshotCache(Generic[Value]):
         self._entries: WeakKeyDictionary[Columns, dict[Hashable, tuple[Lock, list[Any]]]] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def get(self, columns: Columns, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return the value of a snapshot and a key, computed if it is not there yet."""
+    def get(
+        self,
+        columns: Columns,
+        key: Hashable,
+        compute: Callable[[], Value],
+        is_kept: Callable[[Value], bool] = lambda _: True,
+    ) -> Value:
+        """Return the value of a snapshot and a key, computed if it is not there yet; `is_kept` may say no."""
         with self._lock:
             lock, values = self._entries.setdefault(columns, {}).setdefault(key, (Lock(), []))
         with lock:
-            if not values:
-                values.append(compute())
-            value: Value = values[0]
+            if values:
+                value: Value = values[0]
+            elif is_kept(value := compute()):
+                values.append(value)
             return value
 
 
