@@ -202,7 +202,7 @@ def test_catalog_opened_again_has_made_indexes_as_recorded(tmp_path: Path) -> No
         catalog.change("β", Record("γ", None, "small"))
     with closing(Catalog.open([], encoder=HashEncoder(), home=tmp_path)) as catalog:
         assert set(catalog) == {"by hand", "α", "γ"}
-        assert catalog.records == {"α": Record("α", "rules", "small"), "γ": Record("γ", None, "small")}
+        assert catalog.records == {"α": Record("α", "rules", "small"), "γ": Record("γ", None, "small", ("β",))}
         assert catalog.record("by hand", extract=True).extraction == "llm"
 
 

@@ -6,7 +6,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -66,7 +66,7 @@ class Record(NamedTuple):
     name: str
     extraction: str | None = None
     model: str | None = None
-    former: Sequence[str] = ()
+    former: tuple[str, ...] = ()
 
 
 def is_home(folder: Path) -> bool:
@@ -175,6 +175,7 @@ class Catalog(Mapping[str, Index]):
             record = Record(store.parent.name)
             with suppress(OSError, ValueError, TypeError):
                 record = Record(**json.loads(store.with_name(_RECORD).read_text(encoding="utf-8")))
+                record = record._replace(former=tuple(record.former))
             if paths.setdefault(record.name, store.parent) != store.parent:
                 _log.warning("%s is not served, because %s has its name", store.parent, paths[record.name])
             elif store.with_name(_RECORD).exists():
@@ -220,7 +221,7 @@ class Catalog(Mapping[str, Index]):
             if record is not None:
                 _check_name(record.name, others)
                 former = {*record.former, name} - {record.name}
-                self._write(index.path, record._replace(former=sorted(former)))
+                self._write(index.path, record._replace(former=tuple(sorted(former))))
                 self._encoders[record.name] = self._encoders.get(name)
             self._indexes = others if record is None else {**others, record.name: index}
             if record is None or record.name != name:
