@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.llm_server import LLMServer
+from tests.llm_server import LLMServer, error
+from tests.serve.conftest import serving
 from tests.serve.guarded import SECRET, Guarded, guarding
 from tests.shared import wait_until
 
@@ -115,6 +116,20 @@ def test_changes_are_audited_with_actor(guarded: Guarded) -> None:
     assert entry["action"] == "DELETE /v1/indexes/{ix}/audited/{name}" and entry["client"] == "127.0.0.1"
     assert not any(token[12:] in audit for token in guarded.keys.values())
     assert (guarded.data / "audit.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_keys_that_a_provider_repeats_are_in_no_log_and_no_details(cities: Path, logged: io.StringIO) -> None:
+    """Also those of others: a gateway names the key and the address that it asked with."""
+    keys = "AIzaSyABCDEFGHIJKLMNOPQRSTUVWXYZ01", "hunter2word", "0f1e2d3c", "my-own-key"
+    echoed = (
+        f"Incorrect API key provided: {keys[3]}. POST https://me:{keys[1]}@m.example/v1?api_key={keys[2]}&v=1 {keys[0]}"
+    )
+    with LLMServer([error(401, echoed)]) as model:
+        with serving(cities, llm=LLMSettings("scripted", model.url)) as running:
+            told = running.client.post("/v1/indexes/cities/ask", json={"question": "Where does Graz lie?"}).json()
+    wait_until(lambda: "m.example" in logged.getvalue())
+    for text in (json.dumps(told), logged.getvalue()):
+        assert "https://me:***@m.example/v1?api_key=***&v=1" in text and not any(key in text for key in keys)
 
 
 # --- Prompt injection: the model is asked about, and answers for, one index only

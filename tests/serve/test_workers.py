@@ -166,7 +166,7 @@ def test_closing_stream_cancels_work() -> None:
 def test_lane_that_is_full_delays_no_other() -> None:
     async def run() -> None:
         workers, free = Workers(threads=1, llm_threads=1, queue=0), threading.Event()
-        lanes: tuple[Lane, ...] = ("llm", "answers", "retrieval")
+        lanes: tuple[Lane, ...] = ("llm", "answers", "embeddings", "retrieval")
         for number, lane in enumerate(lanes):
             task = asyncio.ensure_future(workers.run(lambda _: free.wait(10), lane=lane))
             await asyncio.sleep(0)

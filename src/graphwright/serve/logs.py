@@ -21,7 +21,11 @@ _LOGGERS = ("graphwright.serve", "uvicorn")
 _log = logging.getLogger("graphwright.serve")
 _SECRETS = re.compile(
     r"(gw_[0-9a-f]{8}_)[A-Za-z0-9_-]{8,}|(gws_)[A-Za-z0-9_-]{8,}|(\beyJ)[\w-]+\.[\w-]+\.[\w-]*"
-    r"|(\bsk-)[\w-]{16,}|(\b[Bb]earer\s+)[^\s\"']+"
+    r"|(\b(?:sk-|AIza|AKIA|gh[opsu]_|github_pat_|hf_|gsk_|xai-|r8_))[\w-]{12,}|(\b[Bb]earer\s+)[^\s\"']+"
+    r"|(?i:(\b\w+://[^\s/@\"']*?:)[^\s/\"']+(?=@))"  # the password of an address
+    r"|(?i:([?&;][\w-]*(?:key|token|sig|auth|code)=)[^\s\"'&;,)]+)"  # a parameter of an address
+    r"|(?i:((?:(?:api|access|secret|private)[ _-]?key|\btoken|password|secret|authorization)[\"']?(?: provided)?\s?[:=]"
+    r"\s?[\"']?(?:(?:basic|bearer)\s)?)[^\s\"'&;,)]+)"
 )
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -31,6 +35,8 @@ def without_secrets(text: str) -> str:
 
     >>> without_secrets("refused gw_0a1b2c3d_abcdefghijklmnop")
     'refused gw_0a1b2c3d_***'
+    >>> without_secrets("https://me:word@x.org/v1?api_key=0123&page=2 failed; Incorrect API key provided: my-key.")
+    'https://me:***@x.org/v1?api_key=***&page=2 failed; Incorrect API key provided: ***'
     """
     return _SECRETS.sub(lambda match: f"{next(part for part in match.groups() if part)}***", text)
 

@@ -20,7 +20,9 @@ from graphwright.serve.problems import ClientGoneError, OverloadedError, Request
 _T = TypeVar("_T")
 _RETRY_AFTER = 2  # seconds that a client is told to wait where the queue is full
 
-Lane = Literal["reads", "retrieval", "answers", "llm"]  # kinds of work with own threads, that delay no other
+Lane = Literal[
+    "reads", "retrieval", "embeddings", "answers", "llm"
+]  # kinds of work with own threads, that delay no other
 
 ASKER: ContextVar[str] = ContextVar("asker", default="")  # the key, or the address without one; they take turns
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
+import time
 from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import ollama
 import pytest
 from tests.llm_server import LLMServer, Say
-from tests.serve.conftest import Running, events_of, serving
+from tests.serve.conftest import Running, events_of, serving, wait_until
 from tests.serve.guarded import Guarded
 
 from graphwright import Event, Index
@@ -195,6 +198,31 @@ def test_embeddings_are_those_of_encoder(server: Running) -> None:
 def test_embedding_errors_have_openai_form(server: Running, body: dict[str, Any], status: int, text: str) -> None:
     reply = post(server, "/v1/embeddings", **body)
     assert reply.status_code == status and text in reply.json()["error"]["message"]
+
+
+def test_embeddings_of_many_texts_delay_no_search_and_end_with_their_request(
+    cities: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode, calls = HashEncoder.encode, []
+
+    def slow(self: HashEncoder, texts: list[str]) -> Any:
+        if texts[0].startswith("Text"):
+            calls.append(len(texts))
+            time.sleep(0.05)
+        return encode(self, texts)
+
+    texts = [f"Text {number}" for number in range(6_400)]
+    with serving(cities, threads=1, timeout=0.5) as running, ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(HashEncoder, "encode", slow)
+        embedding = pool.submit(post, running, "/v1/embeddings", input=texts)
+        wait_until(lambda: calls)
+        search = {"question": QUESTION, "method": "bm25"}
+        assert running.client.post("/v1/indexes/cities/retrieve", json=search).status_code == 200
+        assert not embedding.done() and embedding.result().status_code == 504
+        wait_until(lambda: running.app.state.server.workers.pending == 0)
+        ended = len(calls)
+        time.sleep(0.2)
+        assert len(calls) == ended < 50
 
 
 # --- Ollama

@@ -111,6 +111,7 @@ class ResponseWriter(chat.ChatWriter):
 _DETAILS = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
 _PART = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
 
+_AT_ONCE = 64  # texts that are encoded before the next look whether the client has gone
 _Texts = Annotated[str | list[str] | list[int] | list[list[int]], Field(min_length=1, max_length=100_000)]
 
 
@@ -134,17 +135,18 @@ async def embeddings(body: EmbeddingBody, server: ServerOf, request: Request) ->
         )
 
     def encode(cancel: Cancellation) -> str:
-        run = Run(cancel=cancel)
-        rows = run.encode(index.snapshot.encoder, texts)
-        if body.dimensions not in (None, width := rows.shape[1]):
-            raise UnsupportedError(f"The vectors of this index have {width} dimensions; leave dimensions out.")
-        plain = body.encoding_format != "base64"
-        vectors = [row.tolist() if plain else b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
+        run, plain, vectors = Run(), body.encoding_format != "base64", list[Any]()
+        for begin in range(0, len(texts), _AT_ONCE):
+            cancel.check()
+            rows = run.encode(index.snapshot.encoder, texts[begin : begin + _AT_ONCE])
+            if body.dimensions not in (None, width := rows.shape[1]):
+                raise UnsupportedError(f"The vectors of this index have {width} dimensions; leave dimensions out.")
+            vectors += [row.tolist() if plain else b64encode(row.astype("<f4").tobytes()).decode() for row in rows]
         data = [{"object": "embedding", "index": at, "embedding": vector} for at, vector in enumerate(vectors)]
         usage = dict.fromkeys(("prompt_tokens", "total_tokens"), run.usage.tokens)
         return to_json({"object": "list", "model": body.model, "data": data, "usage": usage})
 
-    return JSONReply(await server.workers.run(encode, request, lane="retrieval"))
+    return JSONReply(await server.workers.run(encode, request, lane="embeddings"))
 
 
 ollama_router = APIRouter(prefix="/api", tags=["Ollama"], dependencies=[require("read")])
