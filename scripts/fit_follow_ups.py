@@ -29,7 +29,6 @@ from graphwright.generate.follow_ups import (
     choice_features,
     follow_up_model,
     kind_features,
-    kind_of,
     names_in,
     readings,
     way_features,
@@ -38,6 +37,7 @@ from graphwright.generate.follow_ups import (
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "src/graphwright/models/weights/follow-ups/model.npz"
 KINDS = {"c": COMPLETE, "d": DEPENDENT, "a": DEPENDENT, "s": SOCIAL}
+WORDS_ALONE = "words alone"  # names of the conversations of one turn that is no sentence
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 # What decided before: pronouns of English, and whether a turn names an entity.
 POINTS_BACK = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|them|their|theirs|this|these|those)\b", re.I)
@@ -65,6 +65,7 @@ class Example:
     choices: tuple[str, ...] = ()
     choice: np.ndarray | None = None
     unclear: bool = False
+    is_words_alone: bool = False
     alone_right: bool = False
     before: str = ""
     before_right: bool = False
@@ -96,6 +97,7 @@ def examples() -> Iterator[Example]:
                 names = [name for text in (before, answer, topic) for name in names_in(text, index.snapshot)]
                 turn = Turn(question, topic, before, tuple(dict.fromkeys(names)), tuple(older))
                 made = Example(number, kind, turn, kind_features(turn, index.snapshot))
+                made.is_words_alone = talk.name.endswith(WORDS_ALONE)
                 if kind != SOCIAL:
                     made.before = with_names(turn, index)
                     made.before_right = first(index, made.before) in document.split("|")
@@ -144,6 +146,22 @@ def fitted_kinds(rows: list[Example], penalty: float) -> np.ndarray:
         return value, gradient.ravel()
 
     weights: np.ndarray = minimize(loss, np.zeros(3 * x.shape[1]), jac=True, method="L-BFGS-B").x.reshape(-1, 3)
+    return weights
+
+
+def fitted_opens(rows: list[Example], penalty: float = 0.3) -> np.ndarray:
+    """Return the weights of the probability that a turn that opens a conversation asks nothing of the documents."""
+    free = [row for row in rows if not row.turn.topic]
+    x, y = np.array([row.features for row in free], float), np.array([row.kind == SOCIAL for row in free], float)
+
+    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
+        logits = x @ w
+        value = float(np.logaddexp(0, logits).sum() - y @ logits + penalty / 2 * (w[:-1] ** 2).sum())
+        gradient = x.T @ (1 / (1 + np.exp(-logits)) - y)
+        gradient[:-1] += penalty * w[:-1]
+        return value, gradient
+
+    weights: np.ndarray = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B").x
     return weights
 
 
@@ -206,7 +224,7 @@ def report(name: str, rows: list[Example], model: FollowUpModel | None) -> None:
             kinds.append(DEPENDENT if row.before != row.turn.text and row.kind != SOCIAL else COMPLETE)
             chosen.append(row.before_right)
             continue
-        kinds.append(kind_of(shares(row, model.kinds)))
+        kinds.append(model.kind_by(row.features, bool(row.turn.topic)))
         if kinds[-1] == DEPENDENT and row.ways is not None:
             chosen.append(row.right[int((row.ways @ model.ways).argmax())])
         else:
@@ -227,6 +245,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     rows = list(examples())
+    words_alone = [row for row in rows if row.is_words_alone]  # none of them follows on anything
+    rows = [row for row in rows if not row.is_words_alone]
     kept_out = [row for row in rows if row.conversation % 5 == 4]
     shown = [row for row in rows if row.conversation % 5 != 4]
     print(f"{len(shown)} turns to fit on, {len(kept_out)} kept out")
@@ -243,18 +263,23 @@ def main() -> None:
     two = [row for row in rows if len(row.choices) > 1]
     report_unclear(two)
     replaces = follow_up_model().replaces  # by fit_replacements.py
-    model = FollowUpModel(fitted_kinds(shown, penalty), fitted_ways(shown), fitted_unclear(two), replaces)
+    alone_shown = [row for row in words_alone if row.conversation % 5 != 4]
+    alone_kept_out = [row for row in words_alone if row.conversation % 5 == 4]
+    opens = fitted_opens(shown + alone_shown)
+    model = FollowUpModel(fitted_kinds(shown, penalty), opens, fitted_ways(shown), fitted_unclear(two), replaces)
     print(f"penalty {penalty:g}")
-    for name, part in (("fitted", shown), ("kept out", kept_out)):
+    parts = ("fitted", shown), ("kept out", kept_out), ("words alone, kept out", alone_kept_out)
+    for name, part in parts:
         report(f"{name}, before", part, None)
         report(f"{name}, model", part, model)
     ways = [row for row in kept_out if row.ways is not None]
     print("each way", [sum(row.right[way] for row in ways) for way in range(5)], "any", sum(any(r.right) for r in ways))
-    for row in kept_out:
-        if (told := kind_of(shares(row, model.kinds))) != row.kind:
+    for row in kept_out + alone_kept_out:
+        if (told := model.kind_by(row.features, bool(row.turn.topic))) != row.kind:
             print("  ", row.kind, told, row.turn.text, "<-", row.turn.context)
     if options.write:
-        model = FollowUpModel(fitted_kinds(rows, penalty), fitted_ways(rows), fitted_unclear(two), replaces)
+        opens = fitted_opens(rows + words_alone)
+        model = FollowUpModel(fitted_kinds(rows, penalty), opens, fitted_ways(rows), fitted_unclear(two), replaces)
         WEIGHTS.parent.mkdir(exist_ok=True)
         np.savez_compressed(WEIGHTS, **{name: weights.astype(np.float16) for name, weights in vars(model).items()})
         print(f"wrote {WEIGHTS.stat().st_size:,} bytes")

@@ -122,6 +122,15 @@ function spacedOnce(text: string): string {
   return text.trim().replace(/\s+/g, " ");
 }
 
+/** Return what an answer says below its headline, without the parentheses around its first words. */
+export function belowHeadline(answer: string, headline: string): string {
+  const rest = answer.slice(headline.length).trimStart();
+  if (!headline || !rest.startsWith("(")) return rest;
+  let depth = 0;
+  const end = [...rest].findIndex((sign) => (depth += Number(sign === "(") - Number(sign === ")")) === 0);
+  return end < 0 ? rest : [...rest].filter((_, at) => at !== 0 && at !== end).join("");
+}
+
 export function withoutMarkers(answer: string): string {
   return answer.replace(/\s*\[(?:unsupported|\d+(?:\s*,\s*\d+)*)\]/g, "");
 }

@@ -123,7 +123,7 @@ class Generate(Operator):
 
 @dataclass(frozen=True, repr=False)
 class AnswerIfEnough(MayAnswer, Budgeted):
-    """Answer from the best `passages` if a language model finds them sufficient, else leave the state unchanged.
+    """Answer from the best passages if a language model finds them sufficient, else leave the state unchanged.
 
     The check of BubbleRAG, section 3.2. The model is asked once, for an answer with quotes (see Generate) or for the
     statement that the passages do not suffice. An answer without a verified quote, or with a wrong one, is discarded.

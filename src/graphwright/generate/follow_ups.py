@@ -54,19 +54,25 @@ class Turn:
 class FollowUpModel:
     """Logistic regressions: the kind of a turn, what it means, whether it may mean two, and what part it replaces.
 
-    `kinds: float32[features, 3]`, `ways`, `unclear`, `replaces: float32[features]`; the last feature is 1.
+    `kinds: float32[features, 3]`, `opens`, `ways`, `unclear`, `replaces: float32[features]`; the last feature is 1.
+    `opens` is for turns that nothing was asked before: they ask nothing, or stand alone, be they single words.
     """
 
     kinds: Floats
+    opens: Floats
     ways: Floats
     unclear: Floats
     replaces: Floats
 
     def kind(self, turn: Turn, snapshot: Snapshot) -> int:
         """Return the kind of a turn; one that is in doubt is a question that stands alone."""
-        logits = kind_features(turn, snapshot) @ self.kinds
-        if not turn.topic:
-            logits[DEPENDENT] = -np.inf
+        return self.kind_by(kind_features(turn, snapshot), bool(turn.topic))
+
+    def kind_by(self, features: Floats, follows: bool) -> int:
+        """Return the kind of a turn, given its features and whether something was asked before it."""
+        if not follows:
+            return SOCIAL if float(features @ self.opens) >= np.log(_SOCIAL_FROM / (1 - _SOCIAL_FROM)) else COMPLETE
+        logits = features @ self.kinds
         weights: Floats = np.exp(logits - logits.max())
         return kind_of(weights / weights.sum())
 
@@ -109,7 +115,7 @@ def follow_up_model() -> FollowUpModel:
     """Return the model of the package."""
     path = Path(__file__).parents[1] / "models" / "weights" / "follow-ups" / "model.npz"
     with np.load(path) as stored:
-        return FollowUpModel(*(stored[name].astype(np.float32) for name in ("kinds", "ways", "unclear", "replaces")))
+        return FollowUpModel(*(stored[name].astype(np.float32) for name in ("kinds", "opens", "ways", "unclear", "replaces")))
 
 
 def names_in(text: str, snapshot: Snapshot) -> list[str]:

@@ -25,6 +25,7 @@ from graphwright.operators.run import NOT_FOLLOWED, Run
 from graphwright.operators.state import State, Step
 
 _CLAUSE_END = re.compile(r"\s*(?:[.,:;](?=\s|$)|\n|\()")
+_FIELD = re.compile(r"`(\w+)`")
 # Remedy for a step that lacks a field.
 _REMEDY = {
     "anchors": "Put LinkEntities() before it, or call start(..., entities=[...])",
@@ -39,9 +40,14 @@ IS_OPERATOR = Constraint("an operator, such as Keep()", lambda value: isinstance
 
 
 @cache
-def _about(kind: type[Operator]) -> str:
-    """Return what an operator does: the first clause of its documentation."""
+def _clause(kind: type[Operator]) -> str:
+    """Return the first clause of the documentation of an operator."""
     return _CLAUSE_END.split(kind.__doc__ or "", maxsplit=1)[0]
+
+
+def _about(operator: Operator) -> str:
+    """Return what an operator does: the first clause of its documentation, with the values of fields that it names."""
+    return _FIELD.sub(lambda match: str(getattr(operator, match[1], match[1])), _clause(type(operator)))
 
 
 class Operator(Checked, ABC):
@@ -96,7 +102,7 @@ class Operator(Checked, ABC):
             child.note(NOT_FOLLOWED)
         seconds = time.perf_counter() - begun + child.usage.saved
         label = repr(self) if k is None else f"{self!r} % {k}"
-        notes, about = tuple(child.notes), _about(type(self))
+        notes, about = tuple(child.notes), _about(self)
         step = Step(label, seconds, child.usage, after.sizes(), notes, after, child.failed, about, self.scale)
         if run.on_step is not None:
             run.on_step(step)

@@ -175,15 +175,12 @@ function Around({ index, entity, neighbours }: PartProps & { entity: EntityFacts
           ))}
         </g>
         {placed.map(({ neighbour, x, y }) => (
-          <a
-            key={neighbour.node}
-            href={href("graph", { index, node: nodeKey(neighbour) })}
-            aria-label={`${neighbour.relation}: ${neighbour.name}`}
-          >
+          <a key={neighbour.node} href={href("graph", { index, node: nodeKey(neighbour) })}>
             <g class="node entity" transform={`translate(${x} ${y})`}>
+              <title>{neighbour.name}</title>
               <rect x={-BOX / 2} y={-21} width={BOX} height={42} rx={10} />
               <text class="neighbour-relation" y={-5} text-anchor="middle">
-                {directed(neighbour)}
+                {`${directed(neighbour)} `}
               </text>
               <text y={12} text-anchor="middle">
                 {shortened(neighbour.name, 22)}
@@ -252,6 +249,7 @@ export function Overview({ index, entities, links }: Entities & { index: string 
               onBlur={() => setActive(null)}
             >
               <g class="node entity" transform={`translate(0 ${places.get(row.node)})`}>
+                <title>{row.name}</title>
                 <rect y={-NAME / 2} width={names} height={NAME} rx={8} />
                 <text x={10} y={5}>
                   {`${shortened(row.name, Math.floor((names - 50) / CHARACTER))} `}

@@ -8,7 +8,7 @@ import { queryOf } from "../screens/question";
 import { TraceView } from "../screens/trace";
 import { server } from "../server";
 import { useStore } from "../store";
-import { ago, count, duration, money, quotedLines, shortened, withoutPipes } from "../text";
+import { ago, belowHeadline, count, duration, money, quotedLines, shortened, withoutPipes } from "../text";
 import type { Answer } from "../types";
 import { AnswerText, Quotations, Sources, titlesOf } from "./answer";
 import { Feedback } from "./feedback";
@@ -266,7 +266,7 @@ function AnswerView({ route, state, onAgain }: ViewProps) {
             <Quotations {...common} quoted={quoted} />
           </>
         ) : text ? (
-          <AnswerText {...common} text={text.slice(answer?.headline?.length ?? 0).trimStart()} writing={!answer} />
+          <AnswerText {...common} text={belowHeadline(text, answer?.headline ?? "")} writing={!answer} />
         ) : (
           <Progress state={state} />
         )}

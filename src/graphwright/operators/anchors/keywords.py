@@ -358,7 +358,7 @@ def extended(anchor: Anchor, nodes: Sequence[int], edges: Sequence[int]) -> Anch
 
 @dataclass(frozen=True, repr=False)
 class ImpliedNames(Operator):
-    """Add the names that the first `passages` passages are about, with this `weight`, to the keywords."""
+    """Add the names that the best `passages` passages are about, with this `weight`, to the keywords."""
 
     passages: Annotated[int, AtLeast(0)] = 3
     weight: Annotated[float, Between(0, 1)] = 0.5

@@ -149,7 +149,7 @@ _CALLABLE = Constraint("a function from a question to passages", callable)
 
 @dataclass(frozen=True, repr=False)
 class FunctionSearch(Operator):
-    """Rank passages by a function `f(question) -> passages`, best first, so that any search can be part of a pipeline.
+    """Rank passages by a function, `f(question) -> passages`, best first, so that any search can be part of a pipeline.
 
     The function returns ids, pairs of id and score, or passages. The id of a document stands for all its passages; over
     a graph without documents an id is the name of a node. Unknown ids are left out, with a note in the trace.
