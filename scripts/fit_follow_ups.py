@@ -65,7 +65,7 @@ class Example:
     choices: tuple[str, ...] = ()
     choice: np.ndarray | None = None
     unclear: bool = False
-    is_words_alone: bool = False
+    is_opening: bool = False  # words alone, or a turn that asks nothing taken out of its conversation
     alone_right: bool = False
     before: str = ""
     before_right: bool = False
@@ -97,7 +97,10 @@ def examples() -> Iterator[Example]:
                 names = [name for text in (before, answer, topic) for name in names_in(text, index.snapshot)]
                 turn = Turn(question, topic, before, tuple(dict.fromkeys(names)), tuple(older))
                 made = Example(number, kind, turn, kind_features(turn, index.snapshot))
-                made.is_words_alone = talk.name.endswith(WORDS_ALONE)
+                made.is_opening = talk.name.endswith(WORDS_ALONE)
+                if kind == SOCIAL and topic:
+                    opening = Turn(question)
+                    yield Example(number, kind, opening, kind_features(opening, index.snapshot), is_opening=True)
                 if kind != SOCIAL:
                     made.before = with_names(turn, index)
                     made.before_right = first(index, made.before) in document.split("|")
@@ -245,8 +248,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     rows = list(examples())
-    words_alone = [row for row in rows if row.is_words_alone]  # none of them follows on anything
-    rows = [row for row in rows if not row.is_words_alone]
+    opening = [row for row in rows if row.is_opening]
+    rows = [row for row in rows if not row.is_opening]
     kept_out = [row for row in rows if row.conversation % 5 == 4]
     shown = [row for row in rows if row.conversation % 5 != 4]
     print(f"{len(shown)} turns to fit on, {len(kept_out)} kept out")
@@ -263,22 +266,22 @@ def main() -> None:
     two = [row for row in rows if len(row.choices) > 1]
     report_unclear(two)
     replaces = follow_up_model().replaces  # by fit_replacements.py
-    alone_shown = [row for row in words_alone if row.conversation % 5 != 4]
-    alone_kept_out = [row for row in words_alone if row.conversation % 5 == 4]
-    opens = fitted_opens(shown + alone_shown)
+    opening_shown = [row for row in opening if row.conversation % 5 != 4]
+    opening_kept_out = [row for row in opening if row.conversation % 5 == 4]
+    opens = fitted_opens(shown + opening_shown)
     model = FollowUpModel(fitted_kinds(shown, penalty), opens, fitted_ways(shown), fitted_unclear(two), replaces)
     print(f"penalty {penalty:g}")
-    parts = ("fitted", shown), ("kept out", kept_out), ("words alone, kept out", alone_kept_out)
+    parts = ("fitted", shown), ("kept out", kept_out), ("opening a conversation, kept out", opening_kept_out)
     for name, part in parts:
         report(f"{name}, before", part, None)
         report(f"{name}, model", part, model)
     ways = [row for row in kept_out if row.ways is not None]
     print("each way", [sum(row.right[way] for row in ways) for way in range(5)], "any", sum(any(r.right) for r in ways))
-    for row in kept_out + alone_kept_out:
+    for row in kept_out + opening_kept_out:
         if (told := model.kind_by(row.features, bool(row.turn.topic))) != row.kind:
             print("  ", row.kind, told, row.turn.text, "<-", row.turn.context)
     if options.write:
-        opens = fitted_opens(rows + words_alone)
+        opens = fitted_opens(rows + opening)
         model = FollowUpModel(fitted_kinds(rows, penalty), opens, fitted_ways(rows), fitted_unclear(two), replaces)
         WEIGHTS.parent.mkdir(exist_ok=True)
         np.savez_compressed(WEIGHTS, **{name: weights.astype(np.float16) for name, weights in vars(model).items()})

@@ -117,6 +117,12 @@ def test_turn_that_asks_nothing_is_not_searched(text: str, before: list[str], sn
     assert conversation(*before, text).standalone(snapshot, ScriptedLLM([])) == Asked(text, NOTHING_ASKED)
 
 
+@pytest.mark.parametrize("text", ["castle", "harbour Kell", "Otto Lind", "mayor"])
+def test_words_alone_that_open_a_conversation_are_a_question(text: str, snapshot: Snapshot) -> None:
+    assert conversation(text).standalone(snapshot, ScriptedLLM([])) == Asked(text)
+    assert not conversation("Hi", "This asks nothing of the documents.", text).standalone(snapshot).reply
+
+
 def test_model_rewrites_follow_up(snapshot: Snapshot) -> None:
     llm = ScriptedLLM(['{"question": "When did Ida Pfeiffer die?"}'])
     talk, run = conversation("Who was Ida Pfeiffer?", "A traveller.", "When did she die?"), Run()

@@ -104,6 +104,11 @@ def test_operator_repr_is_source(made: Operator) -> None:
     assert hash(eval(repr(made))) == hash(made)
 
 
+def test_trace_says_what_step_does_with_its_values() -> None:
+    state = (Give((0,)) >> KHop(2))(family_state())
+    assert [step.about for step in state.trace] == ["Gives fixed nodes", "Find the nodes within 2 hops of the seeds"]
+
+
 def test_union_keeps_first_order_without_scores() -> None:
     both = (Give((3, 1)) | Give((1, 2, 3, 0)))(STATE)
     assert nodes(both) == [3, 1, 2, 0]

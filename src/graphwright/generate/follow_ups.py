@@ -115,7 +115,9 @@ def follow_up_model() -> FollowUpModel:
     """Return the model of the package."""
     path = Path(__file__).parents[1] / "models" / "weights" / "follow-ups" / "model.npz"
     with np.load(path) as stored:
-        return FollowUpModel(*(stored[name].astype(np.float32) for name in ("kinds", "opens", "ways", "unclear", "replaces")))
+        return FollowUpModel(
+            *(stored[name].astype(np.float32) for name in ("kinds", "opens", "ways", "unclear", "replaces"))
+        )
 
 
 def names_in(text: str, snapshot: Snapshot) -> list[str]:

@@ -166,6 +166,19 @@ def test_answer_names_other_copies_and_repeats_no_headline(opener: Opener, tmp_p
         expect(tab.locator(".answer")).to_have_text(re.compile("^The Solvang dam"))
 
 
+def test_computed_answer_says_what_was_computed_without_parentheses(opener: Opener, tmp_path: Path) -> None:
+    table = tmp_path / "towns.csv"
+    table.write_text("town,river,inhabitants\nGraz,Mur,295000\nLinz,Danube,210000\nSorn,Enns,1200\n")
+    with Index.create(tmp_path / "towns", encoder=HashEncoder()) as index:
+        index.add(table)
+    with serving(tmp_path / "towns") as running:
+        screen = opener(running)
+        tab = screen.open(index="cities", q="Which town lies on the river Mur?")
+        expect(tab.locator(".short-answer")).to_have_text("Graz")
+        expect(tab.locator(".answer")).to_have_text(re.compile(r"^the town of \(towns whose river is Mur\)\s*1$"))
+        screen.check_looks("answer-computed")
+
+
 def test_wrapped_lines_flow(screen: Screen) -> None:
     start, end = WRAPPED.index("The rivers"), WRAPPED.index("[2]") + 4
     tab = screen.open("document", "survey.txt", index="cities", start=start, end=end)

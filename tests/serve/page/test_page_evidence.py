@@ -35,6 +35,18 @@ def test_every_drawn_node_is_selectable(screen: Screen) -> None:
     expect(tab.locator(".chosen-node .eyebrow")).to_have_text("Passage")
 
 
+def test_long_names_fit_and_are_named_in_full(opener: Opener, tmp_path: Path) -> None:
+    long = "A Report on the State of the Bridges of the Upper Valley with an Appendix on Ferries"
+    graph = Graph.from_triples([("Graz", "lies on", "Mur"), ("Graz", "is named in", long), (long, "names", "Linz")])
+    Index.from_graph(tmp_path / "rivers", graph, encoder=HashEncoder()).close()
+    with serving(tmp_path / "rivers") as running:
+        screen = opener(running)
+        for query in ({"node": "Graz"}, {"node": long}, {}):
+            tab = screen.open("graph", index="cities", **query)
+            expect(tab.locator(".drawing title", has_text=long)).to_have_count(int(query.get("node") != long))
+            screen.check_looks(f"long-names-{len(query)}")
+
+
 def test_graph_answer_is_walk_to_its_node(opener: Opener, tmp_path: Path) -> None:
     graph = Graph.from_triples(
         [("Graz", "lies on", "Mur"), ("Mur", "flows into", "Drava"), ("Linz", "lies on", "Danube")]
