@@ -37,7 +37,7 @@ from graphwright.generate.follow_ups import (
 HERE = Path(__file__).parent
 WEIGHTS = HERE.parent / "src/graphwright/models/weights/follow-ups/model.npz"
 KINDS = {"c": COMPLETE, "d": DEPENDENT, "a": DEPENDENT, "s": SOCIAL}
-WORDS_ALONE = "words alone"  # names of the conversations of one turn that is no sentence
+OPENING = "opening"  # names of the conversations of one turn, with or without an answer in the documents
 PENALTIES = (0.03, 0.1, 0.3, 1.0, 3.0)
 # What decided before: pronouns of English, and whether a turn names an entity.
 POINTS_BACK = re.compile(r"\b(?:he|she|it|they|him|her|his|hers|its|them|their|theirs|this|these|those)\b", re.I)
@@ -65,7 +65,7 @@ class Example:
     choices: tuple[str, ...] = ()
     choice: np.ndarray | None = None
     unclear: bool = False
-    is_opening: bool = False  # words alone, or a turn that asks nothing taken out of its conversation
+    is_opening: bool = False  # a conversation of one turn, or a turn that asks nothing taken out of its own
     alone_right: bool = False
     before: str = ""
     before_right: bool = False
@@ -97,7 +97,7 @@ def examples() -> Iterator[Example]:
                 names = [name for text in (before, answer, topic) for name in names_in(text, index.snapshot)]
                 turn = Turn(question, topic, before, tuple(dict.fromkeys(names)), tuple(older))
                 made = Example(number, kind, turn, kind_features(turn, index.snapshot))
-                made.is_opening = talk.name.endswith(WORDS_ALONE)
+                made.is_opening = talk.name.endswith(OPENING)
                 if kind == SOCIAL and topic:
                     opening = Turn(question)
                     yield Example(number, kind, opening, kind_features(opening, index.snapshot), is_opening=True)

@@ -8,6 +8,7 @@ import { useLoaded } from "../components/loading";
 import { useWidth } from "../components/width";
 import { numberOf, type Route } from "../router";
 import { useStore } from "../store";
+import { count, digits } from "../text";
 import type { Asked } from "../threads";
 import type { DocumentRow, Filter, IndexFacts, Method } from "../types";
 
@@ -219,13 +220,15 @@ interface OptionsProps {
   methods: Method[];
 }
 
+const LISTED = 1000; // documents that can be chosen, the most of one reply
+
 function Options({ fields, set, index, methods }: OptionsProps) {
   const { data: choosable } = useLoaded<{ folders: string[]; metadata: Record<string, string[]> }>(
     (signal) => getJson(indexPath(index.name, "filters"), signal),
     [index.name, index.snapshot],
   );
-  const { data: listed } = useLoaded<{ documents: DocumentRow[] }>(
-    (signal) => getJson(withQuery(indexPath(index.name, "documents"), { limit: 1000 }), signal),
+  const { data: listed } = useLoaded<{ documents: DocumentRow[]; total: number }>(
+    (signal) => getJson(withQuery(indexPath(index.name, "documents"), { limit: LISTED }), signal),
     [index.name, index.snapshot],
   );
   const conditions = Object.entries(choosable?.metadata ?? {}).flatMap(([name, values]) =>
@@ -301,6 +304,11 @@ function Options({ fields, set, index, methods }: OptionsProps) {
           "documents",
           "Choose one to add",
           (listed?.documents ?? []).map(({ id }) => id),
+        )}
+        {listed && listed.total > LISTED && (
+          <small>
+            The list has the first {digits(LISTED)} of {count(listed.total, "document")}. Write the ids of others above.
+          </small>
         )}
       </label>
       <label>
