@@ -10,6 +10,7 @@ from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import ollama
 import pytest
@@ -119,6 +120,13 @@ def test_other_formats_than_text_are_refused(server: Running, form: Any) -> None
         reply = post(server, path, **body)
         error = reply.json()["error"]
         assert reply.status_code == 400 and f"leave {name} out" in (error if path == "/api/chat" else error["message"])
+
+
+@pytest.mark.parametrize("name", ["a/b", "a%2Fb", "cities%20", "%F0%9F%98%80:bm25", "..%2Fcities", "a%3Fb%23c"])
+def test_model_of_odd_name_is_told_to_be_unknown(server: Running, name: str) -> None:
+    reply = server.client.get(f"/v1/models/{name}")
+    assert reply.status_code == 404
+    assert f"There is no index {unquote(name).removesuffix(':bm25')!r} here" in reply.json()["error"]["message"]
 
 
 # --- OpenAI's responses, completions and embeddings

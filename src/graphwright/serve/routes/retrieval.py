@@ -126,7 +126,7 @@ async def models(server: ServerOf, grant: GrantOf) -> Any:
     return {"object": "list", "data": [_model(name) for name in server.visible(grant)]}
 
 
-@chat_router.get("/models/{model}", response_model=ModelReply)
+@chat_router.get("/models/{model:path}", response_model=ModelReply)
 async def one_model(model: str, server: ServerOf, request: Request) -> Any:
     """Return a model: INDEX or INDEX:METHOD."""
     name_and_method(model, server, request)
