@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-import numpy as np
-
 from graphwright.constraints import Between
-from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
+from graphwright.generate.citations import overlap, without_markers
 from graphwright.generate.citations import supported as with_markers
-from graphwright.generate.citations import without_markers
 from graphwright.generate.readers import answered
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import Encoder
@@ -22,7 +18,7 @@ from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.query import Exists
 from graphwright.operators.query.result import LIKELY, SURE, AskedQuery, QueryResult, result_of
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, Citation, State
+from graphwright.operators.state import Answer, State
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import shown_name
 from graphwright.text.values import value_of
@@ -39,8 +35,9 @@ class QueryAnswer(Composite, Confident):
     """Answer with the result of the state's query, or by other steps where the state has none.
 
     The text is the value, what was computed, in words, and citations of what it rests on. If the probability of the
-    query is below `threshold`, the answer of the other steps follows, unless it reads a row that the query takes too.
-    Where the other steps find nothing, the result of the most probable query of `parser` is named as possible.
+    query is below `threshold`, this is the answer only where the other steps agree: they quote first what the query
+    takes, or find the same. Else their answer comes first, and the value is named as possible after it, without a short
+    answer. Where the other steps find nothing, so is the result of the most probable query of `parser`.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
@@ -55,9 +52,9 @@ class QueryAnswer(Composite, Confident):
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
         computed, other = computed_answer(state), after.answer
-        if other is not None and _types(state.graph, other.citations[:1]) & _types(state.graph, computed.citations):
-            other = None
-        return answered(after.with_(answer=None), run, _joined(computed, other))
+        if other is not None and not _agree(computed, other):
+            computed = _with_possible(other, _possible(computed, asked.probability))
+        return answered(after.with_(answer=None), run, computed)
 
     def _otherwise(self, state: State, run: Run, k: int | None) -> State:
         after = self.otherwise.execute(state, run if self.parser is None else replace(run, on_text=None), k)
@@ -105,8 +102,18 @@ def possible_answer(parser: QueryParser, state: State, run: Run, least: float) -
         result = result_of(query, Facts.of(state.graph))
         if probability >= least and not (result.is_empty or isinstance(query, Exists)):
             computed = computed_answer(state.with_(query=AskedQuery(query, probability, result)))
-            return replace(computed, text=f"{computed.text}. This reading has a probability of {probability:.2f}.")
+            return _possible(computed, probability)
     return None
+
+
+def _possible(computed: Answer, probability: float) -> Answer:
+    return replace(computed, text=f"{computed.text}. This reading has a probability of {probability:.2f}.")
+
+
+def _agree(computed: Answer, other: Answer) -> bool:
+    """Return whether an answer from passages quotes first what a computed one rests on, or is the same."""
+    quoted = any(overlap(own, first) for own in computed.citations for first in other.citations[:1])
+    return other.found and (quoted or not set(computed.short).isdisjoint(other.short))
 
 
 def computed_answer(state: State) -> Answer:
@@ -148,35 +155,10 @@ def _in_unit(name: str, unit: str) -> str:
     return f"{name} {unit}" if value is not None and value.kind == "number" and not value.unit else name
 
 
-def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:
-    """Return the types of the rows and objects in the cited documents: of records that are no texts."""
-    passages, records = graph.passages, graph.columns.records
-    if passages is None or not records:
-        return set()
-    cited = {citation.document for citation in citations}
-    numbers = [number for number, document in enumerate(passages.documents) if document in cited]
-    nodes = passages.nodes[np.isin(passages.document, numbers)]
-    return {kind for kind, *_ in records.fields_of(nodes)} - {CLAUSE, DOCUMENT, MAIL, MESSAGE}
-
-
-def _with_possible(nothing: Answer, possible: Answer) -> Answer:
-    """Return an answer that finds nothing, with what may be meant and its citations after it."""
-    first = len(nothing.citations) + 1
+def _with_possible(other: Answer, possible: Answer) -> Answer:
+    """Return an answer with what may be meant and its citations after it."""
+    first = len(other.citations) + 1
     text, _ = with_markers(possible.text, range(first, first + len(possible.citations)))
     return replace(
-        nothing, text=f"{nothing.text}\nThe records may say: {text}", citations=nothing.citations + possible.citations
-    )
-
-
-def _joined(computed: Answer, other: Answer | None) -> Answer:
-    if other is None or not other.found:
-        return computed
-    first = len(computed.citations) + 1
-    text, _ = with_markers(other.text, range(first, first + len(other.citations)))
-    return replace(
-        other,
-        text=f"{computed.text}\n{text}",
-        short=(*computed.short, *other.short),
-        citations=(*computed.citations, *other.citations),
-        headline=computed.headline,
+        other, text=f"{other.text}\nThe records may say: {text}", citations=other.citations + possible.citations
     )

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 from typing import NamedTuple
 
 import numpy as np
@@ -183,19 +183,25 @@ def joined(tables: Sequence[Table], cells: dict[tuple[int, int], Ints]) -> list[
 
 
 def _reached(tables: Sequence[Table], cells: dict[tuple[int, int], Ints], first: int, second: int) -> Iterator[Joined]:
-    """Yield the columns of the second table that a column of the first leads to."""
-    own = {column.name for column in tables[first].columns}
-    for at, foreign in enumerate(tables[first].columns):
-        for key, named in enumerate(tables[second].columns):
-            if not _refers(foreign, named, tables[second].rows) or not _held(cells[first, at], cells[second, key]):
-                continue
-            for place, column in enumerate(tables[second].columns):
-                if place != key and column.name not in own and column.group == named.group:
-                    path = (*foreign.path, Step(named.name, True), *column.path)
-                    distinct = min(column.distinct, tables[second].rows / max(1, tables[first].rows), 1.0)
-                    there = replace(column, path=path, distinct=distinct, table=tables[second].type)
-                    yield Joined(second, place, replace(there, group=foreign.group))
-            return
+    """Yield the columns of the second table that a column of the first leads to; none where several columns lead there.
+
+    Which of these is meant is not known: each day of a timetable leads to the table of teachers.
+    """
+    table, other = tables[first], tables[second]
+    keys: dict[int, int] = {}
+    for (at, foreign), (key, named) in product(enumerate(table.columns), enumerate(other.columns)):
+        if _refers(foreign, named, other.rows) and _held(cells[first, at], cells[second, key]):
+            keys.setdefault(at, key)
+    if len(keys) != 1:
+        return
+    ((at, key),) = keys.items()
+    own, foreign, named = {column.name for column in table.columns}, table.columns[at], other.columns[key]
+    for place, column in enumerate(other.columns):
+        if place != key and column.name not in own and column.group == named.group:
+            path = (*foreign.path, Step(named.name, True), *column.path)
+            distinct = min(column.distinct, other.rows / max(1, table.rows), 1.0)
+            there = replace(column, path=path, distinct=distinct, table=other.type)
+            yield Joined(second, place, replace(there, group=foreign.group))
 
 
 def _refers(foreign: Column, key: Column, rows: int) -> bool:
