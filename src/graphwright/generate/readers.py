@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.data.records.record import CLAUSE
+from graphwright.data.records.record import CLAUSE, MESSAGE
 from graphwright.generate.citations import best_passages, citation, numbered, overlap, passage_text, written_by
 from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of, widened
 from graphwright.graph.graph import Graph
-from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
+from graphwright.models.protocols import AnsweringReader, Floats, PassageText, Reader, Span
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
@@ -114,6 +115,7 @@ def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageTex
 _NOTHING = "The documents give no sure answer."
 _NOTHING_YET = "The documents that were read so far give no sure answer; others are still being read."
 
+_LATER = 0.005  # score of a later message of a chat that is quoted, beside that of the best
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 _MAX_CLAUSES = 4  # that are quoted
 
@@ -246,7 +248,8 @@ class Quote(Operator):
 
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
     words. A score is first raised by `sides` times the share of the question's words, weighted by rarity, that the
-    sentence or its title has and the quotations lack: both sides of a comparison are quoted. Of mails that answer one
+    sentence or its title has and the quotations lack: both sides of a comparison are quoted. After the best message of
+    a chat follows the later one that says most of the same. Of mails that answer one
     another the newest is quoted first of those that say what is asked: they score half as much as the best, or have a
     value of the kind of the reader's best span.
 
@@ -270,7 +273,8 @@ class Quote(Operator):
     def apply(self, state: State, run: Run) -> State:
         nodes, texts = texts_read(state, run, self.passages)
         starts = _starts(state.graph, nodes)
-        best, scores, probability = self.quotes(state.question.text, texts, run, starts)
+        chats = _chats(state.graph, nodes)
+        best, scores, probability = self.quotes(state.question.text, texts, run, starts, chats)
         cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
         own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
         spans = run.read(self.reader, state.question.text, texts)
@@ -286,11 +290,16 @@ class Quote(Operator):
         return answered(state, run, Answer(text, citations=citations, found=found))
 
     def quotes(
-        self, question: str, passages: Sequence[PassageText], run: Run, starts: Sequence[tuple[str, int]] = ()
+        self,
+        question: str,
+        passages: Sequence[PassageText],
+        run: Run,
+        starts: Sequence[tuple[str, int]] = (),
+        chats: Set[str] = frozenset(),
     ) -> tuple[list[Sentence], list[float], float]:
         """Return the quotations, best first, the score of each, and the greatest; what passages share is quoted once.
 
-        `starts`: the document of each passage, and its first character.
+        `starts`: the document of each passage, and its first character; `chats`: which documents are chats.
         """
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
@@ -299,6 +308,7 @@ class Quote(Operator):
         lengths = np.array([len(text.split()) for text in texts], np.int64)
         sentence_words = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
         missing, room, used = _weights(question, sentence_words), self.words, set[int]()
+        later = np.zeros(len(sentences), bool)
         left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
         asks = np.array([text.endswith(ASKS) for text in texts], bool)
         proper = left & np.array([s.kind != "heading" for s in sentences], bool)
@@ -307,7 +317,8 @@ class Quote(Operator):
         quotes, own, ranges = list[Sentence](), list[float](), list[tuple[int, int]]()
         while (fits := left if not quotes else left & (lengths <= room)).any():
             added = [sum(missing[w] for w in missing.keys() & own) if quotes else 0.0 for own in sentence_words]
-            best = int(np.where(fits, scores * (1 + self.sides * np.array(added)), -1).argmax())
+            gains = scores * (1 + self.sides * np.array(added))
+            best = int(np.where(fits, gains + later, -1).argmax())
             first, last = widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
             used.update(range(first, last + 1))
             left[first : last + 1] = False
@@ -320,9 +331,37 @@ class Quote(Operator):
                 left &= np.array([sentence.kind != "header" for sentence in sentences])
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
+            if len(quotes) == 1 and starts and starts[quotes[0].passage][0] in chats:
+                later = _said_later(best, texts, sentences, scores, starts)
+                later[list(used)] = False
+                left |= later
             shown_words = set().union(*sentence_words[first : last + 1])
             missing = {word: weight for word, weight in missing.items() if word not in shown_words}
         return *_adjoined(quotes, own, ranges), float(scores.max(initial=0))
+
+
+def _chats(graph: Graph, nodes: Sequence[int]) -> set[str]:
+    """Return the documents of passages in which messages of a chat begin."""
+    records = graph.columns.records
+    if records is None:
+        return set()
+    types = [at for at, name in enumerate(records.types) if name == MESSAGE]
+    messages = set(records.chunk[np.isin(records.type, types)].tolist())
+    return {document for node, (document, _) in zip(nodes, _starts(graph, nodes), strict=True) if node in messages}
+
+
+def _said_later(
+    best: int, texts: Sequence[str], sentences: Sequence[Sentence], scores: Floats, starts: Sequence[tuple[str, int]]
+) -> NDArray[np.bool_]:
+    """Return which sentence after one in its document says most of the same words, weighted by rarity and its score."""
+    document, begins = starts[sentences[best].passage][0], [starts[s.passage][1] + s.start for s in sentences]
+    after = [starts[s.passage][0] == document and at > begins[best] for s, at in zip(sentences, begins, strict=True)]
+    said = [set(words(text)) for text in texts]
+    weights = _weights(texts[best], said)
+    shares = np.array([sum(weights[word] for word in weights.keys() & own) for own in said])
+    gains = np.where(np.array(after) & (scores >= _LATER * scores[best]), scores * shares, 0.0)
+    later: NDArray[np.bool_] = (gains > 0) & (gains == gains.max())
+    return later
 
 
 def _adjoined(
