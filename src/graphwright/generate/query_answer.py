@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+import numpy as np
+
 from graphwright.constraints import Between
+from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.generate.citations import overlap, without_markers
 from graphwright.generate.citations import supported as with_markers
 from graphwright.generate.readers import answered
@@ -18,7 +22,7 @@ from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.query import Exists
 from graphwright.operators.query.result import LIKELY, SURE, AskedQuery, QueryResult, result_of
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, State
+from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.facts import Facts
 from graphwright.search.relation_facts import shown_name
 from graphwright.text.values import value_of
@@ -35,9 +39,9 @@ class QueryAnswer(Composite, Confident):
     """Answer with the result of the state's query, or by other steps where the state has none.
 
     The text is the value, what was computed, in words, and citations of what it rests on. If the probability of the
-    query is below `threshold`, this is the answer only where the other steps agree: they quote first what the query
-    takes, or find the same. Else their answer comes first, and the value is named as possible after it, without a short
-    answer. Where the other steps find nothing, so is the result of the most probable query of `parser`.
+    query is below `threshold`, this is the answer only where the other steps agree: they quote first from what the
+    query takes, or find the same. Else their answer comes first, and the value is named as possible after it. Where
+    they find nothing, so is the result of the most probable query of `parser`.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
@@ -52,7 +56,7 @@ class QueryAnswer(Composite, Confident):
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
         computed, other = computed_answer(state), after.answer
-        if other is not None and not _agree(computed, other):
+        if other is not None and not _agree(state.graph, computed, other):
             computed = _with_possible(other, _possible(computed, asked.probability))
         return answered(after.with_(answer=None), run, computed)
 
@@ -110,10 +114,15 @@ def _possible(computed: Answer, probability: float) -> Answer:
     return replace(computed, text=f"{computed.text}. This reading has a probability of {probability:.2f}.")
 
 
-def _agree(computed: Answer, other: Answer) -> bool:
-    """Return whether an answer from passages quotes first what a computed one rests on, or is the same."""
-    quoted = any(overlap(own, first) for own in computed.citations for first in other.citations[:1])
-    return other.found and (quoted or not set(computed.short).isdisjoint(other.short))
+def _agree(graph: Graph, computed: Answer, other: Answer) -> bool:
+    """Return whether passages quote first a table that a computed answer takes, or an answer from there, or the same.
+
+    No row by itself answers what all rows of a table decide.
+    """
+    first = other.citations[:1]
+    quoted = any(overlap(own, cited) for own in computed.citations for cited in first)
+    is_same = other.found and (quoted or not set(computed.short).isdisjoint(other.short))
+    return is_same or bool(_types(graph, first) & _types(graph, computed.citations))
 
 
 def computed_answer(state: State) -> Answer:
@@ -153,6 +162,17 @@ def _in_unit(name: str, unit: str) -> str:
     """Return the text of a number with a unit, unless it has one, and any other text as it is."""
     value = value_of(name) if unit else None
     return f"{name} {unit}" if value is not None and value.kind == "number" and not value.unit else name
+
+
+def _types(graph: Graph, citations: Sequence[Citation]) -> set[str]:
+    """Return the types of the rows and objects in the cited documents: of records that are no texts."""
+    passages, records = graph.passages, graph.columns.records
+    if passages is None or not records:
+        return set()
+    cited = {citation.document for citation in citations}
+    numbers = [number for number, document in enumerate(passages.documents) if document in cited]
+    nodes = passages.nodes[np.isin(passages.document, numbers)]
+    return {kind for kind, *_ in records.fields_of(nodes)} - {CLAUSE, DOCUMENT, MAIL, MESSAGE}
 
 
 def _with_possible(other: Answer, possible: Answer) -> Answer:

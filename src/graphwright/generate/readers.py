@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
@@ -15,9 +15,11 @@ from graphwright.constraints import AtLeast, Between, Has
 from graphwright.data.records.record import CLAUSE, MESSAGE
 from graphwright.generate.citations import best_passages, citation, numbered, overlap, passage_text, written_by
 from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of, widened
+from graphwright.graph.evidence import Scores
 from graphwright.graph.graph import Graph
-from graphwright.models.protocols import AnsweringReader, Floats, PassageText, Reader, Span
+from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
 from graphwright.operators.operator import Confident, Operator
+from graphwright.operators.query.result import SURE
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.versions import answered_mails, versions_of
@@ -115,7 +117,8 @@ def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageTex
 _NOTHING = "The documents give no sure answer."
 _NOTHING_YET = "The documents that were read so far give no sure answer; others are still being read."
 
-_LATER = 0.005  # score of a later message of a chat that is quoted, beside that of the best
+_LATER = 0.005  # score of what is said later of the same, beside that of the best sentence
+_SAME = 1 / 6  # share of the words of a sentence, weighted by rarity, in what says the same
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 _MAX_CLAUSES = 4  # that are quoted
 
@@ -148,7 +151,7 @@ class ReadSpans(MayAnswer, Confident):
     """
 
     reader: Annotated[Reader, Has("a reader, with read", "read")]
-    threshold: Annotated[float, Between(0, 1)] = 0.5
+    threshold: Annotated[float, Between(0, 1)] = SURE
     passages: Annotated[int, AtLeast(1)] = 8
     words: Annotated[int, AtLeast(0)] = 40
 
@@ -248,8 +251,8 @@ class Quote(Operator):
 
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
     words. A score is first raised by `sides` times the share of the question's words, weighted by rarity, that the
-    sentence or its title has and the quotations lack: both sides of a comparison are quoted. After the best message of
-    a chat follows the later one that says most of the same. Of mails that answer one
+    sentence or its title has and the quotations lack: both sides of a comparison are quoted. After the best one
+    of a chat, or of a series of minutes, follows the later one that says most of the same. Of mails that answer one
     another the newest is quoted first of those that say what is asked: they score half as much as the best, or have a
     value of the kind of the reader's best span.
 
@@ -273,8 +276,8 @@ class Quote(Operator):
     def apply(self, state: State, run: Run) -> State:
         nodes, texts = texts_read(state, run, self.passages)
         starts = _starts(state.graph, nodes)
-        chats = _chats(state.graph, nodes)
-        best, scores, probability = self.quotes(state.question.text, texts, run, starts, chats)
+        series = _series(state.graph, nodes)
+        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series)
         cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
         own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
         spans = run.read(self.reader, state.question.text, texts)
@@ -295,11 +298,11 @@ class Quote(Operator):
         passages: Sequence[PassageText],
         run: Run,
         starts: Sequence[tuple[str, int]] = (),
-        chats: Set[str] = frozenset(),
+        series: Sequence[tuple[str, int, int]] = (),
     ) -> tuple[list[Sentence], list[float], float]:
         """Return the quotations, best first, the score of each, and the greatest; what passages share is quoted once.
 
-        `starts`: the document of each passage, and its first character; `chats`: which documents are chats.
+        `starts`: the document of each passage, and its first character; `series`: its series, and its place there.
         """
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
@@ -331,8 +334,8 @@ class Quote(Operator):
                 left &= np.array([sentence.kind != "header" for sentence in sentences])
             if starts:
                 left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
-            if len(quotes) == 1 and starts and starts[quotes[0].passage][0] in chats:
-                later = _said_later(best, texts, sentences, scores, starts)
+            if len(quotes) == 1 and series:
+                later = _said_later(best, texts, sentences, scores, series)
                 later[list(used)] = False
                 left |= later
             shown_words = set().union(*sentence_words[first : last + 1])
@@ -340,28 +343,43 @@ class Quote(Operator):
         return *_adjoined(quotes, own, ranges), float(scores.max(initial=0))
 
 
-def _chats(graph: Graph, nodes: Sequence[int]) -> set[str]:
-    """Return the documents of passages in which messages of a chat begin."""
-    records = graph.columns.records
-    if records is None:
-        return set()
-    types = [at for at, name in enumerate(records.types) if name == MESSAGE]
-    messages = set(records.chunk[np.isin(records.type, types)].tolist())
-    return {document for node, (document, _) in zip(nodes, _starts(graph, nodes), strict=True) if node in messages}
+def _series(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int, int]]:
+    """Return the series of each passage, "" for none, the number of its document there, and its first character.
+
+    A series is a chat, or dated documents of one name that are no versions of one another, such as minutes.
+    """
+    records, families = graph.columns.records, versions_of(graph.columns).of
+    types = [] if records is None else [at for at, name in enumerate(records.types) if name == MESSAGE]
+    messages = set(records.chunk[np.isin(records.type, types)].tolist()) if records is not None else set()
+    found = list[tuple[str, int, int]]()
+    for node, (document, start) in zip(nodes, _starts(graph, nodes), strict=True):
+        family = families.get(document, ())
+        place = next((at for at, version in enumerate(family) if version.document == document), 0)
+        name = document if node in messages else family[0].document if family else ""
+        found.append((name, place, start))
+    return found
 
 
 def _said_later(
-    best: int, texts: Sequence[str], sentences: Sequence[Sentence], scores: Floats, starts: Sequence[tuple[str, int]]
+    best: int,
+    texts: Sequence[str],
+    sentences: Sequence[Sentence],
+    scores: Scores,
+    series: Sequence[tuple[str, int, int]],
 ) -> NDArray[np.bool_]:
-    """Return which sentence after one in its document says most of the same words, weighted by rarity and its score."""
-    document, begins = starts[sentences[best].passage][0], [starts[s.passage][1] + s.start for s in sentences]
-    after = [starts[s.passage][0] == document and at > begins[best] for s, at in zip(sentences, begins, strict=True)]
+    """Return which sentence after one in its series says most of the same words, weighted by rarity and its score."""
+    places = [(name, at, first + s.start) for s in sentences for name, at, first in [series[s.passage]]]
+    own = places[best]
+    later = np.array(
+        [p[0] == own[0] != "" and p > own and s.kind != "heading" for p, s in zip(places, sentences, strict=True)]
+    )
     said = [set(words(text)) for text in texts]
     weights = _weights(texts[best], said)
-    shares = np.array([sum(weights[word] for word in weights.keys() & own) for own in said])
-    gains = np.where(np.array(after) & (scores >= _LATER * scores[best]), scores * shares, 0.0)
-    later: NDArray[np.bool_] = (gains > 0) & (gains == gains.max())
-    return later
+    shares = np.array([sum(weights[word] for word in weights.keys() & each) for each in said])
+    later &= (scores >= _LATER * scores[best]) & (shares >= _SAME)
+    gains = np.where(later, scores * shares, 0.0)
+    chosen: NDArray[np.bool_] = (gains > 0) & (gains == gains.max())
+    return chosen
 
 
 def _adjoined(

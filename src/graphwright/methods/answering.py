@@ -45,7 +45,7 @@ def offline_answer(ix: Snapshot) -> Operator:
     probability.
     """
     reader = MiniLMReader()
-    read, records = Compare(ix.words) >> ReadSpans(reader, SURE) >> Quote(reader), ix.graph.columns.records
+    read, records = Compare(ix.words) >> ReadSpans(reader) >> Quote(reader), ix.graph.columns.records
     is_numbered = records is not None and CLAUSE in records.types
     return (QuoteClauses() >> Overview(ix.passages, reader) if is_numbered else Overview(ix.passages, reader)) >> read
 

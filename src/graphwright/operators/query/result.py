@@ -202,8 +202,8 @@ def _left_out(query: Query, execution: Execution) -> Iterator[str]:
                 yield f"Left out: {missing:,} of {counted(total, 'value')}, no numbers or dates."
 
 
-LIKELY = 0.5  # probability from which on the value of a query is shown, before quotations of passages
-SURE = 0.65  # probability from which on a query's value is the answer, or "no" where nothing is recorded
+LIKELY = 0.5  # probability from which on the value of a query is the answer if quotations of passages agree
+SURE = 0.65  # probability from which on a query's value or a reader's span is the answer, or "no" of what is unrecorded
 CERTAIN = 0.9  # probability from which on a query that finds nothing is the answer that there is none
 RECORDED = 0.5  # probability from which on the value of a query is the answer over a graph, which else does not say
 
