@@ -163,7 +163,7 @@ def test_question_that_is_not_computable_is_answered_from_passages(tickets: Inde
     assert state.query is None and state.answer is not None and state.answer.text.startswith("The customer's turn")
 
 
-@pytest.mark.parametrize(("probability", "computed"), [(0.95, True), (0.8, True), (0.6, True), (0.4, False)])
+@pytest.mark.parametrize(("probability", "computed"), [(0.95, True), (0.8, True), (0.6, False), (0.4, False)])
 def test_probability_decides_whether_answer_is_computed(tickets: Index, probability: float, computed: bool) -> None:
     parser = Doubtful('count(tickets where status = "open")', probability)
     state = tickets.ask(
@@ -171,7 +171,7 @@ def test_probability_decides_whether_answer_is_computed(tickets: Index, probabil
     )
     assert state.answer is not None and state.answer.text.startswith("3 (") is computed
     if probability == 0.6:
-        assert "not closed by us" in state.answer.text and "[4]" in state.answer.text
+        assert "not closed by us" in state.answer.text and "The records may say: 3 (" in state.answer.text
         assert len(state.answer.citations) > 3
         check_citations(tickets, state)
 

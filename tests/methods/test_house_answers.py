@@ -52,7 +52,7 @@ def test_house_expressions_print_as_source() -> None:
 
 
 def test_certain_question_has_short_answer_and_other_is_quoted() -> None:
-    ask = make_method("hybrid", SNAPSHOT)
+    ask = make_method("hybrid", SNAPSHOT).within(confidence=0.5)
     short = ask(start("In which region did the abbey of Erstein stand?", SNAPSHOT.graph)).answer
     assert short is not None and short.short == ("Alsace",) and short.citations[0].document == "erstein"
     quoted = ask(start("What happened to the abbey of Erstein?", SNAPSHOT.graph))

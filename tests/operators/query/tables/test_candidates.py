@@ -137,6 +137,21 @@ def test_candidates_columns_all_of_another_table_are_asked_there_alone() -> None
 
 @pytest.mark.parametrize(
     ("question", "is_made"),
+    [("who teaches French", False), ("who teaches what is on Monday when French is on Tuesday", True)],
+)
+def test_candidates_one_of_several_columns_that_lead_to_a_table_is_followed_where_it_is_said(
+    question: str, is_made: bool
+) -> None:
+    days = [{"Monday": "Maths", "Tuesday": "French"}, {"Monday": "Art", "Tuesday": "Maths"}]
+    teachers = [("Maths", "Ms Oduya"), ("French", "Mme Rousset"), ("Art", "Ms Quist")]
+    rows = [{"Subject": subject, "Teacher": teacher} for subject, teacher in teachers]
+    found = [c.query for c in candidates(question, facts_of({"timetable": days, "teachers": rows})) if c.answer >= 0]
+    followed = [query for query in found if "Monday" in str(query) and "Teacher" in str(query)]
+    assert bool(followed) is is_made
+
+
+@pytest.mark.parametrize(
+    ("question", "is_made"),
     [("what is the pay of Ben", False), ("pay of the writer with reader Ben", True)],
 )
 def test_candidates_cell_of_an_unsaid_column_is_that_of_the_table_with_the_answer(question: str, is_made: bool) -> None:

@@ -11,8 +11,6 @@ from graphwright.operators.query.query import Step
 from graphwright.operators.query.tables.columns import Column, Table
 from graphwright.operators.query.tables.links import TableIndex
 
-SUBJECTS = (("Maths", "Art", "Music"), ("Ms Oduya", "Ms Quist", "Mr Sato"))
-
 
 def _column(table: Table, name: str) -> Column:
     return next(column for column in table.columns if column.name == name)
@@ -39,13 +37,6 @@ def test_joined_columns_of_names_come_after_own_columns() -> None:
     paths = {column.name: column.path for column in tickets.columns[len(TICKETS[0]) :]}
     assert paths["Department"] == (Step("owner"), Step("Name", inverse=True), Step("Department"))
     assert all(not column.is_joined for column in (*employees.columns, *tickets.columns[: len(TICKETS[0])]))
-
-
-def test_joined_columns_to_which_several_lead_are_left_out() -> None:
-    days = [{"Monday": "Maths", "Tuesday": "Art"}, {"Monday": "Art", "Tuesday": "Music"}]
-    teachers = [{"Subject": subject, "Teacher": teacher} for subject, teacher in zip(*SUBJECTS, strict=True)]
-    timetable, _ = TableIndex(facts_of({"timetable": days, "teachers": teachers})).tables
-    assert [column.name for column in timetable.columns] == ["Monday", "Tuesday"]
 
 
 def test_joined_numbers_in_columns_of_other_names_lead_nowhere() -> None:

@@ -56,7 +56,17 @@ class Enumeration:
     def __iter__(self) -> Iterator[Candidate]:
         """Yield candidates that give something."""
         wanted = self._enumerated()
-        return (own for own in wanted if not self._is_of_another(own) and self._is_of_one_group(own))
+        kept = (own for own in wanted if not self._is_of_another(own) and self._is_of_one_group(own))
+        return (own for own in kept if not self._is_by_any_way(own))
+
+    def _is_by_any_way(self, candidate: Candidate) -> bool:
+        """Return whether a column of another table is reached by one of several ways, which the question does not say.
+
+        So each day of a timetable leads to the table of teachers.
+        """
+        columns = {candidate.answer, candidate.order, *(part.column for part in candidate.given)} - {-1}
+        ways = [self._leads[at][1] for at in columns if self.sets.table.columns[at].has_other_ways]
+        return any(not self.sets.links.headers[way][1] for way in ways)
 
     def _is_of_one_group(self, candidate: Candidate) -> bool:
         """Return whether the columns of a candidate share rows, else what it gives follows from names alone."""

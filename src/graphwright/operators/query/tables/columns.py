@@ -36,7 +36,8 @@ class Column:
     `numbers`, `dates`, `distinct`: the shares of its cells that are so; `missing`: of the rows, those without a cell;
     `values`: its distinct texts, if they are few; `shown`: some of them; `length`: the mean number of characters of a
     distinct text; `lists`: whether some of its cells are lists, as "Danish, German"; `table`: the type of the table
-    that its cells stand in, if it is another; `group`: its number among the groups of columns that share rows.
+    that its cells stand in, if it is another; `has_other_ways`: whether several columns lead there; `group`: its
+    number among the groups of columns that share rows.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Column:
     length: float = 0.0
     lists: bool = False
     table: str = ""
+    has_other_ways: bool = False
     group: int = 0
 
     @property
@@ -183,25 +185,21 @@ def joined(tables: Sequence[Table], cells: dict[tuple[int, int], Ints]) -> list[
 
 
 def _reached(tables: Sequence[Table], cells: dict[tuple[int, int], Ints], first: int, second: int) -> Iterator[Joined]:
-    """Yield the columns of the second table that a column of the first leads to; none where several columns lead there.
-
-    Which of these is meant is not known: each day of a timetable leads to the table of teachers.
-    """
+    """Yield the columns of the second table that a column of the first leads to, the first one of several."""
     table, other = tables[first], tables[second]
-    keys: dict[int, int] = {}
-    for (at, foreign), (key, named) in product(enumerate(table.columns), enumerate(other.columns)):
-        if _refers(foreign, named, other.rows) and _held(cells[first, at], cells[second, key]):
-            keys.setdefault(at, key)
-    if len(keys) != 1:
-        return
-    ((at, key),) = keys.items()
-    own, foreign, named = {column.name for column in table.columns}, table.columns[at], other.columns[key]
-    for place, column in enumerate(other.columns):
-        if place != key and column.name not in own and column.group == named.group:
-            path = (*foreign.path, Step(named.name, True), *column.path)
-            distinct = min(column.distinct, other.rows / max(1, table.rows), 1.0)
-            there = replace(column, path=path, distinct=distinct, table=other.type)
-            yield Joined(second, place, replace(there, group=foreign.group))
+    ways = [
+        (foreign, key, named)
+        for (at, foreign), (key, named) in product(enumerate(table.columns), enumerate(other.columns))
+        if _refers(foreign, named, other.rows) and _held(cells[first, at], cells[second, key])
+    ]
+    own = {column.name for column in table.columns}
+    for foreign, key, named in ways[:1]:
+        for place, column in enumerate(other.columns):
+            if place != key and column.name not in own and column.group == named.group:
+                path = (*foreign.path, Step(named.name, True), *column.path)
+                distinct = min(column.distinct, other.rows / max(1, table.rows), 1.0)
+                there = replace(column, path=path, distinct=distinct, table=other.type, has_other_ways=len(ways) > 1)
+                yield Joined(second, place, replace(there, group=foreign.group))
 
 
 def _refers(foreign: Column, key: Column, rows: int) -> bool:
