@@ -21,6 +21,7 @@ from graphwright.operators.query.parse_query import parsed
 from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.query import Exists
 from graphwright.operators.query.result import LIKELY, SURE, AskedQuery, QueryResult, result_of
+from graphwright.operators.query.tables.reading import looks_up
 from graphwright.operators.run import Run
 from graphwright.operators.state import Answer, Citation, State
 from graphwright.search.facts import Facts
@@ -56,7 +57,7 @@ class QueryAnswer(Composite, Confident):
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
         computed, other = computed_answer(state), after.answer
-        if other is not None and not _agree(state.graph, computed, other):
+        if other is not None and not _agree(state.graph, asked, computed, other):
             computed = _with_possible(other, _possible(computed, asked.probability))
         return answered(after.with_(answer=None), run, computed)
 
@@ -114,15 +115,15 @@ def _possible(computed: Answer, probability: float) -> Answer:
     return replace(computed, text=f"{computed.text}. This reading has a probability of {probability:.2f}.")
 
 
-def _agree(graph: Graph, computed: Answer, other: Answer) -> bool:
-    """Return whether passages quote first a table that a computed answer takes, or an answer from there, or the same.
+def _agree(graph: Graph, asked: AskedQuery, computed: Answer, other: Answer) -> bool:
+    """Return whether passages answer from what a computed answer takes, or with the same.
 
-    No row by itself answers what all rows of a table decide.
+    No row by itself answers what all rows of a table decide: the nearest text is then of the same table.
     """
     first = other.citations[:1]
     quoted = any(overlap(own, cited) for own in computed.citations for cited in first)
     is_same = other.found and (quoted or not set(computed.short).isdisjoint(other.short))
-    return is_same or bool(_types(graph, first) & _types(graph, computed.citations))
+    return is_same or bool(not looks_up(asked.query) and _types(graph, first) & _types(graph, computed.citations))
 
 
 def computed_answer(state: State) -> Answer:

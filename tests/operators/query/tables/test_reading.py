@@ -58,6 +58,14 @@ def test_parse_cells_of_several_rows_are_as_probable_as_the_least() -> None:
     assert own.probability == pytest.approx(0.1) and len(reader.rows) == 2
 
 
+def test_parse_queries_for_what_the_other_knows_are_equally_probable() -> None:
+    rows = [{"Name": "Ada", "Deputy": "Ben"}, {"Name": "Cleo", "Deputy": "Ada"}]
+    parser = Proposes(('(people where Deputy = "Ada").Name', 0.9), ('(people where Name = "Ada").Deputy', 0.3))
+    found = RowsRead(parser, Finds("Ada")).parse("deputy of Ada", Facts.of_rows(rows, "people"))
+    assert {own.query for own in found} == {own.query for own in parser.queries}
+    assert found[0].probability == pytest.approx(found[1].probability) and found[0].probability <= 0.5
+
+
 @pytest.mark.parametrize(
     "query",
     [

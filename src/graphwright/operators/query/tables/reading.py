@@ -23,7 +23,8 @@ class RowsRead:
 
     "Customer number of Ostler" may be parsed as a query for the number of the invoice of Ostler. The reader finds no
     answer in that row, or finds it in another cell, and the query becomes improbable. So does a sum, mean, least or
-    most of the column `Amount`, where each row has its price in another.
+    most of the column `Amount`, where each row has its price in another. Two queries that take what the other one
+    knows ("deputy of Ada" and "Ada is the deputy of") have the same words, and are equally probable.
     """
 
     parser: QueryParser
@@ -32,7 +33,10 @@ class RowsRead:
     def parse(self, question: str, facts: Facts) -> list[ScoredQuery]:
         """Return the queries of the parser, the most probable first."""
         found = self.parser.parse(question, facts)
-        return apportioned([*(self._read(question, own, facts) for own in found[:QUERIES]), *found[QUERIES:]])
+        read = apportioned([*(self._read(question, own, facts) for own in found[:QUERIES]), *found[QUERIES:]])
+        chances = {own.query: own.probability for own in read}
+        pairs = ((own, chances.get(_inverse(own.query), own.probability)) for own in read)
+        return apportioned([own._replace(probability=(own.probability + other) / 2) for own, other in pairs])
 
     def _read(self, question: str, own: ScoredQuery, facts: Facts) -> ScoredQuery:
         rows = list(looked_up(own.query, facts)) if own.probability >= _LEAST else []
@@ -42,12 +46,25 @@ class RowsRead:
         return own._replace(probability=min(self.reader.cell_scores(question, texts, cells, own.probability)))
 
 
+def _inverse(query: Query) -> Query:
+    """Return the query for the known cell of rows by the one that a query takes; others as they are."""
+    match query:
+        case Follow(Where(OfType() as rows, Compare((known,), comparison, value)), asked):
+            return Follow(Where(rows, Compare((asked,), comparison, value)), known)
+    return query
+
+
+def looks_up(query: Query) -> bool:
+    """Return whether a query takes cells of rows that it chooses by their cells and dates alone."""
+    return isinstance(query, Follow | Aggregate) and all(map(_looks_up, parts(query)))
+
+
 def looked_up(query: Query, facts: Facts) -> Iterator[tuple[PassageText, tuple[int, int]]]:
     """Yield the first rows of which a query takes one cell, as texts, with the characters of the cell.
 
     None for queries that count, order, join tables, or choose rows by more than their cells and dates.
     """
-    if not isinstance(query, Follow | Aggregate) or not all(map(_looks_up, parts(query))):
+    if not isinstance(query, Follow | Aggregate) or not looks_up(query):
         return
     path = query.path if isinstance(query, Aggregate) else (query.step,)
     if len(path) != 1:
