@@ -153,14 +153,12 @@ class Evidence:
             taken = self.unscored().take(at)
             order = rank_items(values, taken.nodes, taken.node_ptr, taken.edges, taken.edge_ptr)
             return taken.take(order).with_scores(_sealed(values[order]))
-        return Evidence(
-            *_gather(self.nodes, self.node_ptr, at),
-            *_gather(self.edges, self.edge_ptr, at),
-            _sealed(self.kinds[at]),
-            self.steps.take(at),
-            None if self.scores is None else _frozen(self.scores[at], np.float64),
-            self.render,
-        )
+        if self.only_nodes:
+            parts = _sealed(self.nodes[at]), _ones(len(at)), _NO_IDS, _zeros(len(at))
+        else:
+            parts = *_gather(self.nodes, self.node_ptr, at), *_gather(self.edges, self.edge_ptr, at)
+        own = None if self.scores is None else _sealed(self.scores[at])
+        return Evidence(*parts, _sealed(self.kinds[at]), self.steps.take(at), own, self.render)
 
     @property
     def ranked_scores(self) -> Scores:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
 from threading import Lock
@@ -140,9 +139,9 @@ class Run:
 
     def child(self) -> Run:
         """Return the run of one step: same models, own usage and notes."""
-        child = copy(self)
-        child.usage, child.notes, child.outputs, child.paid = Usage(), [], {}, {}
-        child.failed = child.written = False
+        child = object.__new__(type(self))
+        fresh = {"usage": Usage(), "notes": [], "outputs": {}, "paid": {}, "failed": False, "written": False}
+        vars(child).update({**vars(self), **fresh})
         return child
 
     def absorb(self, child: Run) -> None:

@@ -65,6 +65,10 @@ class ToPassages(Ranker):
     def ranked(self, state: State, run: Run, k: int | None) -> State:
         graph, items = state.graph, state.items if self.items is None else self.items(state, run)
         limit = min((n for n in (self.limit, k) if n is not None), default=None)
+        if not self.summed and self.index is None and _are_passages(graph, items):
+            scores = _reduced(items.ranked_scores, 1.0)
+            ranking = Ranking(items.nodes, scores, None, items, np.arange(len(items)))
+            return state.with_(passages=ranking.top(limit or len(items)))
         if limit and not self.summed and self.index is None and not len(items.edges):
             items = _leading(graph, items, limit)
         pairs = _pairs(graph, items)
@@ -85,6 +89,17 @@ class _Pairs(NamedTuple):
     item: Ints
     passage: Ints
     node: Ints
+
+
+def _are_passages(graph: Graph, items: Evidence) -> bool:
+    """Return whether each item is a passage by itself, and no two the same, so that their order is the ranking."""
+    chunks = graph.passages is not None and items.only_nodes and (graph.columns.kinds[items.nodes] == Kind.CHUNK).all()
+    return bool(chunks) and len(sorted_distinct(items.nodes)) == len(items)
+
+
+def _reduced(scores: Scores, shares: Scores | float) -> Scores:
+    """Return scores above 0 times their shares, and others less by what the shares lack to 1."""
+    return np.where(scores > 0, scores * shares, scores - 1 + shares)
 
 
 def _summed(
@@ -113,7 +128,7 @@ def _by_evidence(
     values[position[brought]] = value[brought]
     order = np.lexsort((ids, -cosines, -values, -scores, -tiers))
     shares = np.where(tiers == 2, 1.0, values / (1 + values))
-    scores = np.where(scores > 0, scores * shares, scores - 1 + shares)
+    scores = _reduced(scores, shares)
     scores[order] = np.minimum.accumulate(scores[order])
     return scores, best, order
 
@@ -213,11 +228,12 @@ class DistinctPassages(Operator):
             return state
         firsts = np.array(same_passages(state.graph, passages.ids, words(state.question.text)), np.int64)
         kept = np.flatnonzero(firsts == np.arange(len(firsts)))[: self.k]
+        copied = np.bincount(firsts, minlength=len(firsts)) > 1
         dated, ids = versions_of(state.graph.columns).dated, passages.ids.copy()
-        for first in kept.tolist():
+        for first in kept[copied[kept]].tolist():
             same = np.flatnonzero(firsts == first)
-            documents = [passages[int(at)].document for at in same] if len(same) > 1 else []
-            if documents and all(document in dated for document in documents):
+            documents = [passages[int(at)].document for at in same]
+            if all(document in dated for document in documents):
                 ids[first] = passages.ids[same[int(np.argmax([dated[document].first for document in documents]))]]
         if copies := int((firsts != np.arange(len(firsts))).sum()):
             run.note(f"{copies} of {len(firsts)} passages are copies of better ones")

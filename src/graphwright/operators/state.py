@@ -10,7 +10,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Checked, OneOf
 from graphwright.errors import OptionError, cut
-from graphwright.graph.evidence import Evidence, Ints
+from graphwright.graph.evidence import Evidence, Ints, in_order
 from graphwright.graph.graph import Graph
 from graphwright.graph.ranking import Ranking
 from graphwright.graph.walks import shown_path
@@ -62,12 +62,13 @@ class Anchor(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("nodes", "edges"):
-            # Evidence checks and freezes ids; an anchor's are of the same type.
-            object.__setattr__(self, name, Evidence.of_nodes(getattr(self, name)).nodes)
+            # Checked and frozen as those of evidence.
+            object.__setattr__(self, name, in_order(getattr(self, name), None)[0])
 
     def seeds(self, graph: Graph) -> Ints:
         """Return the nodes of this anchor and the ends of its edges, distinct and ascending."""
-        return np.unique(np.concatenate((self.nodes, graph.ends(self.edges))))
+        nodes = np.concatenate((self.nodes, graph.ends(self.edges))) if len(self.edges) else self.nodes
+        return np.unique(nodes)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Anchor) and self._key() == other._key()
@@ -190,7 +191,7 @@ class State:
 
     def with_(self, **changes: Any) -> State:
         """Return this state with some fields changed."""
-        return replace(self, **changes)
+        return State(**{**vars(self), **changes})
 
     def fields(self) -> frozenset[str]:
         """Return the names of the fields that are set."""

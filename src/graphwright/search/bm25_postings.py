@@ -19,6 +19,7 @@ from graphwright.kernels.csr import group, row_pointers
 from graphwright.kernels.strings import tokens
 from graphwright.models.protocols import Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
+from graphwright.search.vector_index import EncodingRun
 from graphwright.text.words import terms
 
 K1, B = 1.2, 0.75
@@ -84,16 +85,18 @@ class WordIndex(ChecksummedIndex):
         lengths = np.asarray(self.lengths, np.float64)
         return np.asarray(K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9)))
 
-    def scores(self, text: str) -> Floats:
+    def scores(self, text: str, run: EncodingRun | None = None) -> Floats:
         """Return the BM25 score of every row for the terms of `text`: float32[rows], 0 where none occurs."""
         total = np.zeros(len(self.nodes), np.float32)
         for word in terms(text):
-            rows, scores = self.postings(word)
+            rows, scores = self.postings(word, run)
             total[rows] += scores
         return total
 
-    def postings(self, word: str) -> tuple[NDArray[np.int32], Floats]:
-        """Return the rows with a word (in the form of `terms`), and its part of the BM25 score of each."""
+    def postings(self, word: str, run: EncodingRun | None = None) -> tuple[NDArray[np.int32], Floats]:
+        """Return the rows with a word (in the form of `terms`), and its part of each BM25 score; once in a run."""
+        if run is not None:
+            return run.once(("postings", id(self), word), lambda: self.postings(word))
         part = slice(*self._part(word))
         if part.start == part.stop:
             return np.empty(0, np.int32), np.empty(0, np.float32)

@@ -169,12 +169,15 @@ def _is_slip(word: str, other: str) -> bool:
 @lru_cache(maxsize=4096)
 def _tokens_with(letters: str) -> int:
     """Return how many words of the encoder's vocabulary have these letters; to count all ahead would take longer."""
-    return sum(letters in token for token in _tokens())
+    lines, count, at = _tokens(), 0, -1
+    while (at := lines.find(letters, at + 1)) >= 0:
+        count, at = count + 1, lines.index("\n", at)
+    return count
 
 
 @cache
-def _tokens() -> list[str]:
-    return [token.removeprefix("##") for token in vocabulary()]
+def _tokens() -> str:
+    return "".join(f"{token.removeprefix('##')}\n" for token in vocabulary())
 
 
 def _consonants(word: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +20,13 @@ from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.vector_pages import Keys, Pages, VectorRows, row_sums
 
 
+_T = TypeVar("_T")
+
+
 class EncodingRun(Protocol):
     """The part of a pipeline's run that indexes use: encoding with usage counts and caches."""
 
-    def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return the value of a key, computed by `make` at its first use in the run."""
 
     def encode(self, encoder: Encoder, texts: Sequence[str]) -> Floats:

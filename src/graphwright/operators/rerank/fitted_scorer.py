@@ -221,11 +221,14 @@ class ScorePassages(Ranker):
         """Return the features of the passages that are ranked."""
         return PassageFeatures.of(state, run, self.passages, self.words, self.encoder, self.triples, self.pool)
 
+    @cached_property
+    def _fitted(self) -> PassageScorer:
+        return (self.scorer or fitted_scorer()).shifted(self.gate)
+
     def order(self, features: PassageFeatures, k: int | None) -> tuple[Ints, Scores, Scores]:
         """Return the positions of the k best passages (all, if None) and their scores, and those of all pairs."""
-        scorer = (self.scorer or fitted_scorer()).shifted(self.gate)
-        alone, pairs = scorer(features)
-        order, scores = scorer.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
+        alone, pairs = self._fitted(features)
+        order, scores = self._fitted.chosen(features, alone, pairs, len(features.nodes) if k is None else k)
         return order, scores, pairs
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -47,10 +46,11 @@ class QuestionMatch:
         self.near = np.maximum(self.cosine / best, -1) if best > _ROUNDING else np.zeros_like(self.cosine)
         counts = Counter(terms(text))  # a word counts as often as the question has it
         self.words = list(counts)
-        self.exact = np.isin(self.words, identifiers(text))
+        names = set(identifiers(text))
+        self.exact = np.array([word in names for word in self.words], np.bool_)
+        postings = (index.postings(word, run) for word in self.words)
         self.postings = [
-            (rows, times * scores)
-            for times, (rows, scores) in zip(counts.values(), map(index.postings, self.words), strict=True)
+            (rows, times * scores) for times, (rows, scores) in zip(counts.values(), postings, strict=True)
         ]
         totals = np.zeros(len(index.nodes), np.float32)
         for rows, scores in self.postings:
@@ -106,7 +106,7 @@ class PassageMatch:
 
     def _named(self) -> tuple[Floats, list[int]]:
         """Return which passages are about each anchor, and the question's words besides the anchors with a title."""
-        graph, text, columns = self.graph, " ".join(self.question.words), []
+        graph, text, columns = self.graph, f" {' '.join(self.question.words)} ", []
         max_passages = max(FEW, math.sqrt(0 if graph.passages is None else len(graph.passages)))
         for anchor, seeds, df in zip(self.question.anchors, self.question.seeds, self.question.df, strict=True):
             about = np.unique(graph.columns.by_relation(ABOUT).rows(seeds))
@@ -114,8 +114,7 @@ class PassageMatch:
                 titled = any(graph.title_of(chunk) for chunk in about.tolist())
                 columns.append(np.isin(self.nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
                 if titled:  # an inferred topic is not a title, so its words still count
-                    name = " ".join(words(anchor.text))
-                    text = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", " ", text, count=1)
+                    text = text.replace(f" {' '.join(words(anchor.text))} ", "   ", 1)
         named = np.stack(columns, 1) if columns else np.zeros((len(self.nodes), 0), np.float32)
         remaining = set(text.split())
         return named, [i for i, word in enumerate(self.question.words) if word in remaining]
@@ -153,14 +152,20 @@ def connected_pairs(part: PassageMatch) -> tuple[Ints, Ints, Floats]:
 
 def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.floating]]:
     vectors, cosine = part.vectors, part.cosine  # no product of BLAS, whose other threads then wait at full load
+    onward = source < target  # each pair has a reverse with the same values, except the last
+    one, other = source[onward], target[onward]
+    number = np.empty((len(part.at), len(part.at)), np.int64)
+    number[one, other] = number[other, one] = np.arange(len(one))
     squares = np.einsum("ij,ij->i", vectors, vectors)
-    between = np.einsum("ij,ij->i", vectors[source], vectors[target]).astype(np.float64)
-    first, second = cosine[source], cosine[target]
-    lengths = np.sqrt(np.maximum(squares[source] + squares[target] + 2 * between, 1e-9))
-    uncovered = (second - first * between) / np.sqrt(np.maximum(1 - first**2, 1e-6))
+    between = np.einsum("ij,ij->i", vectors[one], vectors[other]).astype(np.float64)
+    lengths = np.sqrt(np.maximum(squares[one] + squares[other] + 2 * between, 1e-9))
     tables = part.words, part.terms, part.named
-    united = [np.maximum(table[source], table[target]).sum(axis=1, dtype=np.float64) for table in tables]
-    return [between, (first + second) / lengths, *united, uncovered]
+    united = [np.maximum(table[one], table[other]).sum(axis=1, dtype=np.float64) for table in tables]
+    pair = number[source, target]
+    between, mean, *united = (v[pair] for v in (between, (cosine[one] + cosine[other]) / lengths, *united))
+    first, second = cosine[source], cosine[target]
+    uncovered = (second - first * between) / np.sqrt(np.maximum(1 - first**2, 1e-6))
+    return [between, mean, *united, uncovered]
 
 
 def _topic_links(part: PassageMatch) -> tuple[Ints, Scores, Scores]:

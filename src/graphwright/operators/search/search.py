@@ -67,7 +67,7 @@ class WordSearch(Ranker):
     scale = "sums of BM25 over the words of the question, from 0 without an upper end"
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        scores = self.index.scores(state.question.text)
+        scores = self.index.scores(state.question.text, run)
         matching = scores > 0
         if not state.graph.whole:
             matching &= state.graph.holds(self.index.nodes)

@@ -105,7 +105,7 @@ class Only(Operator):
         items = state.items
         others = np.concatenate(([0], np.cumsum(state.graph.columns.kinds[items.nodes] != self.kind)))
         selected = np.flatnonzero(others[items.node_ptr[1:]] == others[items.node_ptr[:-1]])
-        return state.with_(evidence=items.take(selected.tolist()))
+        return state.with_(evidence=items.take(selected))
 
 
 @dataclass(frozen=True, repr=False)

@@ -44,10 +44,14 @@ def _weights(count: int, scores: Scores | None) -> Scores:
 
 def seeds(state: State, groups: list[tuple[Ints, float]] | None = None) -> tuple[Ints, NDArray[np.float64]]:
     """Return distinct seeds in `state.graph` as local positions, ascending, with weights that sum to 1."""
-    groups = seed_groups(state) if groups is None else groups
-    ids = np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])
-    sizes = np.array([len(nodes) for nodes, _ in groups], np.int64)
-    shares = np.repeat(np.array([weight for _, weight in groups]) / np.maximum(sizes, 1), sizes)
+    items = state.evidence
+    if groups is None and items is not None and items.only_nodes:
+        ids, shares = items.nodes, _weights(len(items), items.scores)
+    else:
+        groups = seed_groups(state) if groups is None else groups
+        ids = np.concatenate([np.empty(0, np.int64), *(nodes for nodes, _ in groups)])
+        sizes = np.array([len(nodes) for nodes, _ in groups], np.int64)
+        shares = np.repeat(np.array([weight for _, weight in groups]) / np.maximum(sizes, 1), sizes)
     nodes, position = np.unique(ids, return_inverse=True)
     weights = np.bincount(position, shares, len(nodes)).astype(np.float64, copy=False)
     inside = state.graph.holds(nodes) & (weights > 0)
@@ -57,8 +61,7 @@ def seeds(state: State, groups: list[tuple[Ints, float]] | None = None) -> tuple
 
 def seeds_of_runs(state: State, each: bool) -> list[tuple[Ints, NDArray[np.float64]]]:
     """Return the seeds and weights of each computation: of all together, or of each anchor or item."""
-    groups = seed_groups(state)
-    return [seeds(state, group) for group in ([[single] for single in groups] if each else [groups])]
+    return [seeds(state, [single]) for single in seed_groups(state)] if each else [seeds(state)]
 
 
 Visited = tuple[NDArray[np.int32], NDArray[np.float64]]  # local nodes and their scores
