@@ -19,7 +19,6 @@ from graphwright.models.protocols import Encoder, Floats
 from graphwright.search.checksummed_index import ChecksummedIndex
 from graphwright.search.vector_pages import Keys, Pages, VectorRows, row_sums
 
-
 _T = TypeVar("_T")
 
 
