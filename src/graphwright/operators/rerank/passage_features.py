@@ -27,7 +27,7 @@ _INFERRED = 0.5  # value of a topic that no title confirms
 
 
 class QuestionMatch:
-    """A question against all passages of the graph, `nodes`, ascending; `rows`: of the word index.
+    """A question against all passages of the graph, `nodes`, ascending; `rows`: of the word index, which has `size`.
 
     `cosine`: of each passage; `near`, `bm25`: cosine and BM25 over the best; `hybrid`: the sum of both. `words`:
     distinct terms; `postings`: rows and scores of each; `share`: the share of each in the idf of all; `exact`: whether
@@ -36,7 +36,8 @@ class QuestionMatch:
 
     def __init__(self, state: State, run: Run, passages: VectorIndex, index: WordIndex) -> None:
         graph, text = state.graph, state.question.text
-        self.rows = np.arange(len(index.nodes)) if graph.whole else np.flatnonzero(graph.holds(index.nodes))
+        self.size = len(index.nodes)
+        self.rows = np.arange(self.size) if graph.whole else np.flatnonzero(graph.holds(index.nodes))
         self.nodes, self.anchors = index.nodes[self.rows], state.anchors or ()
         self.seeds = [anchor.seeds(graph) for anchor in self.anchors]
         self.df = [frequency(graph, seeds) for seeds in self.seeds]
@@ -52,15 +53,24 @@ class QuestionMatch:
         self.postings = [
             (rows, times * scores) for times, (rows, scores) in zip(counts.values(), postings, strict=True)
         ]
-        totals = np.zeros(len(index.nodes), np.float32)
+        totals = np.zeros(self.size, np.float32)
         for rows, scores in self.postings:
             totals[rows] += scores
         self.best = float(totals.max(initial=0.0)) or 1.0
         self.bm25 = totals[self.rows] / self.best
         self.hybrid = self.near + self.bm25
         df = np.array([len(rows) for rows, _ in self.postings], np.float64)
-        idf = np.where(df > 0, np.log1p((len(index.nodes) - df + 0.5) / (df + 0.5)), 0.0)
+        idf = np.where(df > 0, np.log1p((self.size - df + 0.5) / (df + 0.5)), 0.0)
         self.share = idf / (idf.sum() or 1.0)
+
+    def weights(self, at: Ints) -> Floats:
+        """Return the part of each distinct word in the BM25 score of some passages, by position: float32[n, w]."""
+        first = np.arange(len(self.words)) * self.size  # one number per (word, row), ascending
+        numbers = [rows.astype(np.int64) + word for word, (rows, _) in zip(first, self.postings, strict=True)]
+        place = positions_in(np.concatenate([*numbers, first[:0]]), np.add.outer(self.rows[at], first).ravel())
+        scores = np.concatenate([*(scores for _, scores in self.postings), np.zeros(1, np.float32)])
+        parts: Floats = scores[place].reshape(len(at), len(first))  # the last score, 0, where a passage lacks a word
+        return parts
 
 
 def _cosine(passages: VectorIndex, nodes: Ints, vector: Floats, run: Run) -> Floats:
@@ -90,11 +100,7 @@ class PassageMatch:
         self.owner = np.repeat(np.arange(len(at)), np.diff(self.mentions.indptr))
         self.df = frequency(graph, self.entities)
         self.named, unnamed = self._named()
-        weights = np.zeros((len(at), len(question.words)), np.float32)
-        index_rows = question.rows[at].astype(np.int32)
-        for column, (rows, scores) in enumerate(question.postings):
-            place = positions_in(rows, index_rows)
-            weights[place >= 0, column] = scores[place[place >= 0]]
+        weights = question.weights(at)
         self.terms = weights[:, unnamed] / question.best
         self.words = ((weights > 0) * question.share).astype(np.float32)
         self.stated, edges = graph.columns.stated.expand(self.nodes)

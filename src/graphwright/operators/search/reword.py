@@ -78,7 +78,7 @@ class Reword(Operator):
         context = Context(self.words, text)
 
         def corrected(match: re.Match[str]) -> str:
-            meaning = self._meaning(match.group(), context, state)
+            meaning = self._meaning(match.group(), context, state, run)
             if meaning:
                 run.note(f"{match.group()!r} was read as {meaning!r}")
             return meaning or match.group()
@@ -94,10 +94,10 @@ class Reword(Operator):
 
         return IDENTIFIER.sub(whole, text)
 
-    def _meaning(self, word: str, context: Context, state: State) -> str:
+    def _meaning(self, word: str, context: Context, state: State, run: Run) -> str:
         """Return what a word stands for, "" for itself."""
         form = identifiers(word)[:1] or words(word)
-        if len(form) != 1 or self.words.frequency(form[0]) or UNSPACED.search(word):
+        if len(form) != 1 or len(self.words.postings(form[0], run)[0]) or UNSPACED.search(word):
             return ""
         near, spelt = context.spelt(form[0])
         phrases = self._phrases(word, context, state) if word.isalpha() and len(word) in ACRONYM else []
