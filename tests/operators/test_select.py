@@ -55,6 +55,15 @@ def test_passages_of_unscored_items_score_by_rank() -> None:
     assert ranked(ToPassages(), Evidence.of_nodes([4, 1, 4, 3])) == [(4, 1.0), (1, 1 / 2), (3, 1 / 4)]
 
 
+def test_items_that_are_passages_keep_order_and_scores() -> None:
+    evidence = Evidence.of_nodes([5, 3, 4, 1], [0.75, 0.5, -0.25, -3.0])
+    passages = ToPassages()(start(QUESTION, GRAPH, evidence=evidence)).passages
+    assert passages is not None and passages.item_of is not None
+    assert passages.item_of.tolist() == [0, 1, 2, 3]
+    expected = [(5, 0.75), (3, 0.5), (4, -0.25), (1, -3.0)]
+    assert ranked(ToPassages(), evidence) == ranked(ToPassages(index=SNAPSHOT.passages), evidence) == expected
+
+
 def test_passages_stating_item_edges_are_returned() -> None:
     edges = [e for e in GRAPH.edges.tolist() if GRAPH.columns.edge_chunks.row(e).size]  # type: ignore[union-attr]
     for edge in edges:

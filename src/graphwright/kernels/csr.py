@@ -159,9 +159,14 @@ def row_entries(indptr: Pointers, rows: ArrayLike) -> Pointers:
     [2, 3, 4, 0, 1]
     """
     at = np.asarray(rows, np.int64)
-    lengths = indptr[at + 1] - indptr[at]
-    ends = row_pointers(lengths)
-    return np.repeat(indptr[at] - ends[:-1], lengths) + np.arange(ends[-1])
+    starts = indptr[at]
+    return _entries(starts, indptr[at + 1] - starts)
+
+
+def _entries(starts: Pointers, sizes: Pointers) -> Pointers:
+    at: Pointers = np.repeat(starts + sizes - sizes.cumsum(), sizes)
+    at += np.arange(at.size)
+    return at
 
 
 class Csr(NamedTuple):
@@ -187,7 +192,9 @@ class Csr(NamedTuple):
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the values of these rows, after the owner of each: by default the position of its row in `ids`."""
         owners = np.arange(len(ids)) if owners is None else owners
-        return np.repeat(owners, self.sizes(ids)), self.rows(ids)
+        starts = self.indptr[ids]
+        sizes = self.indptr[ids + 1] - starts
+        return np.repeat(owners, sizes), self.values[_entries(starts, sizes)].astype(np.int64)
 
 
 def undirected(n: int, heads: ArrayLike, tails: ArrayLike) -> Csr:
