@@ -110,6 +110,18 @@ def test_quote_neighbouring_quotations_of_a_paragraph_are_one() -> None:
     assert quoted(steps, *scores, around=0, words=11) == ["Rub both edges with a pad.", "Alsace lies on the Rhine."]
 
 
+@pytest.mark.parametrize(
+    ("asked", "near"),
+    [("HOIST_FAIL", "HOIST_BRK_FAIL"), ("--max-draft", "--max-drift"), ("kiln_v2.ini", "kiln_v3.ini")],
+)
+@pytest.mark.parametrize("score", [0.5, 0.01])
+def test_quote_sentence_with_the_identifier_precedes_one_with_a_near_one(asked: str, near: str, score: float) -> None:
+    passages = bare(f"{near} is the first. Read this.", f"{asked} is the second.")
+    quote = Quote(ScriptedReader(sentences={"first": 0.9, "second": score, "Read": 0.003}), around=0)
+    for question, first in ((f"What is {asked}?", 1), (f"What is {near}?", 0), ("What is x_y?", 0)):
+        assert quote.quotes(question, passages, Run())[0][0].passage == first
+
+
 def test_quote_adds_second_place_while_good_and_short() -> None:
     scores = (("Erstein", 0.8), ("Rhine", 0.2))
     both = ["She founded Erstein.", "Alsace lies on the Rhine."]

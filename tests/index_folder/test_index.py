@@ -579,6 +579,16 @@ def test_id_in_decomposed_letters_is_that_of_the_document(tmp_path: Path) -> Non
     assert index.metadata_by_document([given])["Đà Nẵng.txt"]["lang"] == "vi"
 
 
+def test_id_with_a_line_break_in_the_name_is_that_of_the_document(tmp_path: Path) -> None:
+    files(tmp_path / "docs", **{"two\nlines": "The bridge has six lanes.", "other": "The lake is deep."})
+    index = make(tmp_path / "index", [])
+    index.sync(tmp_path / "docs")
+    name = "two\nlines.txt"
+    assert index.text(name) == "The bridge has six lanes." and index.matching([name]) == ["two%0Alines.txt"]
+    asked = index.ask("How many lanes has the bridge?", filter=Filter(documents=[name]))
+    assert asked.passages is not None and {p.document for p in asked.passages} == {"two%0Alines.txt"}
+
+
 def test_sync_keeps_documents_of_unreadable_files(tmp_path: Path) -> None:
     index = make(tmp_path / "a", CORPUS[:1])
     folder = files(tmp_path / "docs", one="One.", two="Two.")

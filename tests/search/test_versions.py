@@ -62,6 +62,45 @@ def test_copies_documents_are_reported_with_their_original(tmp_path: Path) -> No
     assert index.copies(["lund.txt"]) == {}
 
 
+def long_manual() -> list[str]:
+    parts = ["boiler", "valve", "pump", "filter", "burner", "sensor", "tank", "fan"]
+    return [
+        f"The {parts[n % 8]} of hall {n} is checked every {n + 3} days, and form F-{100 + n} says so."
+        for n in range(60)
+    ]
+
+
+@pytest.fixture(scope="module")
+def headed(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """An index of a long text, of it under a header that moves all chunks, and with another number in the middle."""
+    lines = long_manual()
+    head = "Intranet export of 14 September 2025 by K. Lindner, printed on floor 3 of the main building"
+    documents = {"manual.txt": lines, "print.txt": [f"{head}\n", *lines], "other.txt": [*lines[:30], *lines[31:]]}
+    texts = [{"id": id, "text": "\n".join(text)} for id, text in documents.items()]
+    return make(tmp_path_factory.mktemp("headed") / "ix", texts)
+
+
+def test_copies_long_document_under_another_header_is_reported(headed: Index) -> None:
+    copies = headed.copies(["manual.txt", "print.txt"])
+    assert copies["print.txt"] == "manual.txt" and copies.get("manual.txt") in (None, "print.txt")
+
+
+@pytest.mark.parametrize("number", [7, 23, 48])
+def test_ask_copies_that_are_cut_at_other_places_are_cited_once(number: int, headed: Index) -> None:
+    answer = headed.ask(f"form F-{100 + number}", "bm25").answer
+    assert answer is not None
+    cited = [citation for citation in answer.citations if f"F-{100 + number} " in citation.text]
+    assert [{citation.document, *citation.also_in} for citation in cited] == [{"manual.txt", "print.txt", "other.txt"}]
+
+
+def test_ask_copies_that_the_question_keeps_apart_are_cited_once(tmp_path: Path) -> None:
+    texts = [{"id": "a.txt", "text": f"House rules\n\n{BODY}"}, {"id": "b.txt", "text": f"House 2\n\n{BODY}"}, *OTHERS]
+    answer = make(tmp_path / "ix", texts).ask("Which house has the rule who built the Solvang dam?", "bm25").answer
+    assert answer is not None
+    dam = [{cited.document, *cited.also_in} for cited in answer.citations if "1957" in cited.text]
+    assert dam == [{"a.txt", "b.txt"}]
+
+
 def test_retrieve_without_copies_ranks_no_more_passages(tmp_path: Path) -> None:
     index = make(tmp_path / "ix", OTHERS)
     assert "DistinctPassages" not in repr(index.method("bm25"))

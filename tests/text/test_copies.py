@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphwright.text.copies import copy_keys, is_copy
+from graphwright.text.copies import copy_keys, is_copy, is_part
 from graphwright.text.words import words
 
 BODIES = [
@@ -56,3 +56,10 @@ def test_is_copy_header_of_several_sentences_with_a_date_is_a_copy(body: str, li
     assert is_copy(f"{line}\n\n{body}", f"{line[:-1]} (4 July 1999)\n\n{body}")
     assert is_copy(f"{body}\n\n{line}", body) and not is_copy(f"{line} {body}", body)
     assert not is_copy(f"{line}\n\n{body}", body, words(line))
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_is_part_text_that_is_cut_at_other_places_has_it(body: str) -> None:
+    assert is_part(f"Copy 3\n\n{body}", f"Before it came another sentence. {body} And one follows.")
+    assert not is_part(f"{body} Before it came another sentence.", body)
+    assert not is_part(body, BODIES[0] if body != BODIES[0] else BODIES[1])

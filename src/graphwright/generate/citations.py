@@ -16,7 +16,7 @@ from graphwright.graph.graph import Graph
 from graphwright.graph.records import RecordColumns
 from graphwright.graph.walks import step_names
 from graphwright.models.protocols import PassageText
-from graphwright.operators.select import cite, location_of
+from graphwright.operators.select import cite, location_of, words_of
 from graphwright.operators.state import Citation, State
 from graphwright.search.versions import versions_of
 from graphwright.text.dates import day_in_words
@@ -25,6 +25,7 @@ from graphwright.text.words import words
 
 _MIN_LENGTH = 3  # characters of a quote
 _MIN_CLOSE = 12  # characters of a quote that may have a typing error: a shorter one matches too many texts
+_MIN_COPIED = 24  # characters of words that two documents share not by chance
 _RECIPIENTS = 4  # of a mail that a reader reads
 _FIELDS, _MAX_FIELD = 8, 60  # of a row that a reader reads before its text, and characters of one
 _DESCRIBED = frozenset({CLAUSE, DOCUMENT, MAIL, MESSAGE})  # types of records that are no rows
@@ -339,7 +340,8 @@ def citation(state: State, node: int, start: int, end: int) -> Citation:
 def numbered(state: State, spans: Iterable[tuple[int, int, int]]) -> tuple[tuple[Citation, ...], list[int]]:
     """Return the citations of spans (node, start, end) of passages, and for each span the number of its citation.
 
-    Spans that overlap, as in passages that share text, have one citation together. Numbers begin with 1.
+    Spans that overlap, as in passages that share text, have one citation together, and so have texts of copies. Numbers
+    begin with 1.
     """
     citations: dict[int, Citation] = {}
     members: list[int] = []
@@ -348,6 +350,10 @@ def numbered(state: State, spans: Iterable[tuple[int, int, int]]) -> tuple[tuple
         same = [number for number, other in citations.items() if overlap(cited, other)]
         for number in reversed(same):
             cited = _joined(state, citations.pop(number), cited)
+        copied = next((number for number, other in citations.items() if _is_copy(cited, other)), None)
+        if copied is not None:
+            same.append(copied)
+            cited = _with_copy(citations.pop(copied), cited)
         first = min(same, default=at)
         citations[first] = cited
         members = [first if member in same else member for member in members] + [first]
@@ -360,6 +366,22 @@ def overlap(cited: Citation, other: Citation) -> bool:
     """Return whether two citations share characters of a document, or of a node without one."""
     same = cited.document == other.document and bool(cited.document or cited.chunk == other.chunk)
     return same and cited.start < other.end and other.start < cited.end
+
+
+def _is_copy(cited: Citation, other: Citation) -> bool:
+    """Return whether another citation, of another file, shows the text of one."""
+    own, shown = words_of(cited.text), words_of(other.text)
+    files = [citation.document.partition("#")[0] for citation in (cited, other)]
+    equal = own == shown and len(own) >= _MIN_COPIED and all(files) and files[0] != files[1]
+    return equal or (cited.document in other.also_in and own in shown)
+
+
+def _with_copy(cited: Citation, copy: Citation) -> Citation:
+    """Return a citation that also names the documents of a copy, where they have all of its text."""
+    if words_of(cited.text) != words_of(copy.text):
+        return cited
+    documents = dict.fromkeys((*cited.also_in, copy.document, *copy.also_in))
+    return replace(cited, also_in=tuple(document for document in documents if document != cited.document))
 
 
 def _joined(state: State, cited: Citation, other: Citation) -> Citation:

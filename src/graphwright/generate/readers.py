@@ -26,7 +26,9 @@ from graphwright.search.versions import answered_mails, versions_of
 from graphwright.text.dates import first_day, month_of
 from graphwright.text.sentences import ASKS
 from graphwright.text.values import FoundValue, value_of, values_in
-from graphwright.text.words import words
+from graphwright.text.words import identifiers, words
+
+_NEAR = 0.6  # least similarity of identifiers of which one is easily taken for the other
 
 
 class _Row(NamedTuple):
@@ -251,8 +253,9 @@ class Quote(Operator):
 
     Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
     words. A score is first raised by `sides` times the share of the question's words, weighted by rarity, that the
-    sentence or its title has and the quotations lack: both sides of a comparison are quoted. After the best one
-    of a chat, or of a series of minutes, follows the later one that says most of the same. Of mails that answer one
+    sentence or its title has and the quotations lack: both sides of a comparison are quoted. Where a sentence has an
+    identifier of the question, one that only has a near identifier is not quoted first. After the best one of a chat,
+    or of a series of minutes, follows the later one that says most of the same. Of mails that answer one
     another the newest is quoted first of those that say what is asked: they score half as much as the best, or have a
     value of the kind of the reader's best span.
 
@@ -308,8 +311,10 @@ class Quote(Operator):
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
         scores = run.sentence_scores(self.reader, question, passages, places)
         texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
+        titled = [f"{passages[s.passage].title} {text}" for s, text in zip(sentences, texts, strict=True)]
+        exact, near = _with_identifiers(question, titled, [(s.passage, s.part) for s in sentences])
         lengths = np.array([len(text.split()) for text in texts], np.int64)
-        sentence_words = [set(words(f"{passages[s.passage].title} {t}")) for s, t in zip(sentences, texts, strict=True)]
+        sentence_words = [set(words(text)) for text in titled]
         missing, room, used = _weights(question, sentence_words), self.words, set[int]()
         later = np.zeros(len(sentences), bool)
         left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
@@ -318,7 +323,9 @@ class Quote(Operator):
         proper &= ~asks | np.array([s.block > 0 for s in sentences], bool)
         left = proper if proper.any() else left
         quotes, own, ranges = list[Sentence](), list[float](), list[tuple[int, int]]()
-        while (fits := left if not quotes else left & (lengths <= room)).any():
+        named = next((own for own in (left & exact, (scores > 0) & exact) if own.any()), left)
+        first_choice = (left & ~near) | named
+        while (fits := first_choice if not quotes else left & (lengths <= room)).any():
             added = [sum(missing[w] for w in missing.keys() & own) if quotes else 0.0 for own in sentence_words]
             gains = scores * (1 + self.sides * np.array(added))
             best = int(np.where(fits, gains + later, -1).argmax())
@@ -380,6 +387,25 @@ def _said_later(
     gains = np.where(later, scores * shares, 0.0)
     chosen: NDArray[np.bool_] = (gains > 0) & (gains == gains.max())
     return chosen
+
+
+def _with_identifiers(
+    question: str, texts: Sequence[str], parts: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which texts lie in parts with an identifier of the question, and which in parts with only a near one."""
+    from rapidfuzz.distance import OSA
+
+    asked, own = set(identifiers(question)), defaultdict[tuple[int, int], set[str]](set)
+    for part, text in zip(parts, texts, strict=True):
+        own[part].update(identifiers(text) if asked else ())
+    known = asked & set[str]().union(*own.values())
+    exact = {part for part, names in own.items() if not known.isdisjoint(names)}
+    near = {
+        part
+        for part, names in own.items()
+        if part not in exact and any(OSA.normalized_similarity(a, b) >= _NEAR for a in known for b in names)
+    }
+    return np.array([part in exact for part in parts], bool), np.array([part in near for part in parts], bool)
 
 
 def _adjoined(

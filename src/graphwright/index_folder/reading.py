@@ -27,7 +27,7 @@ from graphwright.store.layout import IndexLayout
 from graphwright.store.locks import is_written
 from graphwright.store.settings import Settings
 from graphwright.store.store import Store
-from graphwright.text.characters import composed
+from graphwright.text.characters import file_name
 from graphwright.text.places import Places
 
 GATE = "gate"  # name of the setting
@@ -184,11 +184,11 @@ class IndexReading:
 
     def metadata(self, document: str) -> dict[str, str]:
         """Return the metadata of a document, empty for an unknown one."""
-        return self._store.metadata([composed(document)]).get(composed(document), {})
+        return self._store.metadata([file_name(document)]).get(file_name(document), {})
 
     def metadata_by_document(self, documents: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Return the metadata of these documents, or of all, by id; unknown ones are left out."""
-        return self._store.metadata(None if documents is None else map(composed, documents))
+        return self._store.metadata(None if documents is None else map(file_name, documents))
 
     def copies(self, documents: Iterable[str]) -> dict[str, str]:
         """Return those of the documents that are copies of others, also under other headers, with the original."""
@@ -200,7 +200,7 @@ class IndexReading:
         White space outside of chunks is returned as line ends. Raises OptionError for an unknown document.
         """
         graph, passages, rows = self._rows(document)
-        return passages.text(composed(document), [graph.text(int(passages.nodes[row])) for row in rows])
+        return passages.text(file_name(document), [graph.text(int(passages.nodes[row])) for row in rows])
 
     def places(self, document: str) -> Places | None:
         """Return the pages, cells or lines of a document's file, or None. Raises OptionError for an unknown one."""
@@ -209,7 +209,7 @@ class IndexReading:
 
     def _rows(self, document: str) -> tuple[Graph, Passages, list[int]]:
         """Return the rows of a document. Raises OptionError for an unknown one."""
-        graph, document = self.graph, composed(document) if isinstance(document, str) else document
+        graph, document = self.graph, file_name(document) if isinstance(document, str) else document
         known = {} if graph.passages is None else graph.passages.rows_of_document
         if graph.passages is None or not isinstance(document, str) or document not in known:
             candidates = known if len(known) <= _MAX_COMPARED else ()
@@ -277,8 +277,8 @@ class IndexReading:
 
 
 def checked_ids(ids: str | Iterable[str]) -> list[str]:
-    """Return ids as a list, with composed letters as stored ids have. Raises OptionError for anything else."""
+    """Return ids as a list, in the form of stored ids (see `file_name`). Raises OptionError for anything else."""
     listed = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
     if wrong := [value for value in listed if not isinstance(value, str)]:
         raise OptionError(f"{wrong[0]!r} is not the id of a document. Give ids as strings.")
-    return list(map(composed, listed))
+    return list(map(file_name, listed))

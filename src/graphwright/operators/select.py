@@ -20,7 +20,7 @@ from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
 from graphwright.operators.state import Citation, State
 from graphwright.search.vector_index import VectorIndex
-from graphwright.search.versions import copies_of, same_passages, versions_of
+from graphwright.search.versions import copies_of, same_passages, text_around, versions_of
 from graphwright.text.words import WORD, words
 
 ItemsOf = Callable[[State, Run], Evidence]  # items to rank passages by, instead of the state's evidence
@@ -256,7 +256,7 @@ def cite(graph: Graph, node: int, start: int, end: int, path: tuple[str, ...] = 
 
 def documents_with(graph: Graph, node: int, text: str) -> tuple[str, ...]:
     """Return the documents with copies of a passage that have a text of it, too, apart from case and punctuation."""
-    copies = [copy for copy in copies_of(graph, node) if _words(text) in _words(graph.text(copy))]
+    copies = [copy for copy in copies_of(graph, node) if words_of(text) in words_of(text_around(graph, copy))]
     locations = [] if graph.passages is None else map(graph.passages.of, copies)
     return tuple(dict.fromkeys(location.document for location in locations if location))
 
@@ -271,7 +271,8 @@ def also_in(documents: Sequence[str]) -> str:
     return f"also in {', '.join(documents[:_ALSO])}{more}" if documents else ""
 
 
-def _words(text: str) -> str:
+def words_of(text: str) -> str:
+    """Return the words of a text between spaces, without case and punctuation."""
     return f" {' '.join(WORD.findall(text.casefold()))} "
 
 

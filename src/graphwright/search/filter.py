@@ -8,7 +8,7 @@ from typing import Any
 
 from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
-from graphwright.text.characters import composed
+from graphwright.text.characters import composed, file_name
 from graphwright.text.numbers import conversion
 from graphwright.text.values import ColumnFormat, Value, column_format, format_of_part, value_of
 
@@ -139,8 +139,10 @@ class Filter:
             condition = Range.of(value) if isinstance(value, Mapping) else value
             values[composed(str(name))] = condition if isinstance(condition, Range) else _text(condition)
         pairs = sorted(values.items(), key=lambda pair: pair[0])
-        object.__setattr__(self, "documents", None if ids is None else tuple(sorted({composed(str(id)) for id in ids})))
-        object.__setattr__(self, "folder", None if folder is None else composed(folder).strip("/"))
+        object.__setattr__(
+            self, "documents", None if ids is None else tuple(sorted({file_name(str(id)) for id in ids}))
+        )
+        object.__setattr__(self, "folder", None if folder is None else file_name(folder).strip("/"))
         object.__setattr__(self, "metadata", tuple(pairs))
         object.__setattr__(self, "as_of", date)
 

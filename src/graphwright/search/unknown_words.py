@@ -21,7 +21,7 @@ from graphwright.graph.evidence import Scores
 from graphwright.models.embedded.encoder import tokenise, vocabulary
 from graphwright.models.protocols import Floats
 from graphwright.search.bm25_postings import WordIndex
-from graphwright.text.words import IDENTIFIER, PIECE, fold_accents, identifiers, terms, words
+from graphwright.text.words import IDENTIFIER, PIECE, STOP_WORDS, fold_accents, identifiers, terms, words
 
 SPELLING = (
     "constant", "distance", "similarity", "letters", "lead", "known", "first letter", "context", "rarity",
@@ -116,10 +116,13 @@ class Context:
         """Return the phrases of texts with these initials, each as its first occurrence is written.
 
         `rows`: the row of each text in the index. Up to two words of at most three letters may stand between initials.
+        A phrase does not begin or end with a stop word.
         """
         found: dict[str, list[tuple[str, int]]] = {}
         for number, phrase in phrases_with(letters, texts):
-            found.setdefault(phrase.lower(), []).append((phrase, rows[number]))
+            parts = phrase.lower().split()
+            if STOP_WORDS.isdisjoint((parts[0], parts[-1])):  # as in the phrases that the weights were fitted with
+                found.setdefault(" ".join(parts), []).append((phrase, rows[number]))
         total = sum(map(len, found.values()))
         chance = math.log(1 + sum(map(len, texts)) / 6) - len(letters) * math.log(_LETTERS)
         meanings = []
@@ -134,6 +137,11 @@ class Context:
     def of(self, rows: Iterable[int]) -> float:
         """Return the largest share among rows."""
         return float(self.share[np.asarray(rows)].max(initial=0.0))
+
+
+def is_plain_word(word: str, question: str) -> bool:
+    """Return whether a word is no acronym: the encoder knows it, and only it is written small where others are not."""
+    return word.islower() and not question.islower() and len(tokenise([word])[0].ids) == 1
 
 
 def _is_block(word: str, other: str) -> bool:

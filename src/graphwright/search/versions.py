@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +15,9 @@ from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Columns, Graph
 from graphwright.search.filter import DATE as DATED
 from graphwright.search.snapshot import per_snapshot
-from graphwright.text.copies import is_copy
+from graphwright.text.copies import is_copy, is_part
 from graphwright.text.values import value_of
+from graphwright.text.words import words
 
 _MAX_COMPARED = 200  # passages that a cited passage is compared with
 _MAX_REPORTED = 20  # passages that a passage of a new document is compared with
@@ -51,7 +52,10 @@ def repeated_passages(columns: Columns) -> int:
 
 
 def same_passages(graph: Graph, nodes: Ints, question: Collection[str] = ()) -> list[int]:
-    """Return for each passage the position of the first of these, in another file, that it copies, else its own."""
+    """Return for each passage the position of the first of these, in another file, that it copies, else its own.
+
+    It is -1 for a passage of a document that is cut at other places, where better ones of one file say all of it.
+    """
     passages, firsts, seen = graph.passages, list[int](), dict[int, list[int]]()
     if passages is None:
         return list(range(len(nodes)))
@@ -62,19 +66,48 @@ def same_passages(graph: Graph, nodes: Ints, question: Collection[str] = ()) -> 
         if first == at:
             for key in keys:
                 seen.setdefault(key, []).append(at)
-        firsts.append(first)
+        is_said = first == at and keys and _is_said(graph, nodes[: at + 1], keys, question)
+        firsts.append(-1 if is_said else first)
     return firsts
 
 
+def _is_said(graph: Graph, nodes: Ints, keys: Sequence[int], question: Collection[str]) -> bool:
+    """Return whether the others of passages of one file, with a long sentence of the last, say all that it says."""
+    passages = graph.passages
+    if passages is None:
+        return False
+    *others, last = nodes.tolist()
+    text, own = graph.text(last), _file(passages, last)
+    with_key = {_file(passages, int(passages.nodes[row])) for row in _keys_of(graph.columns).rows_with(keys)}
+    for file in with_key - {own}:
+        better = "\n\n".join(graph.text(node) for node in others if _file(passages, node) == file)
+        if better and is_part(text, better):
+            return set(question).intersection(words(text)) <= set(words(better))
+    return False
+
+
+def _file(passages: Passages, node: int) -> str:
+    location = passages.of(node)
+    return "" if location is None else location.document.rpartition("#")[0] or location.document
+
+
 def copies_of(graph: Graph, node: int, most: int = _MAX_COMPARED) -> list[int]:
-    """Return the passages that are copies of one, among the first `most` that may be: their nodes, ascending."""
+    """Return the passages that are copies of one, among the first `most` that may be: their nodes, ascending.
+
+    Of a document that is cut at other places, they are passages with a long sentence of it, in a text that has it all.
+    """
     passages = graph.passages
     row = -1 if passages is None else passages.row(node)
     if passages is None or row < 0:
         return []
     rows = _keys_of(graph.columns).rows_with(passages.copy_keys[row].tolist())
-    others = (int(passages.nodes[other]) for other in rows[: most + 1] if other != row)
-    return [other for other in others if _are_copies(graph, node, other)]
+    file, others = _file(passages, node), (int(passages.nodes[other]) for other in rows[: most + 1] if other != row)
+    return [
+        other
+        for other in others
+        if _file(passages, other) != file
+        and (is_copy(graph.text(node), graph.text(other)) or is_part(graph.text(node), text_around(graph, other)))
+    ]
 
 
 def copied_documents(graph: Graph, documents: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -83,11 +116,19 @@ def copied_documents(graph: Graph, documents: Iterable[str]) -> Iterator[tuple[s
     if passages is None or not repeated_passages(graph.columns):
         return
     for document in given:
-        originals: set[str] | None = None
+        originals: dict[str, int] | None = None  # with the passage where the last copy was found
         for row in passages.rows_of_document.get(document, []):
-            copies = map(passages.of, copies_of(graph, int(passages.nodes[row]), _MAX_REPORTED))
-            owners = {location.document for location in copies if location}
-            originals = owners if originals is None else originals & owners
+            node = int(passages.nodes[row])
+            copies = {
+                location.document: n for n in copies_of(graph, node, _MAX_REPORTED) if (location := passages.of(n))
+            }
+            if originals is None:
+                originals = copies
+            originals = {
+                other: copies.get(other, last)
+                for other, last in originals.items()
+                if other in copies or is_part(graph.text(node), text_around(graph, last, 2))
+            }
             if not originals:
                 break
         if first := min((owner for owner in originals or () if owner not in given or owner < document), default=""):
@@ -96,9 +137,24 @@ def copied_documents(graph: Graph, documents: Iterable[str]) -> Iterator[tuple[s
 
 def _are_copies(graph: Graph, first: int, second: int, question: Collection[str] = ()) -> bool:
     passages = graph.passages
-    locations = None if passages is None else (passages.of(first), passages.of(second))
-    files = {location.document.rpartition("#")[0] or location.document for location in locations or () if location}
-    return len(files) == 2 and is_copy(graph.text(first), graph.text(second), question)
+    files = () if passages is None else (_file(passages, first), _file(passages, second))
+    return len({*files} - {""}) == 2 and is_copy(graph.text(first), graph.text(second), question)
+
+
+def text_around(graph: Graph, node: int, after: int = 1) -> str:
+    """Return the text of a passage with the one before it in its document, and with some after it."""
+    passages = graph.passages
+    row = -1 if passages is None else passages.row(node)
+    if passages is None or row < 0:
+        return graph.text(node)
+    near = range(max(row - 1, 0), min(row + 1 + after, len(passages)))
+    rows = [at for at in near if passages.document[at] == passages.document[row]]
+    whole, end = "", int(passages.start[rows[0]])
+    for at in rows:
+        start, text = int(passages.start[at]), graph.text(int(passages.nodes[at]))
+        whole += "\n" * min(max(start - end, 0), 2) + text[max(end - start, 0) :]
+        end = max(end, start + len(text))
+    return whole
 
 
 WHOLE = frozenset({"document", "mail"})  # types of records that describe a whole document

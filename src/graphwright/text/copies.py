@@ -79,6 +79,19 @@ def is_copy(first: str, second: str, question: Collection[str] = ()) -> bool:
     return not question or _words_of(s.words for s in others).isdisjoint(set(question) - _words_of(shared))
 
 
+def is_part(part: str, whole: str) -> bool:
+    """Return whether a text without its headers and footers stands in another, wherever that begins and ends.
+
+    >>> is_part("Page 3\\n\\nThe crane lifts 40 tonnes. Ask Ida.", "It is new. The crane lifts 40 tonnes. Ask Ida.")
+    True
+    """
+    own, known = normal_sentences(part), Counter(sentence.words for sentence in normal_sentences(whole))
+    shared = [sentence.words in known for sentence in own]
+    size = _size(sentence.words for sentence in own if sentence.words in known)
+    enough = size >= max(_MIN_SIZE, _MIN_SHARE * _size(sentence.words for sentence in own))
+    return enough and _is_run(shared) and all(is_shared or s.is_line for s, is_shared in zip(own, shared, strict=True))
+
+
 def _size(sentences: Iterable[tuple[str, ...]]) -> int:
     return sum(len(word.encode("utf-8", "replace")) for sentence in sentences for word in sentence)
 

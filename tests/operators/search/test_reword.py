@@ -93,6 +93,34 @@ def test_reword_of_another_word_keeps_question(asked: str, known: str) -> None:
     assert Reword(index)(start(question, graph)).question.text == question
 
 
+PORT = [
+    "The Emergency Assembly Point is at gate 3.",
+    "Electronic Access Permits are issued by the harbour office.",
+    "Ivana Stojkovic is the head of the pilots.",
+    "The verified gross mass is reported 24 hours before.",
+    "Elbrus ships water twice.",
+]
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("Where is the EAP?", "Where is the Emergency Assembly Point or Electronic Access Permits?"),
+        ("Who issues EAPs?", "Who issues Emergency Assembly Point or Electronic Access Permits?"),
+        ("What is the VGM?", "What is the verified gross mass?"),
+        ("what is vgm", "what is verified gross mass"),
+        ("Wer ist der Chef?", "Wer ist der Chef?"),
+        ("Was ist das?", "Was ist das?"),
+        ("¿Cuál es el peso?", "¿Cuál es el peso?"),
+    ],
+)
+def test_reword_acronym_of_two_phrases_gives_both_and_a_plain_word_none(asked: str, meant: str) -> None:
+    graph = Graph.from_triples([(text, "r", "x") for text in PORT])
+    nodes = [int(graph.ids(text)[0]) for text in PORT]
+    index = WordIndex.of([PORT[at] for at in np.argsort(nodes)], np.sort(nodes))
+    assert Reword(index)(start(asked, graph)).question.text == meant
+
+
 NAMED = (
     "E_PIPE_STALL means that the valve is shut; E_PIPE_DRAIN_STALL that the basin is full. E-204 and E-207 are alarms.",
     "`--quarantine` moves the file, `--no-follow` keeps links. librarq3-doc holds the manual, librarq3-dbg symbols.",

@@ -28,8 +28,8 @@ from graphwright.search.unknown_words import (
     INITIALS_WEIGHTS,
     LIKELY,
     Context,
-    Meaning,
     as_written,
+    is_plain_word,
     probability,
 )
 from graphwright.search.vector_index import VectorIndex, cosines
@@ -42,6 +42,7 @@ _TEXTS = 2_000  # passages that are searched for a phrase
 _LINES = 3  # lines of a question that is not condensed
 _LONG, _KEPT = 128, 40  # words of a question that is condensed, and of what is kept
 _ROUNDS = 2
+_MEANINGS = 3  # phrases that an acronym may stand for, all of which are searched
 _SHARE = 0.3  # of the best line's weight, which a line that is kept reaches
 
 
@@ -50,9 +51,10 @@ class Reword(Operator):
     """Put the question into words that the index has, for all steps after it.
 
     A word that no passage has is replaced by the word that it is most probably misspelt for, and an acronym by the
-    phrase that it most probably stands for, if the probability is at least 0.7 (see `search.unknown_words`). An
-    identifier is replaced as a whole, else by its pieces. Of a question of more than three lines or 128 words, such as
-    a pasted log, only the most informative words are kept (`condensed`). The trace notes every change.
+    phrase that it most probably stands for, if the probability is at least 0.7 (see `search.unknown_words`), with up to
+    two others about as probable. An identifier is replaced as a whole, else by its pieces. Of a question of more than
+    three lines or 128 words, such as a pasted log, only the most informative words are kept (`condensed`). The trace
+    notes every change.
 
     >>> from graphwright import Graph, start
     >>> graph = Graph.from_triples([("Kubernetes", "runs", "containers")])
@@ -100,18 +102,25 @@ class Reword(Operator):
         if len(form) != 1 or len(self.words.postings(form[0], run)[0]) or UNSPACED.search(word):
             return ""
         near, spelt = context.spelt(form[0])
-        phrases = self._phrases(word, context, state) if word.isalpha() and len(word) in ACRONYM else []
-        long = probability(phrases, INITIALS_WEIGHTS)
-        if max(spelt, long.max(initial=0.0)) < LIKELY:
+        phrase, stands_for = self._phrase(word, context, state)
+        if max(spelt, stands_for) < LIKELY:
             return ""
-        if long.max(initial=0.0) >= spelt:
-            return phrases[int(long.argmax())].text
-        return self._written(near, state, not word[0].islower())
+        return phrase if stands_for >= spelt else self._written(near, state, not word[0].islower())
 
-    def _phrases(self, word: str, context: Context, state: State) -> list[Meaning]:
+    def _phrase(self, word: str, context: Context, state: State) -> tuple[str, float]:
+        """Return the phrase that an acronym stands for, with others about as probable, and the probability of them."""
+        letters = word[:-1] if word.endswith("s") and word[:-1].isupper() else word
+        if not letters.isalpha() or len(letters) not in ACRONYM or is_plain_word(letters, context.question):
+            return "", 0.0
         rows = top(context.share, min(_TEXTS, len(context.share))).tolist()
         texts = [state.graph.passage(int(self.words.nodes[row])) for row in rows]
-        return context.phrases(word, texts, rows)
+        phrases = context.phrases(letters, texts, rows)
+        chances, distinct = probability(phrases, INITIALS_WEIGHTS), dict[tuple[str, ...], int]()
+        for at in np.argsort(-chances, kind="stable").tolist():
+            if chances[at] >= chances.max() / 2:
+                distinct.setdefault(tuple(words(phrases[at].text)), at)
+        meant = list(distinct.values())[:_MEANINGS]
+        return " or ".join(phrases[at].text for at in meant), min(float(chances[meant].sum()), 1.0)
 
     def _written(self, word: str, state: State, capital: bool) -> str:
         rows, _ = self.words.postings(word)
