@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -59,31 +60,26 @@ def same_passages(graph: Graph, nodes: Ints, question: Collection[str] = ()) -> 
     passages, firsts, seen = graph.passages, list[int](), dict[int, list[int]]()
     if passages is None:
         return list(range(len(nodes)))
+    files, said = [_file(passages, node) for node in nodes.tolist()], defaultdict[str, list[str]](list)
     for at, row in enumerate(map(passages.row, nodes.tolist())):
         keys = [] if row < 0 else [key for key in passages.copy_keys[row].tolist() if key]
         earlier = dict.fromkeys(other for key in keys for other in seen.get(key, ()))
         first = next((n for n in earlier if _are_copies(graph, int(nodes[n]), int(nodes[at]), question)), at)
         if first == at:
+            text, others = graph.text(int(nodes[at])), {files[n] for n in earlier} - {files[at]}
+            is_said = any(_is_said(text, "\n\n".join(said[file]), question) for file in others)
+            first = -1 if is_said else at
+        if first == at:
+            said[files[at]].append(text)
             for key in keys:
                 seen.setdefault(key, []).append(at)
-        is_said = first == at and keys and _is_said(graph, nodes[: at + 1], keys, question)
-        firsts.append(-1 if is_said else first)
+        firsts.append(first)
     return firsts
 
 
-def _is_said(graph: Graph, nodes: Ints, keys: Sequence[int], question: Collection[str]) -> bool:
-    """Return whether the others of passages of one file, with a long sentence of the last, say all that it says."""
-    passages = graph.passages
-    if passages is None:
-        return False
-    *others, last = nodes.tolist()
-    text, own = graph.text(last), _file(passages, last)
-    with_key = {_file(passages, int(passages.nodes[row])) for row in _keys_of(graph.columns).rows_with(keys)}
-    for file in with_key - {own}:
-        better = "\n\n".join(graph.text(node) for node in others if _file(passages, node) == file)
-        if better and is_part(text, better):
-            return set(question).intersection(words(text)) <= set(words(better))
-    return False
+def _is_said(text: str, better: str, question: Collection[str]) -> bool:
+    """Return whether other passages say all that a text says, and have its words of the question."""
+    return is_part(text, better) and set(question).intersection(words(text)).issubset(words(better))
 
 
 def _file(passages: Passages, node: int) -> str:
