@@ -143,6 +143,18 @@ def test_error_rolls_back_whole_block(store: Store) -> None:
     assert Store(store.path).setting("encoder") == "y"
 
 
+@pytest.mark.parametrize(
+    ("is_kept", "result"), [(False, "Nothing was changed"), (True, "What was stored before stays")]
+)
+def test_full_disk_error_says_whether_a_part_was_stored(is_kept: bool, result: str, store: Store) -> None:
+    with pytest.raises(StoreError, match=f"could not be written: .*{result}"), store.writing():
+        if is_kept:
+            store.keep()
+        raise sqlite3.OperationalError("database or disk is full")
+    with pytest.raises(StoreError, match="Nothing was changed"), store.writing():
+        raise sqlite3.OperationalError("database or disk is full")
+
+
 def test_store_written_elsewhere_is_read_only(store: Store) -> None:
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -35,6 +35,7 @@ class StoreFile:
             schema = self._schema()
             version = self.setting("record version") if schema == SCHEMA else None
             self._packs = Packs(self._db)
+            self._kept = False  # whether a part of the `writing` block was committed
         except sqlite3.OperationalError as error:
             check_locks(path.parent)
             raise StoreError(f"{path} cannot be opened now: {explained(error, CHECK, path)}") from error
@@ -64,6 +65,7 @@ class StoreFile:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self.path} cannot be written: {explained(error, CHECK, self.path)}") from error
+        self._kept = False
         try:
             if (schema := self._schema()) != SCHEMA:  # changed by a later version since it was opened
                 raise StoreError(
@@ -76,14 +78,15 @@ class StoreFile:
         except BaseException as error:
             self._db.rollback()
             if isinstance(error, sqlite3.Error):
-                raise StoreError(
-                    f"{self.path} could not be written: {explained(error, _RESTORE, self.path)} Nothing was changed."
-                ) from error
+                fault = f"{self.path} could not be written: {explained(error, _RESTORE, self.path)}"
+                result = "What was stored before stays." if self._kept else "Nothing was changed."
+                raise StoreError(f"{fault} {result}") from error
             raise
 
     def keep(self) -> None:
         """Commit the changes of the `writing` block so far, so that an error does not undo them."""
         self._db.commit()
+        self._kept = True
         self._db.execute("BEGIN IMMEDIATE")
 
     @contextmanager
@@ -91,6 +94,7 @@ class StoreFile:
         """Commit the changes of the `writing` block so far, which goes on after this block."""
         self._packs.renew()
         self._db.commit()
+        self._kept = True
         try:
             yield
         finally:
