@@ -85,8 +85,8 @@ def chunk_columns_of(
     return ChunkColumns.of(
         [
             (
-                *(name, title, refers.get(name, b""), b"", b"", 0, 0, len(text), text.encode(), ""),
-                *ChunkRecord.of(title, text, made),
+                *(name, title, refers.get(name, b""), b"", b"", 0, 0, len(text), ""),
+                ChunkRecord.of(title, text, made).content(text.encode()),
             )
             for name, title, text, made in docs
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -37,12 +38,11 @@ def texts(store: Store) -> list[str]:
 
 def extractions(store: Store) -> list[Extraction]:
     """The extraction of every chunk, in order."""
-    fields = ", ".join(f'c."{name}"' for name in ChunkRecord._fields)
     with closing(sqlite3.connect(store.path)) as db:
         rows = db.execute(
-            f"SELECT {fields} FROM chunks c JOIN documents d ON d.number = c.document ORDER BY d.id, c.ordinal"
+            "SELECT c.content FROM chunks c JOIN documents d ON d.number = c.document ORDER BY d.id, c.ordinal"
         ).fetchall()
-    return [ChunkRecord(*row).extraction() for row in rows]
+    return [ChunkRecord.of_content(zlib.decompress(content))[1].extraction() for (content,) in rows]
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_damaged_chunk_is_found_in_sound_file(store: Store) -> None:
     put(store, "a", "one", "two")
     assert store.problems() == []
     with closing(sqlite3.connect(store.path)) as db, db:
-        db.execute("UPDATE chunks SET text = CAST('twp' AS BLOB) WHERE ordinal = 1")
+        db.execute("UPDATE chunks SET content = CAST(substr(content, 2) AS BLOB) WHERE ordinal = 1")
     assert store.problems() == ["chunk 1 of document number 1 is damaged"]
 
 

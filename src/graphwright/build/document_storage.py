@@ -180,7 +180,7 @@ class DocumentStorage:
             ids = _missing(self._store.documents_of(folder), _names(Path(folder)))
             for earlier, digest in self._store.text_digests(ids).items():
                 self._gone.setdefault(digest, []).append(earlier)
-        digest = text_digest(chunk.text.encode("utf-8", "surrogatepass") for chunk in chunks)
+        digest = text_digest(chunk.text for chunk in chunks)
         same = self._gone.get(digest, [])
         if not same or not chunks:
             return ""

@@ -67,12 +67,10 @@ class Publication:
         """Return why edits change nothing, by id, in a transaction that is open; no snapshot is built."""
         store, settings = self._store, self._store.build_settings
         known = self._current() if "vectors" in settings.resolve else None
-        return idle_edits(store.packed_columns(), settings, self._operation.vectors, known, **self._made_from())
+        return idle_edits(store.columns(), settings, self._operation.vectors, known, **self._made_from())
 
     def rebuild(self) -> None:
         """Build the snapshot again from the rows of the store alone, and publish it."""
-        with self._store.writing():
-            self._store.discard_packs()
         self._publish(self._build(None))
 
     def replace(self, change: Callable[[], None], graph: Snapshot | None = None) -> None:
@@ -87,7 +85,6 @@ class Publication:
         with store.writing():
             change()
             store.set("revision", str(store.revision + 1))
-            store.discard_packs()
             if graph is None:
                 snapshot = self._build(self._current())
             else:
@@ -153,7 +150,7 @@ class Publication:
         operation = self._operation
         operation.report("build the graph", 0, 0)
         start = time.perf_counter()
-        columns = self._store.packed_columns()
+        columns = self._store.columns()
         seconds = time.perf_counter() - start
         snapshot = build_from_chunks(
             columns,

@@ -110,8 +110,8 @@ class IndexReading:
     def suggest_schema(self, llm: LLM | None = None) -> Schema:
         """Return a schema to begin with: what is most frequent, or what `llm` writes from a sample of passages."""
         if llm is None:
-            return suggested_schema(self.graph, self._store.packed_columns())
-        return written_schema(self._store.packed_columns(), llm, self.prompts)
+            return suggested_schema(self.graph, self._store.columns())
+        return written_schema(self._store.columns(), llm, self.prompts)
 
     @property
     def imported(self) -> dict[str, Any] | None:

@@ -121,7 +121,7 @@ class SnapshotReader:
                 nodes = None if graph is None else graph.graph.columns
                 from graphwright.build.apply_edits import edits_of_part
 
-                edits = edits_of_part(edits, chunks, store.packed_columns(), nodes)
+                edits = edits_of_part(edits, chunks, store.columns(), nodes)
             part = self._part(store, chunks, whole, edits, imported=imported)
         if filter.as_of is not None:
             part = snapshot_as_of(part, filter.as_of)

@@ -119,7 +119,7 @@ class ChunkColumns:
 
     @classmethod
     def of(cls, rows: Iterable[tuple[Any, ...]]) -> ChunkColumns:
-        """Read rows: a document (id, title, links, places, records) and a chunk (ordinal, span, text, heading, record).
+        """Read rows: a document (id, title, links, places, records) and a chunk (ordinal, span, heading, content).
 
         Only the first row of a document has its links, places and records. A document without chunks has one row, with
         None for a chunk. Few rows are held as objects at a time.
@@ -160,21 +160,31 @@ def _joined(parts: list[Any]) -> Any:
 def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
     firsts = [at for at, row in enumerate(rows) if not at or row[0] != rows[at - 1][0]]
     documents, chunks = [rows[at] for at in firsts], [row for row in rows if row[5] is not None]
-    columns = list(zip(*chunks, strict=True)) if chunks else [()] * (10 + len(ChunkRecord._fields))
-    record = dict(zip(ChunkRecord._fields, columns[10:], strict=True))
+    columns = list(zip(*chunks, strict=True)) if chunks else [()] * 10
+    text, record = _contents(TextColumn.of_bytes(columns[9]))
     ordinal, start, end = (np.array(column, np.int64) for column in columns[5:8])
     counts = np.diff([*firsts, len(rows)]) - [row[5] is None for row in documents]
-    fields: dict[str, PerChunk[Any]] = {name: parted(TextColumn.of_bytes(record[name])) for name in STRINGS}
+    fields: dict[str, PerChunk[Any]] = {name: parted(record[name]) for name in STRINGS}
     for name in NUMBERS:
-        blobs = TextColumn.of_bytes(record[name])
+        blobs = record[name]
         fields[name] = PerChunk(np.frombuffer(blobs.data.tobytes(), "<i4"), blobs.offsets // 4)
     ids, titles = (TextColumn.of(row[at] for row in documents) for at in (0, 1))
     links, places, records = (TextColumn.of_bytes([row[at] for row in documents]) for at in (2, 3, 4))
-    texts, headings, has_topic = TextColumn.of_bytes(columns[8]), TextColumn.of(columns[9]), record["has_topic"]
+    headings, has_topic = TextColumn.of(columns[8]), np.diff(record["has_topic"].offsets) > 0
     return ChunkColumns(
-        ids, titles, counts.astype(np.int64), links, places, records, ordinal, start, end, np.array(has_topic, bool),
-        texts, headings, fields,
+        ids, titles, counts.astype(np.int64), links, places, records, ordinal, start, end, has_topic, text, headings,
+        fields,
     )  # fmt: skip
+
+
+def _contents(contents: TextColumn) -> tuple[TextColumn, dict[str, TextColumn]]:
+    """Return the texts and the fields of the records of chunks (see `ChunkRecord.content`)."""
+    width = 1 + len(ChunkRecord._fields)
+    head = contents.data[contents.offsets[:-1, None] + np.arange(4 * width)].view("<i4")
+    sizes = np.concatenate((np.full((len(head), 1), 4 * width), head), axis=1)
+    parts = TextColumn(contents.data, row_pointers(sizes.ravel()))
+    text, *fields = (parts.gather(np.arange(at, len(parts), width + 1)) for at in range(1, width + 1))
+    return text, dict(zip(ChunkRecord._fields, fields, strict=True))
 
 
 def parted(blobs: TextColumn) -> PerChunk[TextColumn]:

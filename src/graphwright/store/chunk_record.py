@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -39,19 +40,12 @@ def id_digest(document: str) -> str:
     return hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def text_digest(chunks: Iterable[bytes]) -> bytes:
+def text_digest(chunks: Iterable[str]) -> bytes:
     """Return sixteen bytes that change with the texts of a document's chunks."""
     digest = hashlib.blake2b(digest_size=16)
-    for text in chunks:
+    for chunk in chunks:
+        text = chunk.encode("utf-8", "surrogatepass")
         digest.update(len(text).to_bytes(8, "little") + text)
-    return digest.digest()
-
-
-def chunk_digest(text: bytes, record: Sequence[bytes | int]) -> bytes:
-    """Return sixteen bytes that change with the text or record of a chunk, so that damage is detected."""
-    digest = hashlib.blake2b(text, digest_size=16)
-    for part in record:
-        digest.update(b"%d:" % part if isinstance(part, int) else b"%d:%b" % (len(part), part))
     return digest.digest()
 
 
@@ -143,6 +137,20 @@ class ChunkRecord(NamedTuple):
             terminate([" ".join(terms(f"{full}\n{full}\n{text}" if full else text))]),
             _numbers(copy_keys(text)),
         )
+
+    def content(self, text: bytes) -> bytes:
+        """Return a chunk as it is stored: the bytes of its text and of each field as int32, then all of these."""
+        parts = [text, *(b"\1" * part if isinstance(part, int) else part for part in self)]
+        return b"".join((_numbers(map(len, parts)), *parts))
+
+    @classmethod
+    def of_content(cls, content: bytes) -> tuple[str, ChunkRecord]:
+        """Return the text and the record of a stored chunk."""
+        width = 1 + len(cls._fields)
+        ends = np.cumsum([4 * width, *np.frombuffer(content, "<i4", width)]).tolist()
+        text, *parts = (content[start:end] for start, end in pairwise(ends))
+        record = cls(*parts)  # type: ignore[arg-type]
+        return text.decode("utf-8", "surrogatepass"), record._replace(has_topic=len(record.has_topic))  # type: ignore[arg-type]
 
     def extraction(self) -> Extraction:
         """Return the extraction that this record was made of, without the parts that were dropped."""

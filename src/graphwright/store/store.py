@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
@@ -17,14 +18,13 @@ from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.extract.schema import Schema
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.store.chunk_record import ChunkRecord, chunk_digest, content_hash, id_digest, text_digest
+from graphwright.store.chunk_record import ChunkRecord, content_hash, id_digest, text_digest
 from graphwright.store.edits import Edit
 from graphwright.store.record_blobs import encoded_records, is_damaged
 from graphwright.store.settings import Settings
-from graphwright.store.store_file import StoreFile
-from graphwright.store.tables import FIELDS, ROWS
+from graphwright.store.store_file import StoreFile, unpacked
+from graphwright.store.tables import ROWS
 
-_RECORD = ", ".join(FIELDS)
 _READ = "read "  # before the folder of documents that were read from it, and are not synced with it
 _LISTED = "IN (SELECT value FROM json_each(?))"
 
@@ -146,12 +146,13 @@ class Store(StoreFile):
 
     def text_digests(self, ids: Iterable[str]) -> dict[str, bytes]:
         """Return the digest of the texts of each of these documents, by id."""
-        rows = self._read(
-            "SELECT d.id, c.text FROM chunks c JOIN documents d ON d.number = c.document "
+        rows = self._chunks(
+            "SELECT d.id, c.content FROM chunks c JOIN documents d ON d.number = c.document "
             f"WHERE d.id {_LISTED} ORDER BY d.id, c.ordinal",
             (json.dumps(list(ids)),),
         )
-        return {id: text_digest(text for _, text in part) for id, part in groupby(rows, lambda row: row[0])}
+        texts = ((id, ChunkRecord.of_content(content)[0]) for id, content in rows)
+        return {id: text_digest(text for _, text in part) for id, part in groupby(texts, lambda row: row[0])}
 
     def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
         """Add a document, or replace the document with its id; `folder`: the folder that it is synced with."""
@@ -173,27 +174,27 @@ class Store(StoreFile):
         """Replace the chunks of a stored document."""
         number = self._db.execute("SELECT number FROM documents WHERE id = ?", (document.id,)).fetchone()[0]
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
-        marks, spans = ", ".join("?" * (9 + len(FIELDS))), list[tuple[int, int]]()
+        spans = list[tuple[int, int]]()
         for chunk, extraction, extractor, pending in chunks:
-            text, record = _encoded(Excerpt.of(document.title, chunk), extraction)
-            place = (number, chunk.ordinal, chunk.start, chunk.end, text, chunk.heading, extractor, pending)
-            self._db.execute(f"INSERT INTO chunks VALUES ({marks})", (*place, chunk_digest(text, record), *record))
+            content = _packed(Excerpt.of(document.title, chunk), extraction)
+            row = (number, chunk.ordinal, chunk.start, chunk.end, chunk.heading, extractor, pending, content)
+            self._db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             spans.append((chunk.start, chunk.end))
         outline = json.dumps([document.whole, document.headings, gaps(document.text, spans), document.labels])
         self._db.execute("UPDATE documents SET outline = ? WHERE number = ?", (outline, number))
 
     def texts(self, ids: Iterable[str]) -> Iterator[StoredText]:
         """Yield the texts of documents exactly as they were added, with their chunks."""
-        rows = self._read(
-            "SELECT d.id, d.title, d.outline, c.start, c.text, c.heading, c.ordinal, c.extractor, c.pending, "
-            f"{_RECORD} FROM documents d LEFT JOIN chunks c ON c.document = d.number WHERE d.id {_LISTED} "
+        rows = self._chunks(
+            "SELECT d.id, d.title, d.outline, c.start, c.heading, c.ordinal, c.extractor, c.pending, c.content "
+            f"FROM documents d LEFT JOIN chunks c ON c.document = d.number WHERE d.id {_LISTED} "
             "ORDER BY d.id, c.ordinal",
             (json.dumps(list(ids)),),
         )
-        for (id, title, outline), group in groupby(rows, lambda row: row[:3]):
+        for (id, title, outline), group in groupby(list(rows), lambda row: row[:3]):
             whole, headings, spaces, spans = json.loads(outline)
             labels = tuple((start, end) for start, end in spans)
-            chunks = [_chunk(row, labels) for row in group if row[6] is not None]
+            chunks = [_chunk(row, labels) for row in group if row[5] is not None]
             text = joined([(chunk.chunk.start, chunk.chunk.text) for chunk in chunks], spaces)
             parts = tuple(Heading(*heading) for heading in headings)
             document = Document(id, text, title, whole=whole, headings=parts, labels=labels)
@@ -220,13 +221,9 @@ class Store(StoreFile):
 
     def set_extraction(self, chunk: StoredChunk, extraction: Extraction, extractor: str) -> None:
         """Replace the extraction of a chunk, which is not pending any more."""
-        text, record = _encoded(chunk.excerpt, extraction)
-        columns = ", ".join(f"{name} = ?" for name in FIELDS)
-        self._db.execute(
-            f"UPDATE chunks SET extractor = ?, pending = NULL, digest = ?, {columns} "
-            "WHERE document = ? AND ordinal = ?",
-            (extractor, chunk_digest(text, record), *record, chunk.number, chunk.ordinal),
-        )
+        query = "UPDATE chunks SET extractor = ?, pending = NULL, content = ? WHERE document = ? AND ordinal = ?"
+        content = _packed(chunk.excerpt, extraction)
+        self._db.execute(query, (extractor, content, chunk.number, chunk.ordinal))
 
     def set_pending(self, chunk: StoredChunk, reason: str | None) -> None:
         """Record why a chunk is pending for another extractor; None if it is not."""
@@ -236,44 +233,36 @@ class Store(StoreFile):
     def chunks(self, *, pending: bool = False, ids: Sequence[str] | None = None) -> list[StoredChunk]:
         """Return the chunks of all documents or of those in `ids`, or only the pending ones, in order."""
         conditions = ["true", *["c.pending IS NOT NULL"] * pending, *[f"d.id {_LISTED}"] * (ids is not None)]
-        rows = self._read(
-            "SELECT c.document, c.ordinal, d.id, d.title, c.text, c.heading, c.extractor, c.pending, c.start, "
-            "d.outline FROM chunks c JOIN documents d ON d.number = c.document "
+        rows = self._chunks(
+            "SELECT d.outline, c.start, c.document, c.ordinal, d.id, d.title, c.heading, c.extractor, c.pending, "
+            "c.content FROM chunks c JOIN documents d ON d.number = c.document "
             f"WHERE {' AND '.join(conditions)} ORDER BY d.id, c.ordinal",
             () if ids is None else (json.dumps(list(ids)),),
         )
         chunks = []
-        for outline, group in groupby(rows, lambda row: row[-1]):
+        for outline, group in groupby(rows, lambda row: row[0]):
             labels = tuple((start, end) for start, end in json.loads(outline)[-1])
-            for *place, stored, heading, extractor, pending, start, _ in group:
-                text = stored.decode("utf-8", "surrogatepass")
+            for _, start, *place, heading, extractor, pending, content in group:
+                text = ChunkRecord.of_content(content)[0]
                 inside = labels_within(labels, start, start + len(text))
                 chunks.append(StoredChunk._make((*place, text, heading, inside, extractor, pending)))
         return chunks
 
     def extractions(self, document: str, title: str | None = None) -> dict[str, tuple[Extraction, str]]:
         """Return extraction and extractor of a document's chunks not pending, by text; none with another title."""
-        rows = self._read(
-            f"SELECT c.text, c.extractor, {_RECORD} FROM chunks c JOIN documents d ON d.number = c.document "
+        rows = self._chunks(
+            "SELECT c.extractor, c.content FROM chunks c JOIN documents d ON d.number = c.document "
             "WHERE d.id = ? AND d.title = coalesce(?, d.title) AND c.pending IS NULL",
             (document, title),
         )
-        return {row[0].decode("utf-8", "surrogatepass"): (ChunkRecord(*row[2:]).extraction(), row[1]) for row in rows}
+        chunks = ((extractor, *ChunkRecord.of_content(content)) for extractor, content in rows)
+        return {text: (record.extraction(), extractor) for extractor, text, record in chunks}
 
     def columns(self, ids: Iterable[str] | None = None) -> ChunkColumns:
         """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id, consistently."""
         chosen = "" if ids is None else f"WHERE d.id {_LISTED} "
-        return ChunkColumns.of(self._rows(f"{ROWS} {chosen}ORDER BY d.id, c.ordinal", ids))
-
-    def packed_columns(self) -> ChunkColumns:
-        """Return the chunks of all documents, read from packs, which cost less to read than rows."""
-        with self._reading():
-            columns = self._packs.columns()
-        return self.columns() if columns is None else columns
-
-    def discard_packs(self) -> None:
-        """Make all packs again from the rows at the end of this transaction."""
-        self._packs.discard()
+        values = () if ids is None else (json.dumps(list(ids)),)
+        return ChunkColumns.of(self._chunks(f"{ROWS} {chosen}ORDER BY d.id, c.ordinal", values))
 
     def metadata(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Return the metadata of every document, or of those in `ids`, by id."""
@@ -306,9 +295,10 @@ class Store(StoreFile):
             problems = [str(row[0]) for row in self._db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             for table, row, *_ in self._db.execute("PRAGMA foreign_key_check"):
                 problems.append(f"row {row} of {table} refers to a missing row")
-            rows = self._db.execute(f"SELECT document, ordinal, digest, text, {_RECORD} FROM chunks")
-            for number, ordinal, digest, text, *record in rows:
-                if chunk_digest(text, record) != digest:
+            for number, ordinal, content in self._db.execute("SELECT document, ordinal, content FROM chunks"):
+                try:
+                    unpacked(content)
+                except sqlite3.DatabaseError:
                     problems.append(f"chunk {ordinal} of document number {number} is damaged")
             for document, records in self._db.execute("SELECT id, records FROM documents WHERE records != x''"):
                 if is_damaged(records):
@@ -326,13 +316,13 @@ class Store(StoreFile):
 
 
 def _chunk(row: tuple[Any, ...], labels: Labels) -> ExtractedChunk:
-    id, _, _, start, stored, heading, ordinal, extractor, pending, *record = row
-    text = stored.decode("utf-8", "surrogatepass")
+    id, _, _, start, heading, ordinal, extractor, pending, content = row
+    text, record = ChunkRecord.of_content(content)
     end = start + len(text)
     chunk = Chunk(id, ordinal, start, end, text, heading, labels_within(labels, start, end))
-    return ExtractedChunk(chunk, ChunkRecord(*record).extraction(), extractor, pending)
+    return ExtractedChunk(chunk, record.extraction(), extractor, pending)
 
 
-def _encoded(chunk: Excerpt, extraction: Extraction) -> tuple[bytes, ChunkRecord]:
+def _packed(chunk: Excerpt, extraction: Extraction) -> bytes:
     record = ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading)
-    return chunk.text.encode("utf-8", "surrogatepass"), record
+    return zlib.compress(record.content(chunk.text.encode("utf-8", "surrogatepass")))

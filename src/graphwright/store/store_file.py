@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
@@ -13,10 +13,17 @@ from graphwright.errors import StoreError, explained
 from graphwright.store.chunk_record import RECORD_VERSION
 from graphwright.store.folder_creation import is_free
 from graphwright.store.locks import CHECK, check_locks
-from graphwright.store.packs import Packs
 from graphwright.store.tables import SCHEMA, connect, create_tables, opened
 
 _RESTORE = "Restore it from a copy, or index the documents again into a new folder."
+
+
+def unpacked(content: bytes) -> bytes:
+    """Return the content of a chunk. Raises DatabaseError if it is damaged."""
+    try:
+        return zlib.decompress(content)
+    except (zlib.error, TypeError) as error:  # damage may be of the type, too
+        raise sqlite3.DatabaseError(f"a chunk is damaged: {error}") from error
 
 
 class StoreFile:
@@ -34,7 +41,6 @@ class StoreFile:
             self._db = opened(path)
             schema = self._schema()
             version = self.setting("record version") if schema == SCHEMA else None
-            self._packs = Packs(self._db)
             self._kept = False  # whether a part of the `writing` block was committed
         except sqlite3.OperationalError as error:
             check_locks(path.parent)
@@ -73,7 +79,6 @@ class StoreFile:
                     f"changed now. Use the later version."
                 )
             yield
-            self._packs.renew()
             self._db.commit()
         except BaseException as error:
             self._db.rollback()
@@ -92,7 +97,6 @@ class StoreFile:
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """Commit the changes of the `writing` block so far, which goes on after this block."""
-        self._packs.renew()
         self._db.commit()
         self._kept = True
         try:
@@ -108,9 +112,11 @@ class StoreFile:
         with self._reading():
             return self._db.execute(query, values).fetchall()
 
-    def _rows(self, query: str, ids: Iterable[str] | None) -> Iterator[tuple[Any, ...]]:
+    def _chunks(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query whose last column is the content of a chunk, which is unpacked, or None."""
         with self._reading():
-            yield from self._db.execute(query, () if ids is None else (json.dumps(list(ids)),))
+            for *row, content in self._db.execute(query, values):
+                yield (*row, content if content is None else unpacked(content))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
