@@ -117,7 +117,7 @@ def test_index_of_later_version_is_not_written(tmp_path: Path) -> None:
     with closing(Store(folder / "index.sqlite")) as store:
         with closing(sqlite3.connect(folder / "index.sqlite")) as db:
             db.execute("PRAGMA user_version = 99")
-        with pytest.raises(StoreError, match=r"schema 99; this version writes schema 12"), store.writing():
+        with pytest.raises(StoreError, match=r"schema 99; this version writes schema 13"), store.writing():
             pass
         assert len(store.columns().references[0]) == 1
 

@@ -31,9 +31,9 @@ class WordIndex(ChecksummedIndex):
     """BM25 scores of passages, word by word; row i of the passages belongs to node `nodes[i]`, ascending.
 
     `vocabulary`: the words, sorted. Word w occurs in the rows `rows[indptr[w]:indptr[w + 1]]: int32`, ascending, in
-    each as often as `counts: int32` says at the same position; `lengths: int32[rows]` are the numbers of words of the
-    rows. With N rows, df rows that contain the word, and tf occurrences among the dl words of a row (avgdl on average),
-    the word adds to the score of a row
+    each as often as `counts` says at the same position, in unsigned integers of the least size that holds them all;
+    `lengths: int32[rows]` are the numbers of words of the rows. With N rows, df rows that contain the word, and tf
+    occurrences among the dl words of a row (avgdl on average), the word adds to the score of a row
 
         ln(1 + (N - df + 1/2) / (df + 1/2)) · tf / (tf + k1 · (1 - b + b · dl / avgdl)),    k1 = 1.2, b = 0.75
 
@@ -47,7 +47,7 @@ class WordIndex(ChecksummedIndex):
     vocabulary: TextColumn
     indptr: NDArray[np.int64]
     rows: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    counts: NDArray[np.unsignedinteger[Any]]
     lengths: NDArray[np.int32]
     nodes: NDArray[np.int64]
     _spelt: dict[tuple[str, bool], list[str]] = field(default_factory=dict, init=False)
@@ -76,8 +76,9 @@ class WordIndex(ChecksummedIndex):
         is_first[1:] = (word[1:] != word[:-1]) | (occurrences[1:] != occurrences[:-1])
         first = np.append(np.flatnonzero(is_first), len(word))
         word, row = word[first[:-1]], occurrences[first[:-1]]
-        df, counts = np.bincount(word, minlength=len(order)), np.diff(first).astype(np.int32)
-        return cls(vocabulary.gather(order), row_pointers(df), row, counts, length.astype(np.int32), nodes)
+        df, counts = np.bincount(word, minlength=len(order)), np.diff(first)
+        smallest = np.min_scalar_type(int(counts.max(initial=0)))  # a byte for most texts
+        return cls(vocabulary.gather(order), row_pointers(df), row, counts.astype(smallest), length.astype(np.int32), nodes)
 
     @cached_property
     def _norm(self) -> NDArray[np.float64]:

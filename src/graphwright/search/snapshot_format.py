@@ -34,7 +34,7 @@ from graphwright.search.vector_index import VectorIndex, vectors_checksum
 from graphwright.search.vector_pages import Pages, map_pages, write_pages
 from graphwright.store.locks import Lease
 
-FORMAT = 10
+FORMAT = 11
 _BY_BLOCKS = -1  # in place of a file's checksum, if its blocks have checksums
 _NEAREST = "names.nearest.npy"
 _READ = 2**20  # bytes of a file: larger ones are mapped
