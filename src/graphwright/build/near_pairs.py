@@ -20,7 +20,8 @@ from graphwright.search.vector_pages import VectorRows
 _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all
 _SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
-_BLOCK = 2048  # rows compared at once, which bounds the memory
+_BLOCK = 2048  # rows, or pairs, compared at once, which bounds the memory
+_COSINES = 2**23  # of rows of one group computed at once, likewise
 
 
 class NearPairs(NamedTuple):
@@ -42,37 +43,37 @@ def synonyms(
     names: Sequence[str], vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None
 ) -> NearPairs:
     """Return near pairs of names with the same numbers in them: 1963 and 1964 are close, but not synonyms."""
-    pairs, nearest = near_pairs(vectors, threshold, known)
-    equal = np.zeros(len(pairs), bool) if known is None else np.isin(_codes(pairs), _codes(_kept(known)))
-    rows = pairs[~equal]
-    digits = {row: _DIGITS.findall(names[row]) for row in sorted_distinct(rows).tolist()}
-    equal[~equal] = np.fromiter((digits[i] == digits[j] for i, j in rows.tolist()), bool, len(rows))
-    return NearPairs(pairs[equal], nearest)
+    numbers = dict[tuple[str, ...], int]()
+    kinds = [numbers.setdefault(tuple(_DIGITS.findall(name)), len(numbers)) for name in names]
+    return near_pairs(vectors, threshold, known, np.array(kinds, np.int64))
 
 
-def near_pairs(vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None) -> NearPairs:
+def near_pairs(
+    vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None, kinds: Ints | None = None
+) -> NearPairs:
     """Return the pairs of rows whose cosine is at least `threshold`, and the pivots of each row.
 
     About √n rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the same
     pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a threshold of 0.9 these are a
     few in a hundred. With `known` pairs only new rows are compared, and those whose nearest pivots changed: the result
-    is the same.
+    is the same. `kinds`: a number of each row, which the rows of a pair share; by default all do.
 
     >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).pairs.tolist()
     [[0, 2]]
     """
     rows = VectorRows.of(vectors)
+    kinds = np.zeros(len(rows), np.int64) if kinds is None else kinds
     pivots, units = _pivots(rows.fingerprints()), _UnitRows(rows)
     nearest = None if known is None else _updated_nearest(units, pivots, known)
     if known is None or nearest is None:
         nearest = pivots[_nearest(units, units[pivots])]
-        parts = [_pairs_in_groups(units, nearest, np.ones(len(rows), bool), threshold)]
+        parts = [_pairs_in_groups(units, kinds, nearest, np.ones(len(rows), bool), threshold)]
     else:
         moved = (np.sort(nearest, axis=1) != np.sort(_earlier_nearest(len(rows), known), axis=1)).any(axis=1)
         unchanged = _kept(known)
         first, second = nearest[unchanged[:, 0]], nearest[unchanged[:, 1]]
         unchanged = unchanged[(first[:, :, None] == second[:, None, :]).any(axis=(1, 2))]  # with a pivot in common
-        parts = [unchanged, _pairs_in_groups(units, nearest, moved, threshold)]
+        parts = [unchanged, _pairs_in_groups(units, kinds, nearest, moved, threshold)]
     return NearPairs(_distinct(np.concatenate(parts)), nearest.astype(np.int32))
 
 
@@ -140,7 +141,7 @@ def _updated_nearest(rows: _UnitRows, pivots: Ints, known: KnownPairs) -> Ints |
     return nearest
 
 
-def _pairs_in_groups(rows: _UnitRows, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Ints:
+def _pairs_in_groups(rows: _UnitRows, kinds: Ints, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Ints:
     """Return the near pairs of some rows and all with the same pivot, pivot by pivot."""
     touched, pairs = np.zeros(len(rows), bool), [np.empty((0, 2), np.int64)]
     touched[nearest[some]] = True
@@ -149,7 +150,7 @@ def _pairs_in_groups(rows: _UnitRows, nearest: Ints, some: NDArray[np.bool_], th
     order = np.lexsort((member, pivot))
     for members in np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1):
         chosen = np.flatnonzero(some[members])
-        pairs.append(members[_pairs_between(rows[members], chosen, threshold)])
+        pairs.append(members[_pairs_between(rows[members], kinds[members], chosen, threshold)])
     return np.concatenate(pairs)
 
 
@@ -163,14 +164,17 @@ def _nearest(rows: _UnitRows, pivots: Floats) -> Ints:
     return np.concatenate(nearest)
 
 
-def _pairs_between(unit: Floats, some: Ints, threshold: float) -> Ints:
+def _pairs_between(unit: Floats, kinds: Ints, some: Ints, threshold: float) -> Ints:
     """Return the near pairs of some rows and any other, the smaller first; their cosine depends on the two alone."""
-    pairs = [np.empty((0, 2), np.int64)]
-    for block in range(0, len(some), _BLOCK):
-        part = some[block : block + _BLOCK]
-        at, other = np.nonzero(unit[part] @ unit.T >= threshold - _SLACK)
+    pairs, size = [np.empty((0, 2), np.int64)], min(_BLOCK, 1 + _COSINES // max(len(unit), 1))
+    for block in range(0, len(some), size):
+        part = some[block : block + size]
+        near = (unit[part] @ unit.T >= threshold - _SLACK) & (kinds[part, None] == kinds)
+        at, other = np.nonzero(near)
         both = np.sort(np.stack((part[at], other), axis=1), axis=1)
         both = _distinct(both[both[:, 0] < both[:, 1]])
-        first, second = (unit[both[:, side]].astype(np.float64) for side in (0, 1))
-        pairs.append(both[np.einsum("ij,ij->i", first, second) >= threshold])
+        for start in range(0, len(both), _BLOCK):
+            few = both[start : start + _BLOCK]
+            first, second = (unit[few[:, side]].astype(np.float64) for side in (0, 1))
+            pairs.append(few[np.einsum("ij,ij->i", first, second) >= threshold])
     return np.concatenate(pairs)

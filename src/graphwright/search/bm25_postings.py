@@ -78,7 +78,9 @@ class WordIndex(ChecksummedIndex):
         word, row = word[first[:-1]], occurrences[first[:-1]]
         df, counts = np.bincount(word, minlength=len(order)), np.diff(first)
         smallest = np.min_scalar_type(int(counts.max(initial=0)))  # a byte for most texts
-        return cls(vocabulary.gather(order), row_pointers(df), row, counts.astype(smallest), length.astype(np.int32), nodes)
+        return cls(
+            vocabulary.gather(order), row_pointers(df), row, counts.astype(smallest), length.astype(np.int32), nodes
+        )
 
     @cached_property
     def _norm(self) -> NDArray[np.float64]:
