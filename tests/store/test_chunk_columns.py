@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.extract.extraction import Excerpt, Extraction, Mention, Relation
 from graphwright.extract.rules import LexicalExtractor
+from graphwright.graph.columns import terminate
+from graphwright.store.chunk_columns import STRINGS, ChunkColumns
 from graphwright.store.chunk_record import ChunkRecord, topic_of
 from graphwright.text.names import normal_form
 
@@ -50,6 +54,29 @@ def test_stored_extraction_of_real_text_round_trips() -> None:
     excerpt = Excerpt("d", "Hello Love", 'It is a 1974 single by Hank Snow. It was his "last" number one in the US.')
     (made,) = LexicalExtractor().extract([excerpt])
     assert ChunkRecord.of(excerpt.title, excerpt.text, made).extraction() == made
+
+
+@given(text, text)
+def test_content_of_chunk_round_trips(title: str, body: str) -> None:
+    (made,) = LexicalExtractor().extract([Excerpt("d", title, body)])
+    record = ChunkRecord.of(title, body, made)
+    assert ChunkRecord.of_content(record.content(body.encode())) == (body, record)
+
+
+def test_columns_have_fields_of_records() -> None:
+    texts = ["Graz lies on the Mur.", "", "Linz\nand Steyr"]
+    records = [ChunkRecord.of("Hello Love", text, Extraction((Mention("Graz", 0, 4, "city"),))) for text in texts]
+    rows = [
+        ("d", "Hello Love", b"", b"", b"", at, 0, len(text), "", record.content(text.encode()))
+        for at, (text, record) in enumerate(zip(texts, records, strict=True))
+    ]
+    columns = ChunkColumns.of(rows)
+    assert list(columns.text) == texts and columns.has_topic.tolist() == [True] * 3
+    for name in STRINGS:
+        values, indptr = columns.strings(name)
+        joined = [terminate(values[a:b]) for a, b in pairwise(indptr.tolist())]
+        assert joined == [getattr(record, name) for record in records]
+    assert columns.fields["mentions"].values.tobytes() == b"".join(record.mentions for record in records)
 
 
 def test_chunk_topic_needs_letters() -> None:
