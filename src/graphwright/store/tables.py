@@ -13,8 +13,8 @@ SCHEMA = 13
 ROWS = (  # a query of documents with their chunks, for `ChunkColumns.of`
     # The links, places and records of a document are read once, not with each of its chunks.
     "SELECT d.id, d.title, iif(c.ordinal > 0, x'', d.links), iif(c.ordinal > 0, x'', d.places), "
-    "iif(c.ordinal > 0, x'', d.records), "
-    'c.ordinal, c.start, c."end", c.heading, c.content FROM documents d LEFT JOIN chunks c ON c.document = d.number'
+    "iif(c.ordinal > 0, x'', d.records), c.ordinal, c.start, c.\"end\", c.heading, c.content "
+    "FROM documents d LEFT JOIN chunks c ON c.document = d.number"
 )
 
 _TABLES = """
@@ -29,7 +29,7 @@ CREATE TABLE chunks (
     start INTEGER NOT NULL, "end" INTEGER NOT NULL, heading TEXT NOT NULL,
     extractor TEXT NOT NULL, pending TEXT, content BLOB NOT NULL, -- text and record, packed by zlib
     PRIMARY KEY (document, ordinal)
-) WITHOUT ROWID;
+);
 CREATE TABLE derived (key BLOB PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE edits (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, edit TEXT NOT NULL);
 CREATE INDEX pending ON chunks (pending) WHERE pending IS NOT NULL;
@@ -38,7 +38,7 @@ CREATE INDEX pending ON chunks (pending) WHERE pending IS NOT NULL;
 
 def create_tables(db: sqlite3.Connection, settings: Mapping[str, str]) -> None:
     """Create the tables in a new file, with these settings."""
-    # A row of chunks has a kilobyte: few would fit on the default pages of 4,096 bytes.
+    # A row of chunks has a kilobyte: few would fit on the default pages of 4,096 bytes. With row ids pages are filled.
     db.execute("PRAGMA page_size = 16384")
     # Stored in the file: readers and one writer at a time do not wait for each other.
     db.execute("PRAGMA journal_mode = WAL")
