@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphwright.data.document import Document, Heading, estimate_tokens, split
+from graphwright.data.records.record import Record
 from graphwright.errors import OptionError
 from graphwright.text.sentences import sentence_spans
 
@@ -70,6 +71,15 @@ def test_split_sentence_above_budget_is_cut_between_words() -> None:
     assert set(" ".join(pieces).split()) == {"word"} and len(pieces) == 4
     pieces = [chunk.text for chunk in split(Document("d", "x" * 100), characters, budget=30, overlap=0)]
     assert "".join(pieces) == "x" * 100 and max(map(len, pieces)) <= 30
+
+
+def test_split_row_that_ends_like_an_initial_is_a_sentence() -> None:
+    rows = [f"Article: wood screw S{n}; weight: {n} g; price: {n}.00 EUR; stored in: Hall B." for n in range(9)]
+    text = "\n".join(rows)
+    starts = [text.index(row) for row in rows]
+    records = tuple(Record("screws", (), start, start + len(row)) for start, row in zip(starts, rows, strict=True))
+    chunks = split(Document("d", text, records=records), words, budget=30, overlap=0)
+    assert [row for chunk in chunks for row in chunk.text.split("\n")] == rows
 
 
 def test_split_whole_document_is_one_chunk() -> None:

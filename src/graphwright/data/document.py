@@ -189,6 +189,7 @@ def split(
     """Split a document into chunks of whole sentences with at most `budget` tokens by `count_tokens`.
 
     A chunk repeats the last sentences of the chunk before it, up to `overlap` tokens, unless it begins with a heading.
+    No sentence goes on over the beginning of a record.
     A heading moves to the next chunk rather than ending one, and begins a new chunk once half the budget is used, or if
     its section is dated (see `dated_sections`). A sentence above the budget is cut between words, a word above it
     anywhere. A document marked `whole` is one chunk. Time is linear in the text. Headings apply to all of a chunk.
@@ -277,7 +278,7 @@ def _sentences(document: Document, count: TokenCounter, budget: int) -> Iterator
     """Yield the sentences of a document with their tokens; those above the budget are cut."""
     text, headings = document.text, [heading.start for heading in document.headings]
     starts, dated = {*headings}, dated_starts(document.headings)
-    spans = _cut_at(text, sentence_spans(text), headings)
+    spans = cut_at(text, sentence_spans(text), sorted({*headings, *(record.start for record in document.records)}))
     for first in range(0, len(spans), _BATCH):
         batch = spans[first : first + _BATCH]
         counts = count([text[start:end] for start, end in batch])
@@ -289,8 +290,8 @@ def _sentences(document: Document, count: TokenCounter, budget: int) -> Iterator
                 yield _Sentence(start, end, tokens, is_heading, start in dated)
 
 
-def _cut_at(text: str, spans: list[tuple[int, int]], starts: Sequence[int]) -> list[tuple[int, int]]:
-    """Cut sentences at the beginnings of sections inside them."""
+def cut_at(text: str, spans: list[tuple[int, int]], starts: Sequence[int]) -> list[tuple[int, int]]:
+    """Cut sentences at what begins inside them: sections and records, such as a row after one that ends in "Hall B."."""
     if not starts:
         return spans
     parts, following = [], 0

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from graphwright.data.document import Chunk, Labels, passage_title
+from graphwright.data.document import Chunk, Labels, cut_at, passage_title
+from graphwright.text.sentences import sentence_spans
 
 ALSO_KNOWN_AS = "also known as"  # the relation between two names of one entity, which a text states
 
@@ -31,6 +32,17 @@ class Excerpt(NamedTuple):
         """The text as encoders read it: after the title of the passage."""
         title = passage_title(self.title, self.heading)
         return f"{title}\n{self.text}" if title else self.text
+
+    def sentences(self) -> list[tuple[int, int]]:
+        """Return the span of each sentence; one begins at a line that begins with a label, as the row of a table does.
+
+        >>> text = "Part: hexagonal nuts of brass; stored in: Hall B.\\nPart: bolts; stored in: Hall C."
+        >>> [len(Excerpt("d", "", text, labels=labels).sentences()) for labels in ((), ((0, 4), (50, 54)))]
+        [1, 2]
+        """
+        text = self.text
+        lines = [start for start, _ in self.labels if text.endswith("\n", 0, start)]
+        return cut_at(text, sentence_spans(text), lines)
 
 
 class Mention(NamedTuple):

@@ -16,7 +16,6 @@ from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.mentions import Found, mentions_id, read_mentions
 from graphwright.models.protocols import Floats, NamedEncoder, Usage
 from graphwright.text.names import aliases_of, capitals_problem, dates_and_quotes, is_boilerplate, normal_form
-from graphwright.text.sentences import sentence_spans
 
 _SAMPLE = 400  # characters that tell whether the detector can read a text
 _MIN_DIGITS = 3  # of a number that is a node: a shorter one would connect unrelated passages
@@ -86,7 +85,7 @@ class MentionExtractor:
 
 def _detected(excerpt: Excerpt, spans: Sequence[Found]) -> Extraction:
     title, text = topic_of(excerpt.title), excerpt.text
-    sentences = sentence_spans(text)
+    sentences = excerpt.sentences()
     united = _united(title, text, _within(spans, sentences))
     mentions = _full_names(title, [Mention(text[start:end], start, end, kind) for start, end, kind in united])
     names = unlabelled(mentions, excerpt.labels)

@@ -24,7 +24,6 @@ from graphwright.text.names import (
     normal_form,
     surface_words,
 )
-from graphwright.text.sentences import sentence_spans
 from graphwright.text.words import frequent_terms, repeated_phrases, words
 
 _MAX_PREDICATE = 40  # characters
@@ -129,7 +128,7 @@ def _extraction(excerpt: Excerpt) -> Extraction:
     words = surface_words(text) if named else frozenset()
     terms = [] if problem is None else [Mention(term, a, a + len(term)) for a, term in frequent_terms(text)]
     by_sentence = []
-    for start, end in sentence_spans(text):
+    for start, end in excerpt.sentences():
         mentions = terms[bisect_left(terms, start, key=_START) : bisect_left(terms, end, key=_START)]
         if named:
             spans = [span for span in name_spans(text, start, end, words) if not is_boilerplate(text[slice(*span)])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.data.records.test_grid import grid
 
-from graphwright.data.records.grid import CellRow
+from graphwright.data.records.grid import Cell, CellRow, spread
 from graphwright.data.records.header import are_pairs, column_names, header_depth, may_name_columns, title_depth
 
 
@@ -118,3 +118,20 @@ def test_header_depth_groups_named_in_each_column_are_two_rows() -> None:
     assert column_names(rows[:2])[:3] == ("Region", "2023 / Plan", "2023 / Actual")
     answers = [["Ada", "yes", "yes"], ["Bo", "no", "no"], ["Cy", "no", "yes"], ["Di", "yes", "yes"]]
     assert header_depth([CellRow(number, cells) for number, cells in enumerate(answers)], may_name_columns) == 0
+
+
+def test_header_depth_year_above_several_columns_is_a_name() -> None:
+    spanned = spread(
+        [
+            [Cell("Item", columns=2, rows=3), Cell("2025", columns=4)],
+            [Cell("Spring", columns=2), Cell("Autumn", columns=2)],
+            [Cell("Budget"), Cell("Spent"), Cell("Budget"), Cell("Spent")],
+            *[
+                [Cell(text) for text in row.split(",")]
+                for row in ("Stage,Wood,1 EUR,2 EUR,3 EUR,4 EUR", "Lights,Lamps,5 EUR,6 EUR,7 EUR,8 EUR")
+            ],
+        ]
+    )
+    rows = list(spanned)
+    assert header_depth(rows, lambda row: False) == 3
+    assert column_names(rows[:3])[-1] == "2025 / Autumn / Spent"

@@ -42,7 +42,7 @@ def header_evidence(rows: Sequence[CellRow]) -> int:
 
     A name has no digit where most values have one, or it is no number where most are numbers; one name stands above
     several columns; or only the first row is bold. Below 0, the first row is one of values: numbers above numbers,
-    unless they count up as years do, or a text that recurs in its column.
+    unless they count up as years do or span several columns, or a text that recurs in its column.
     """
     first, body = rows[0], [row for row in rows[1:] if row.cells != rows[0].cells]
     bold = sum(row.bold for row in body)
@@ -53,7 +53,7 @@ def header_evidence(rows: Sequence[CellRow]) -> int:
         values = [text for row in body if (text := row.cell(column)) and column not in row.above]
         if not values:
             continue
-        if is_number(name):
+        if is_number(name) and column + 1 not in first.left:
             score -= not numbers or 2 * sum(_is_year(text) or _is_day(text) for text in values) > len(values)
         elif 2 * sum(map(is_number if has_digit(name) else has_digit, values)) >= len(values):
             score += 1
