@@ -291,7 +291,7 @@ def _sentences(document: Document, count: TokenCounter, budget: int) -> Iterator
 
 
 def cut_at(text: str, spans: list[tuple[int, int]], starts: Sequence[int]) -> list[tuple[int, int]]:
-    """Cut sentences at what begins inside them: sections and records, such as a row after one that ends in "Hall B."."""
+    """Cut sentences at what begins inside them: sections, and records, such as a row after one that ends in "B."."""
     if not starts:
         return spans
     parts, following = [], 0
