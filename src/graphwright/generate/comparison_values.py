@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphwright.data.document import cut_at
 from graphwright.generate.comparison_heads import DATE, Tagged, masked
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.embedded.reader_answers import ReaderOutput, title_length
@@ -112,7 +113,7 @@ def _values_of(
         in_title = [side for side in in_title if names[1 - side] in names[side]]
     sides = {side for _, side, _ in places}
     values, count = list[tuple[int, SideValue]](), 0
-    for start, end in sentence_spans(passage.text):
+    for start, end in cut_at(passage.text, sentence_spans(passage.text), [row for row, _ in passage.rows]):
         found = [f._replace(start=f.start + start, end=f.end + start) for f in values_in(passage.text[start:end])]
         within = [place for place in places if start <= place[0] < end]
         found = [f for f in found if not any(at <= f.start < at + size for at, _, size in within)]
