@@ -135,6 +135,17 @@ def test_object_file_mapping_of_two_numbered_keys_is_a_list() -> None:
     assert part is not None and [field.name for field in part.records[0].fields][:2] == ["box.min.x", "box.min.y"]
 
 
+def test_object_file_two_objects_alike_are_named_by_their_keys_unless_in_a_row() -> None:
+    services = {"web": {"replicas": 4, "owner": "Tuva"}, "mail": {"replicas": 2, "owner": "Geir"}}
+    extracted = object_file({"services": services}, "deploy")
+    assert extracted is not None and [record.type for record in extracted.records] == ["services", "services"]
+    assert (
+        extracted.text == "services: id: web; replicas: 4; owner: Tuva.\nservices: id: mail; replicas: 2; owner: Geir."
+    )
+    rows = object_file([{"home": services["web"], "away": services["mail"]}] * 2, "matches")
+    assert rows is not None and rows.text.startswith("home.replicas: 4; home.owner: Tuva; away.replicas: 2;")
+
+
 def test_object_file_mapping_of_ids_gives_a_record_for_each() -> None:
     part = object_file({"users": {f"u{i}": {"name": f"N{i}", "age": i} for i in range(3)}}, "team")
     assert part is not None and part.text.splitlines()[0] == "users: id: u0; name: N0; age: 0."

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from graphwright.data.document import metadata_text
 from graphwright.data.formats.format import Extracted, TextBuilder, UnreadableError
-from graphwright.data.records.grid import CellRow
+from graphwright.data.records.grid import CellRow, is_number
 from graphwright.data.records.header import header_evidence
 from graphwright.data.records.record import DOCUMENT, Field, Record
 from graphwright.data.records.table import SAMPLE
@@ -46,13 +46,14 @@ class Nested(NamedTuple):
     objects: Sequence[Object]
 
 
-def object_parts(value: Object, path: str = "", depth: int = 0) -> Iterator[Cell | Nested]:
+def object_parts(value: Object, path: str = "", depth: int = 0, in_row: bool = True) -> Iterator[Cell | Nested]:
     """Yield the scalars and the lists of objects of an object, in order; nested keys are joined by dots.
 
     The name of a nested object stands for it: "city" is the path of its name, and "city.area" that of its area. Each
     scalar of a list is a cell of its own. Null and empty values are left out, and so are lists of more than 64
     numbers. A mapping of at least three objects with a key in common, or of two under keys with digits, is a list of
-    objects with their keys as "id"; a table is a list of objects, too.
+    objects with their keys as "id"; a table is a list of objects, too. `in_row`: other objects have the same keys, so
+    that two objects alike have roles in it, as "home" and "away" do; else their keys name them.
 
     >>> list(object_parts({"city": {"name": "Graz", "tags": ["old", "green"]}, "rivers": [{"name": "Mur"}]}))
     [Cell(path='city', text='Graz'), Cell(path='city.tags', text='old'), Cell(path='city.tags', text='green'), \
@@ -61,7 +62,7 @@ Nested(path='rivers', objects=[{'name': 'Mur'}])]
     named = _name_key(value) if path else None
     for key, part in value.items():
         name = " ".join(clean(str(key)).split()).strip(".") if key != named else ""
-        yield from _parts(part, f"{path}.{name}" if path and name else path or name, depth)
+        yield from _parts(part, f"{path}.{name}" if path and name else path or name, depth, in_row)
 
 
 def _name_key(value: Object) -> str | None:
@@ -117,13 +118,13 @@ def _untyped(value: Any) -> Any:
     return value
 
 
-def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
+def _parts(value: Any, path: str, depth: int, in_row: bool) -> Iterator[Cell | Nested]:
     if depth >= _MAX_DEPTH and isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False, default=str)
     value = with_rows(_untyped(value))
     if isinstance(value, dict):
-        inner = entries(value)
-        yield from [Nested(path, inner)] if inner else object_parts(value, path, depth + 1)
+        inner = entries(value, in_row)
+        yield from [Nested(path, inner)] if inner else object_parts(value, path, depth + 1, in_row)
     elif isinstance(value, list | tuple):
         if len(value) > _MAX_NUMBERS and all(isinstance(item, int | float) for item in value):
             return
@@ -131,7 +132,7 @@ def _parts(value: Any, path: str, depth: int) -> Iterator[Cell | Nested]:
             yield Nested(path, objects)
         for item in value:
             if not isinstance(item, dict):
-                yield from _parts(item, path, depth + 1)
+                yield from _parts(item, path, depth + 1, in_row)
     elif text := scalar_text(value):
         yield Cell(path, text)
 
@@ -184,16 +185,28 @@ def _named_rows(names: Any, rows: Sequence[Any], is_found: bool = False) -> list
     return [dict(zip(names, row, strict=True)) for row in rows] if not cells or header_evidence(cells) > 0 else []
 
 
-def entries(value: Object) -> list[Object]:
-    """Return the objects of a mapping from ids to objects alike; none for any other object."""
+def entries(value: Object, in_row: bool = True) -> list[Object]:
+    """Return the objects of a mapping from ids or names to objects alike; none for any other object.
+
+    >>> ports = {"web": {"port": 80, "owner": "Tuva"}, "mail": {"port": 25, "owner": "Geir"}}
+    >>> entries(ports), entries(ports, in_row=False)[1]
+    ([], {'id': 'mail', 'port': 25, 'owner': 'Geir'})
+    """
     objects = list(value.values())
     if len(objects) < 2 or not all(isinstance(item, dict) for item in objects):
         return []
     common = set.intersection(*map(set, objects))
     are_ids = len(common) > 1 and all(any(map(str.isdigit, str(key))) for key in value)
-    if not common or (len(objects) < _MIN_MAP and not are_ids):
+    are_named = not in_row and len(common) > 1 and all({*item} == common and _is_nameless(item) for item in objects)
+    if not common or (len(objects) < _MIN_MAP and not (are_ids or are_named)):
         return []
     return [{("key" if "id" in item else "id"): key, **item} for key, item in value.items()]
+
+
+def _is_nameless(value: Object) -> bool:
+    """Return whether an object says a text, and not its name; one of numbers is a value, as a point is."""
+    said = any(isinstance(part, str) and not is_number(part) for part in value.values())
+    return said and _name_key(value) is None
 
 
 def scalar_text(value: Any) -> str:
@@ -241,7 +254,7 @@ class ObjectWriter:
 
     def write(self, value: Object, kind: str, around: Around = _ALONE, each: bool = False) -> None:
         """Write an object; `each`: a line for each scalar."""
-        parts = list(object_parts(value if each else unwrapped(value)))
+        parts = list(object_parts(value if each else unwrapped(value), in_row=not each))
         self.values += len(parts) + 1
         if self.values > _MAX_VALUES:
             raise UnreadableError(f"more than {_MAX_VALUES:,} values; split it")
@@ -302,11 +315,12 @@ def object_file(value: Any, kind: str) -> Extracted | None:
     file "issues" with a total and "issues") is the document of them.
     """
     writer, value = ObjectWriter(TextBuilder()), with_rows(value)
-    if isinstance(value, dict) and not entries(value):
-        lists = {part.path.rpartition(".")[2].casefold() for part in object_parts(value) if isinstance(part, Nested)}
+    if isinstance(value, dict) and not entries(value, in_row=False):
+        parts = list(object_parts(value, in_row=False))
+        lists = {part.path.rpartition(".")[2].casefold() for part in parts if isinstance(part, Nested)}
         writer.write(value, DOCUMENT if kind.casefold() in lists else kind, each=True)
     else:
-        parts = list(object_parts({kind: value}))
+        parts = list(object_parts({kind: value}, in_row=False))
         if not any(isinstance(part, Nested) for part in parts):
             return None
         for part in parts:
