@@ -175,7 +175,7 @@ def _goes_on(rows: Sequence[CellRow], depth: int) -> bool:
         return True
     if not filled or any(is_number(row.cells[column]) for column in filled):
         return False
-    if above.left:
+    if above.left - above.above:  # a name that is merged from here on
         return header_evidence(rows[depth:]) >= 0
     values = _columns_of(body, len(row.cells), has_digit)
     numbers = _columns_of(body, len(row.cells), lambda text: is_number(text) and period_of(text) is None)
