@@ -277,6 +277,29 @@ def test_quote_mail_that_asks_is_not_read_once_it_was_answered(tmp_path: Path) -
     assert len(answer("Who has another key?", "1.eml", "2.eml").splitlines()) == 2
 
 
+def test_quote_answer_between_quotations_is_read_and_has_its_own_author(tmp_path: Path) -> None:
+    mails = (
+        "From: Ida <i@c.org>\nDate: Sat, 1 Feb 2025 10:00:00 +0000\nMessage-ID: <1@c>\n\nWho can drive the van?\n"
+        "The lid of the box is cracked.\n",
+        "From: Eva <e@c.org>\nDate: Sun, 2 Feb 2025 10:00:00 +0000\nMessage-ID: <2@c>\nIn-Reply-To: <1@c>\n\n"
+        "Le 1 février 2025, Ida <i@c.org> a écrit :\n> Who can drive the van?\n\nOle will.\n\n"
+        "> The lid of the box is cracked.\n\nI have glue.\n",
+        "From: Ole <o@c.org>\nDate: Mon, 3 Feb 2025 10:00:00 +0000\nMessage-ID: <3@c>\nIn-Reply-To: <2@c>\n\nFine.\n",
+    )
+    for number, mail in enumerate(mails, 1):
+        (tmp_path / f"{number}.eml").write_text(mail)
+    index = Index.create(tmp_path / "index")
+    index.add(list(read_documents([tmp_path / f"{n}.eml" for n in (1, 2, 3)], lambda skipped: None)))
+    ids = [index.graph.id(f"{n}.eml#0") for n in (1, 2, 3)]
+    state = start("Who can drive the van?", index.graph).with_(passages=Ranking.of(ids, [3, 2, 1]))
+    answer = Quote(ScriptedReader(sentences={"Ole will": 0.9, "glue": 0.8, "lid": 0.7}))(state).answer
+    assert answer is not None and answer.text.splitlines() == [
+        "Eva, 2025-02-02 10:00: Ole will. [1]",
+        "Eva, 2025-02-02 10:00: I have glue. [2]",
+        "Ida, 2025-02-01: The lid of the box is cracked. [3]",
+    ]
+
+
 def test_texts_read_answers_of_mails_lack_their_recipients(tmp_path: Path) -> None:
     mails = {
         "1.eml": "From: Ida <i@c.org>\nTo: all@c.org\nSubject: Van\nDate: Sat, 1 Feb 2025 10:00:00 +0000\n"

@@ -280,6 +280,8 @@ def _with_fields(
         start, end = (at - int(passages.start[row]) for at in span)
         if not 0 <= start < end <= len(text):
             continue
+        if kind == MAIL and name == "text":  # a sentence is of one writer, also where answers stand between quotations
+            cuts |= {start, end}
         label = f"{name.capitalize() if kind == MAIL else name}: "
         if kind == CLAUSE and name == "number":
             labels[start] = end
@@ -302,7 +304,7 @@ def _with_fields(
     about = ", ".join((*filter(None, (day_in_words(date),)), *([f"to {to}"] if to and recipients else ())))
     opening = f"{passage.title}{f' ({about})' if about else ''}. {author} wrote" if author else ""
     fields = dict(zip(("rows", "headers", "headings", "labels"), spans, strict=True))
-    return PassageText(passage.title, text, tuple(sorted(cuts - {0})), **fields, opening=opening)
+    return PassageText(passage.title, text, tuple(sorted(cuts - {0, len(text)})), **fields, opening=opening)
 
 
 def _mail(records: RecordColumns, passages: Passages, row: int, at: int) -> tuple[str, str, str]:
@@ -313,14 +315,14 @@ def _mail(records: RecordColumns, passages: Passages, row: int, at: int) -> tupl
     return mail.get("from", [""])[0], ", ".join(to[:_RECIPIENTS]) + more, mail.get("date", [""])[0]
 
 
-def written_by(graph: Graph, cited: Citation) -> str:
-    """Return what is shown before the text that a citation of a mail cites, "" for other citations."""
+def written_by(graph: Graph, node: int, at: int) -> str:
+    """Return author and date of the mail, or quotation, at a character of a passage's document; "" for no mail."""
     passages, records = graph.passages, graph.columns.records
-    row = -1 if passages is None or not cited.document else passages.row(graph.id(cited.chunk))
+    row = -1 if passages is None else passages.row(node)
     if passages is None or records is None or row < 0:
         return ""
-    author, _, date = _mail(records, passages, row, cited.start)
-    return f"{', '.join(filter(None, (author, date)))}: " if author or date else ""
+    author, _, date = _mail(records, passages, row, at)
+    return ", ".join(filter(None, (author, date)))
 
 
 def best_passages(state: State, limit: int | None = None) -> list[int]:

@@ -40,16 +40,21 @@ class _Row(NamedTuple):
 def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[PassageText]]:
     """Return the nodes of the best passages, and their texts, in which rows that others outdo hold no answer.
 
-    What asks the question in a mail that was answered is not read, unless nothing else is found. Of the answers to it
-    the recipients are not read: the answer goes to who asked.
+    A mail that itself asks the question and was answered is not read, unless nothing else is found. Of the answers to
+    it the recipients are not read: the answer goes to who asked.
     """
     question, found = state.question.text, best_passages(state, limit)
 
     def read() -> tuple[list[int], list[PassageText]]:
         texts = {node: passage_text(state.graph, node) for node in found}
         answered, threads = answered_mails(state.graph.columns), versions_of(state.graph.columns).threads
-        mails = {node: document for node, (document, _) in zip(found, _starts(state.graph, found), strict=True)}
-        asking = {node for node in found if mails[node] in answered and _asks(question, texts[node])}
+        starts = dict(zip(found, _starts(state.graph, found), strict=True))
+        mails = {node: document for node, (document, _) in starts.items()}
+        asking = set[int]()
+        for node in (node for node in found if mails[node] in answered):
+            places = [starts[node][1] + at for at in _asking(question, texts[node])]
+            own = written_by(state.graph, node, 0)
+            asking |= {node for at in places if written_by(state.graph, node, at) == own}
         nodes = [node for node in found if node not in asking] or found
         asked = {threads[mails[node]] for node in asking}
         for node in nodes if asked else ():
@@ -60,15 +65,16 @@ def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[Pass
     return run.once(("texts read", question, *found), read)
 
 
-def _asks(question: str, passage: PassageText) -> bool:
-    """Return whether a sentence of a passage asks a question.
+def _asking(question: str, passage: PassageText) -> Iterator[int]:
+    """Yield where a sentence of a passage asks a question.
 
     It has a question mark and all words of the question, and at most as many others.
     """
     asked, text = set(words(question)), passage.text
-    spans = ((own.start, own.end) for own in sentences_of(passage))
-    asking = (set(words(text[slice(*span)])) for span in spans if text.endswith(ASKS, *span))
-    return bool(asked) and any(asked <= own and len(own) <= 2 * len(asked) for own in asking)
+    for sentence in sentences_of(passage) if asked else ():
+        own = set(words(text[sentence.start : sentence.end]))
+        if text.endswith(ASKS, sentence.start, sentence.end) and asked <= own and len(own) <= 2 * len(asked):
+            yield sentence.start
 
 
 def of_asked_rows(question: str, passages: Sequence[PassageText]) -> list[PassageText]:
@@ -286,7 +292,7 @@ class Quote(Operator):
         spans = run.read(self.reader, state.question.text, texts)
         asked = next(values_in(spans[0].answer(texts)), None) if spans else None
         citations = _newest_first(state.question.text, cited, own, asked, state.graph)
-        quotes = [written_by(state.graph, c) + quote for c, quote in zip(citations, quotations(citations), strict=True)]
+        quotes = [_attributed(state.graph, c, quote) for c, quote in zip(citations, quotations(citations), strict=True)]
         if not citations:
             return answered(state, run, Answer(nothing(run), found=False))
         text, found = "\n".join(quotes), probability >= self.threshold
@@ -435,6 +441,12 @@ def _adjoined(
         own.insert(at, score)
         spans.insert(at, (first, last))
     return found, own
+
+
+def _attributed(graph: Graph, cited: Citation, quote: str) -> str:
+    """Return a quotation after the author and the date of the mail that it is from."""
+    writer = written_by(graph, graph.id(cited.chunk), cited.start) if cited.document else ""
+    return f"{writer}: {quote}" if writer else quote
 
 
 def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:

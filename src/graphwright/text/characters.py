@@ -7,6 +7,7 @@ import unicodedata
 
 # Soft hyphen, zero-width space, word joiner, byte order mark, marks of the direction of writing, and joiners.
 _INVISIBLE = re.compile("[\xad\u200b\u2060-\u2064\ufeff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u200c\u200d]+")
+_DIVIDED_SOFTLY = re.compile(r"\xad[ \t]*\n[ \t]*(\S+)(?:[ \t]*\n|[ \t]+|\Z)")
 _NOT_JOINERS = re.compile("[^\u200c\u200d]")
 # Ligatures, Hebrew and Arabic presentation forms, Roman numerals, squared units, degrees, full-width letters and
 # digits, half-width katakana and Hangul, mathematical letters, and lowered digits and letters.
@@ -33,12 +34,15 @@ def clean(text: str) -> str:
     r"""Return a text in the form that is stored and compared: composed letters (NFC), and no invisible characters.
 
     Ligatures, presentation forms, full-width letters, spaces, hyphens and lowered digits become plain ones; raised
-    digits too, after "^", where a digit or a word of four letters precedes them: those of units (m²) stay. Line ends
-    become `\n`, form feeds a paragraph break, other control characters a space, and lone surrogates U+FFFD. Joiners
-    stay in scripts and emoji that need them.
+    digits too, after "^", where a digit or a word of four letters precedes them: those of units (m²) stay. A word
+    divided at a line end by a soft hyphen is joined before that line end. Line ends become `\n`, form feeds a paragraph
+    break, other control characters a space, and lone surrogates U+FFFD. Joiners stay in scripts and emoji that need
+    them.
 
     >>> clean("co\xadoperate\r\nnow\x00\ud800"), clean("e\u0301tat de l\u2019oﬃce\u00a0: ４²")
     ('cooperate\nnow \ufffd', 'état de l’office : 4^2')
+    >>> clean("the Kontor\xad\nhaus is")
+    'the Kontorhaus\nis'
     >>> clean("H₂O, 10³ l, 25 m², see note¹")
     'H2O, 10^3 l, 25 m², see note^1'
     """
@@ -46,6 +50,8 @@ def clean(text: str) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _OTHER.sub(lambda match: _REPLACEMENTS.get(match[0], "\ufffd" if match[0] >= "\ud800" else " "), text)
     if not text.isascii():
+        while _DIVIDED_SOFTLY.search(text):  # a word may be divided at several line ends
+            text = _DIVIDED_SOFTLY.sub(r"\1\n", text)
         text = composed(_FORM.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text))
         text = _RAISED.sub(_power, composed(_INVISIBLE.sub(_joiners, text)))
     return text

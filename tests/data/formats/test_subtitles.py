@@ -93,6 +93,13 @@ def test_read_documents_names_with_titles_and_commas_are_speakers(tmp_path: Path
     assert [(each.get("speaker"), each["text"]) for each in messages] == [*said]
 
 
+def test_read_documents_names_before_all_cues_are_speakers_who_speak_once(tmp_path: Path) -> None:
+    said = ("Tessa Koh: I order the router.", "Raj Nair: The old one is hot.")
+    cues = "\n\n".join(f"01:02:0{n}.000 --> 01:02:0{n}.900\n{text}" for n, text in enumerate(said, 3))
+    text = document(tmp_path, "a.vtt", f"WEBVTT\n\n{cues}\n").text
+    assert text.split("\n") == ["Tessa Koh (01:02:03): I order the router.", "Raj Nair (01:02:04): The old one is hot."]
+
+
 def test_read_documents_rolling_captions_are_said_once(tmp_path: Path) -> None:
     cues = "\n\n".join(f"00:0{i}.000 --> 00:0{i}.900\n{text}" for i, text in enumerate(("It is", "It is", "high.")))
     assert document(tmp_path, "a.vtt", f"WEBVTT\n\n{cues}\n").text == "It is high."
