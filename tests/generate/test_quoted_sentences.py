@@ -223,6 +223,16 @@ def test_passage_text_of_a_version_opens_with_its_title_and_date(tmp_path: Path)
     assert state.answer is not None and state.answer.short == ("3 euros",)
 
 
+def test_passage_text_of_a_version_that_says_its_date_has_no_opening(tmp_path: Path) -> None:
+    for year in (2018, 2021):
+        text = f"---\ndate: {year}-03-14\n---\n# Rules\n\nSince 14 March {year} the fee is {year} euros."
+        (tmp_path / f"rules-{year}.md").write_text(text)
+    with Index.create(tmp_path / "ix") as index:
+        index.add(list(read_documents(sorted(tmp_path.glob("*.md")), print)))
+        assert index.graph.passages is not None
+        assert [passage_text(index.graph, int(node)).opening for node in index.graph.passages.nodes] == ["", ""]
+
+
 def test_passage_text_of_a_row_opens_with_the_fields_that_its_text_does_not_say(tmp_path: Path) -> None:
     rows = [("Ida", "The tent leaks."), ("Bo", "I bring the tarp on Friday."), ("Ida", "And both pegs?")]
     lines = [json.dumps({"ts": f"2026-05-14T18:0{n}:11Z", "sender": s, "body": b}) for n, (s, b) in enumerate(rows)]

@@ -19,6 +19,10 @@ def test_near_words_are_ordered_by_similarity() -> None:
     assert {len(meaning.features) for meaning in near} == {len(SPELLING)}
 
 
+def test_near_words_that_question_has_besides_are_left_out() -> None:
+    assert [meaning.text for meaning in Context(INDEX, "herrin herring").near_words("herrin")] == ["heron"]
+
+
 @given(st.text(max_size=12))
 def test_near_words_of_any_text_are_words_of_index(word: str) -> None:
     assert {meaning.text for meaning in Context(INDEX, word).near_words(word)} <= set(INDEX.vocabulary)

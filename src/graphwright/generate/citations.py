@@ -21,6 +21,7 @@ from graphwright.operators.state import Citation, State
 from graphwright.search.versions import versions_of
 from graphwright.text.dates import day_in_words
 from graphwright.text.sentences import sentence_spans
+from graphwright.text.values import value_of, values_in
 from graphwright.text.words import words
 
 _MIN_LENGTH = 3  # characters of a quote
@@ -235,8 +236,8 @@ def _folded(text: str) -> tuple[str, list[int]]:
 def passage_text(graph: Graph, node: int, recipients: bool = True) -> PassageText:
     """Return the title of a passage's document, on one line, and the text of the passage, with its lines of fields.
 
-    Of a version, a reader reads the date after the title, as questions name it: "Statutes (14 March 2018)"; of a row
-    whose text is one of its fields, the others: "camp; sender: Bo". `recipients`: whether the opening of a mail has its
+    Of a version, a reader reads the date after the title, as questions name it, unless the text says it: "Statutes
+    (14 March 2018)"; of a row whose text is one of its fields, the others: "camp; sender: Bo". `recipients`: whether the opening of a mail has its
     recipients.
     """
     row = -1 if graph.passages is None else graph.passages.row(node)
@@ -250,7 +251,8 @@ def passage_text(graph: Graph, node: int, recipients: bool = True) -> PassageTex
     if passage.opening:
         return passage
     dated = versions.dated.get(document) if document in versions.of else None
-    day = f" ({day_in_words(dated.date)})" if dated else ""
+    is_said = dated is not None and any(found.value == value_of(dated.date) for found in values_in(text))
+    day = f" ({day_in_words(dated.date)})" if dated and not is_said else ""
     fields = "".join(f"; {field}" for field in _unsaid(graph, document, title))
     return replace(passage, opening=f"{title}{day}{fields}".removeprefix("; ")) if day or fields else passage
 

@@ -79,7 +79,10 @@ class Context:
         return share / (total or 1.0)
 
     def near_words(self, word: str) -> list[Meaning]:
-        """Return the terms of the index that a word or identifier, as a term, may be misspelt for (see `_is_slip`)."""
+        """Return the terms of the index that a word or identifier, as a term, may be misspelt for (see `_is_slip`).
+
+        Not those that the question has besides: in "List the lost parcels", "list" is no slip of "lost".
+        """
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
@@ -87,7 +90,8 @@ class Context:
             return []
         known = self.index.spelt(word.isalpha(), word[0] if len(self.index.vocabulary) > _MAX_WORDS else "")
         near = process.extract(word, known, scorer=OSA.normalized_similarity, score_cutoff=_MIN_SIMILARITY, limit=None)
-        near = [own for own in near if word.isalpha() or _is_slip(word, own[0])]
+        asked = set(terms(self.question))
+        near = [own for own in near if own[0] not in asked and (word.isalpha() or _is_slip(word, own[0]))]
         if not near:
             return []
         pieces = len(tokenise([word])[0].ids)
