@@ -237,8 +237,8 @@ def passage_text(graph: Graph, node: int, recipients: bool = True) -> PassageTex
     """Return the title of a passage's document, on one line, and the text of the passage, with its lines of fields.
 
     Of a version, a reader reads the date after the title, as questions name it, unless the text says it: "Statutes
-    (14 March 2018)"; of a row whose text is one of its fields, the others: "camp; sender: Bo". `recipients`: whether the opening of a mail has its
-    recipients.
+    (14 March 2018)"; of a row whose text is one of its fields, the others: "camp; sender: Bo". `recipients`: whether
+    the opening of a mail has its recipients.
     """
     row = -1 if graph.passages is None else graph.passages.row(node)
     title, text = " ".join(graph.title_of(node).split()), graph.passage(node)

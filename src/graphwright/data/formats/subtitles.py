@@ -73,7 +73,7 @@ def _span(times: re.Match[str]) -> tuple[float, float]:
 
 
 def _names(cues: list[_Cue]) -> set[str]:
-    """Return the names before a colon that are speakers: in capitals, or at the beginning of several cues, of most, or of all."""
+    """Return the names before a colon that are speakers: in capitals, or before several cues, most of them, or all."""
     lines = (_TAG.sub("", line) for cue in cues for line in cue.text.split("\n"))
     names = Counter(match[1] or match[2] for line in lines if (match := _SPEAKER.match(line)))
     all_named = 2 * names.total() > len(cues) and (max(names.values()) > 1 or names.total() >= len(cues) > 1)
