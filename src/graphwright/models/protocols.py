@@ -189,8 +189,8 @@ class PassageText:
     The others are spans, ascending: lines that are rows of tables and of objects, headers of mails, or headings of
     clauses; `labels`, names of fields in rows and numbers of clauses: no answer lies in one or goes over it.
     `opening`: of a passage of a mail, its subject, date, recipients and author, which a reader reads in place of the
-    title and of the `headers` that the text begins with; of a passage of a version of a document, its title and date;
-    of a row, the fields that its text does not say.
+    title and of the `headers` that the text begins with; of a passage of a version of a document that does not say its
+    date, title and date; of a row, the fields that its text does not say.
     """
 
     title: str
