@@ -65,7 +65,8 @@ from graphwright.generate.answer import AnswerIfEnough
 from graphwright.generate.contexts import HybridContext, PassageContext
 from graphwright.generate.overview import NameVersions, Overview
 from graphwright.generate.query_answer import NotRecorded, QueryAnswer
-from graphwright.generate.readers import Quote, ReadSpans
+from graphwright.generate.quote import Quote
+from graphwright.generate.readers import ReadSpans
 from graphwright.generate.version_changes import QuoteChanges
 from graphwright.graph.graph import Kind
 from graphwright.graph.items import Item, ItemKind, ends_of

@@ -21,7 +21,7 @@ from .path_contexts import GlobalEdges as GlobalEdges
 from .path_contexts import PathContext as PathContext
 from .query_answer import NotRecorded as NotRecorded
 from .query_answer import QueryAnswer as QueryAnswer
-from .readers import Quote as Quote
+from .quote import Quote as Quote
 from .readers import QuoteClauses as QuoteClauses
 from .readers import ReadSpans as ReadSpans
 from .version_changes import QuoteChanges as QuoteChanges

@@ -395,3 +395,9 @@ def _joined(state: State, cited: Citation, other: Citation) -> Citation:
     text = first.text + last.text[first.end - last.start :]
     location = location_of(state.graph, state.graph.id(cited.chunk), start, end) if cited.document else ""
     return replace(cited, start=start, end=end, text=text, location=location)
+
+
+def passage_starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
+    """Return the document of each passage, and the character where it begins; other nodes count as documents."""
+    passages = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
+    return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]

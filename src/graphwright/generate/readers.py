@@ -1,4 +1,4 @@
-"""Operators that answer from passages without a language model: a reader's answers, quotations, rows of tables."""
+"""Operators that answer from passages without a language model: a reader's answers, and clauses."""
 
 from __future__ import annotations
 
@@ -9,26 +9,30 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphwright.constraints import AtLeast, Between, Has
-from graphwright.data.records.record import CLAUSE, MESSAGE
-from graphwright.generate.citations import best_passages, citation, numbered, overlap, passage_text, written_by
-from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of, widened
-from graphwright.graph.evidence import Scores
+from graphwright.data.records.record import CLAUSE
+from graphwright.generate.citations import (
+    best_passages,
+    citation,
+    numbered,
+    overlap,
+    passage_starts,
+    passage_text,
+    written_by,
+)
+from graphwright.generate.quoted_sentences import Sentence, around, quotations, sentences_of
 from graphwright.graph.graph import Graph
 from graphwright.models.protocols import AnsweringReader, PassageText, Reader, Span
 from graphwright.operators.operator import Confident, Operator
 from graphwright.operators.query.result import SURE
 from graphwright.operators.run import Run
-from graphwright.operators.state import Answer, Citation, State
+from graphwright.operators.state import Answer, State
 from graphwright.search.versions import answered_mails, versions_of
 from graphwright.text.dates import first_day, month_of
 from graphwright.text.sentences import ASKS
-from graphwright.text.values import FoundValue, value_of, values_in
-from graphwright.text.words import identifiers, words
-
-_NEAR = 0.6  # least similarity of identifiers of which one is easily taken for the other
+from graphwright.text.values import value_of
+from graphwright.text.words import words
 
 
 class _Row(NamedTuple):
@@ -48,7 +52,7 @@ def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[Pass
     def read() -> tuple[list[int], list[PassageText]]:
         texts = {node: passage_text(state.graph, node) for node in found}
         answered, threads = answered_mails(state.graph.columns), versions_of(state.graph.columns).threads
-        starts = dict(zip(found, _starts(state.graph, found), strict=True))
+        starts = dict(zip(found, passage_starts(state.graph, found), strict=True))
         mails = {node: document for node, (document, _) in starts.items()}
         asking = set[int]()
         for node in (node for node in found if mails[node] in answered):
@@ -125,8 +129,6 @@ def _masked(passage: PassageText, rows: Sequence[tuple[int, int]]) -> PassageTex
 _NOTHING = "The documents give no sure answer."
 _NOTHING_YET = "The documents that were read so far give no sure answer; others are still being read."
 
-_LATER = 0.005  # score of what is said later of the same, beside that of the best sentence
-_SAME = 0.27  # share of the words of a sentence, weighted by rarity, in what says the same; seen: 0.29 on, else to 0.26
 _LIKELY = 0.5  # probability of a sentence that is quoted with a span elsewhere
 _MAX_CLAUSES = 4  # that are quoted
 
@@ -247,253 +249,6 @@ def _whole(graph: Graph, record: int) -> Iterator[tuple[int, int, int]]:
                 yield node, begin, begin + len(text)
 
 
-@dataclass(frozen=True, repr=False)
-class Quote(Operator):
-    """Quote the sentences that most probably hold the answer, each with its neighbours.
-
-    The quotations are an answer where the greatest score, the probability of an answer, is at least `threshold`.
-    Else the text says that no answer is sure, and gives them as the nearest text: `found` is False.
-
-    A reader scores every sentence of the best `passages` passages. The best is quoted with up to `around` words of its
-    neighbours. A heading, or a sentence that asks something, is quoted only if there is no other sentence.
-
-    Further sentences follow while their score is at least `share` of the best and the quotations have at most `words`
-    words. A score is first raised by `sides` times the share of the question's words, weighted by rarity, that the
-    sentence or its title has and the quotations lack: both sides of a comparison are quoted. Where a sentence has an
-    identifier of the question, one that only has a near identifier is not quoted first. After the best one of a chat,
-    or of a series of minutes, follows the later one that says most of the same. Of mails that answer one
-    another the newest is quoted first of those that say what is asked: they score half as much as the best, or have a
-    value of the kind of the reader's best span.
-
-    >>> from graphwright import Graph, start; from graphwright.graph import Ranking
-    >>> from graphwright.models import MiniLMReader
-    >>> state = start("Is Graz in Austria?", Graph.from_triples([("Graz", "in", "Austria")]))
-    >>> Quote(MiniLMReader())(state.with_(passages=Ranking.of([0], [1]))).answer.text
-    'Graz in Austria. [1]'
-    """
-
-    reader: Annotated[AnsweringReader, Has("a reader that scores sentences", "sentence_scores")]
-    passages: Annotated[int, AtLeast(1)] = 8
-    around: Annotated[int, AtLeast(0)] = 30
-    words: Annotated[int, AtLeast(1)] = 75
-    share: Annotated[float, Between(0, 1)] = 0.05
-    sides: Annotated[float, AtLeast(0)] = 3.0
-    threshold: Annotated[float, Between(0, 1)] = 0.2
-    needs = ("passages",)
-    gives = ("answer",)
-
-    def apply(self, state: State, run: Run) -> State:
-        nodes, texts = texts_read(state, run, self.passages)
-        starts = _starts(state.graph, nodes)
-        series = _series(state.graph, nodes)
-        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series)
-        cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
-        own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
-        spans = run.read(self.reader, state.question.text, texts)
-        asked = next(values_in(spans[0].answer(texts)), None) if spans else None
-        citations = _newest_first(state.question.text, cited, own, asked, state.graph)
-        quotes = [_attributed(state.graph, c, quote) for c, quote in zip(citations, quotations(citations), strict=True)]
-        if not citations:
-            return answered(state, run, Answer(nothing(run), found=False))
-        text, found = "\n".join(quotes), probability >= self.threshold
-        if not found:
-            run.note(f"the passages answer the question with a probability of {probability:.2f}")
-            text = f"{nothing(run)} Nearest text:\n{text}"
-        return answered(state, run, Answer(text, citations=citations, found=found))
-
-    def quotes(
-        self,
-        question: str,
-        passages: Sequence[PassageText],
-        run: Run,
-        starts: Sequence[tuple[str, int]] = (),
-        series: Sequence[tuple[str, int, int]] = (),
-    ) -> tuple[list[Sentence], list[float], float]:
-        """Return the quotations, best first, the score of each, and the greatest; what passages share is quoted once.
-
-        `starts`: the document of each passage, and its first character; `series`: its series, and its place there.
-        """
-        sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
-        places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
-        scores = run.sentence_scores(self.reader, question, passages, places)
-        texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
-        titled = [f"{passages[s.passage].title} {text}" for s, text in zip(sentences, texts, strict=True)]
-        exact, near = _with_identifiers(question, titled, [(s.passage, s.part) for s in sentences])
-        lengths = np.array([len(text.split()) for text in texts], np.int64)
-        sentence_words = [set(words(text)) for text in titled]
-        missing, room, used = _weights(question, sentence_words), self.words, set[int]()
-        later = np.zeros(len(sentences), bool)
-        left = (scores > 0) & (scores >= self.share * scores.max(initial=0))
-        asks = np.array([text.endswith(ASKS) for text in texts], bool)
-        proper = left & np.array([s.kind != "heading" for s in sentences], bool)
-        proper &= ~asks | np.array([s.block > 0 for s in sentences], bool)
-        left = proper if proper.any() else left
-        quotes, own, ranges = list[Sentence](), list[float](), list[tuple[int, int]]()
-        named = next((own for own in (left & exact, (scores > 0) & exact) if own.any()), left)
-        first_choice = (left & ~near) | named
-        while (fits := first_choice if not quotes else left & (lengths <= room)).any():
-            added = [sum(missing[w] for w in missing.keys() & own) if quotes else 0.0 for own in sentence_words]
-            gains = scores * (1 + self.sides * np.array(added))
-            best = int(np.where(fits, gains + later, -1).argmax())
-            first, last = widened(best, sentences, scores, lengths.tolist(), used, min(self.around, room))
-            used.update(range(first, last + 1))
-            left[first : last + 1] = False
-            room -= int(lengths[first : last + 1].sum())
-            start, end = sentences[first].start, sentences[last].end
-            quotes.append(sentences[best]._replace(start=start, end=end))
-            own.append(float(scores[best]))
-            ranges.append((first, last))
-            if sentences[best].kind == "header":
-                left &= np.array([sentence.kind != "header" for sentence in sentences])
-            if starts:
-                left &= np.array([not _shared(quotes[-1], sentence, starts) for sentence in sentences])
-            if len(quotes) == 1 and series:
-                later = _said_later(best, texts, sentences, scores, series)
-                later[list(used)] = False
-                left |= later
-            shown_words = set().union(*sentence_words[first : last + 1])
-            missing = {word: weight for word, weight in missing.items() if word not in shown_words}
-        return *_adjoined(quotes, own, ranges), float(scores.max(initial=0))
-
-
-def _series(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int, int]]:
-    """Return the series of each passage, "" for none, the number of its document there, and its first character.
-
-    A series is a chat, or dated documents of one name that are no versions of one another, such as minutes.
-    """
-    records, families = graph.columns.records, versions_of(graph.columns).of
-    types = [] if records is None else [at for at, name in enumerate(records.types) if name == MESSAGE]
-    messages = set(records.chunk[np.isin(records.type, types)].tolist()) if records is not None else set()
-    found = list[tuple[str, int, int]]()
-    for node, (document, start) in zip(nodes, _starts(graph, nodes), strict=True):
-        family = families.get(document, ())
-        place = next((at for at, version in enumerate(family) if version.document == document), 0)
-        name = document if node in messages else family[0].document if family else ""
-        found.append((name, place, start))
-    return found
-
-
-def _said_later(
-    best: int,
-    texts: Sequence[str],
-    sentences: Sequence[Sentence],
-    scores: Scores,
-    series: Sequence[tuple[str, int, int]],
-) -> NDArray[np.bool_]:
-    """Return which sentence after one in its series says most of the same words, weighted by rarity and its score."""
-    places = [(name, at, first + s.start) for s in sentences for name, at, first in [series[s.passage]]]
-    own = places[best]
-    later = np.array(
-        [p[0] == own[0] != "" and p > own and s.kind != "heading" for p, s in zip(places, sentences, strict=True)]
-    )
-    said = [{word for word in words(text) if not any(map(str.isdigit, word))} for text in texts]
-    weights = _weights(texts[best], said)
-    shares = np.array([sum(weights[word] for word in weights.keys() & each) for each in said])
-    later &= (scores >= _LATER * scores[best]) & (shares >= _SAME)
-    gains = np.where(later, scores * shares, 0.0)
-    chosen: NDArray[np.bool_] = (gains > 0) & (gains == gains.max())
-    return chosen
-
-
-def _with_identifiers(
-    question: str, texts: Sequence[str], parts: Sequence[tuple[int, int]]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which texts lie in parts with an identifier of the question, and which in parts with only a near one."""
-    from rapidfuzz.distance import OSA
-
-    asked, own = set(identifiers(question)), defaultdict[tuple[int, int], set[str]](set)
-    for part, text in zip(parts, texts, strict=True):
-        own[part].update(identifiers(text) if asked else ())
-    known = asked & set[str]().union(*own.values())
-    exact = {part for part, names in own.items() if not known.isdisjoint(names)}
-    near = {
-        part
-        for part, names in own.items()
-        if part not in exact and any(OSA.normalized_similarity(a, b) >= _NEAR for a in known for b in names)
-    }
-    return np.array([part in exact for part in parts], bool), np.array([part in near for part in parts], bool)
-
-
-def _adjoined(
-    quotes: Sequence[Sentence], scores: Sequence[float], ranges: Sequence[tuple[int, int]]
-) -> tuple[list[Sentence], list[float]]:
-    """Return quotations in which those that follow one another in a paragraph are one, at the place of the better.
-
-    `ranges`: the first and the last sentence of each.
-    """
-    found: list[Sentence] = []
-    own: list[float] = []
-    spans: list[tuple[int, int]] = []
-    for quote, score, (first, last) in zip(quotes, scores, ranges, strict=True):
-        joins = [
-            at
-            for at, (start, end) in enumerate(spans)
-            if (end + 1 == first or last + 1 == start)
-            and (found[at].passage, found[at].part, found[at].kind) == (quote.passage, quote.part, "sentence")
-            and quote.kind == "sentence"
-        ]
-        for at in reversed(joins):
-            other, better, (start, end) = found.pop(at), own.pop(at), spans.pop(at)
-            first, last, score = min(first, start), max(last, end), max(score, better)
-            quote = quote._replace(start=min(quote.start, other.start), end=max(quote.end, other.end))
-        at = joins[0] if joins else len(found)
-        found.insert(at, quote)
-        own.insert(at, score)
-        spans.insert(at, (first, last))
-    return found, own
-
-
-def _attributed(graph: Graph, cited: Citation, quote: str) -> str:
-    """Return a quotation after the author and the date of the mail that it is from."""
-    writer = written_by(graph, graph.id(cited.chunk), cited.start) if cited.document else ""
-    return f"{writer}: {quote}" if writer else quote
-
-
-def _starts(graph: Graph, nodes: Sequence[int]) -> list[tuple[str, int]]:
-    """Return the document of each passage, and the character where it begins; other nodes count as documents."""
-    passages = [None if graph.passages is None else graph.passages.of(node) for node in nodes]
-    return [(f"node {n}", 0) if p is None else (p.document, p.start) for n, p in zip(nodes, passages, strict=True)]
-
-
-def _newest_first(
-    question: str, cited: Sequence[Citation], scores: Sequence[float], asked: FoundValue | None, graph: Graph
-) -> tuple[Citation, ...]:
-    """Return citations, those of several mails of one thread the newest first that say what is asked.
-
-    Before these come quotations with more of the numbers that the question names. `asked`: the value that the reader
-    finds. Mails that neither have a value of its kind nor score half as much as the best follow the others.
-    """
-    versions, result, kind = versions_of(graph.columns), list(cited), _kind(asked) if asked else None
-    named = {word for word in words(question) if any(map(str.isdigit, word))}
-    missing = [len(named.difference(words(citation.text))) for citation in cited]
-    documents = [citation.document for citation in cited]
-    for thread in {versions.threads[d] for d in documents if d in versions.threads}:
-        places = [at for at, d in enumerate(documents) if versions.threads.get(d) == thread]
-        mails = {at: version for at in places if (version := versions.dated.get(documents[at]))}
-        least = max(scores[at] for at in places) / 2
-        says = {
-            at: scores[at] >= least or any(kind == _kind(found) for found in values_in(cited[at].text)) for at in places
-        }
-        age = {at: -mails[at].first if at in mails else np.inf for at in places}
-        newest = sorted(places, key=lambda at: (missing[at], not says[at], age[at] if says[at] else -scores[at]))
-        for place, at in zip(places, newest, strict=True):
-            result[place] = cited[at]
-    return tuple(result)
-
-
-def _kind(found: FoundValue) -> tuple[str, str]:
-    """Return what a value must have in common with another to be in its place: dates, or numbers of one unit."""
-    kind, _, _, unit = found.value
-    return ("date", "") if kind == "date" or month_of(unit) else (kind, unit)
-
-
-def _shared(quote: Sentence, sentence: Sentence, starts: Sequence[tuple[str, int]]) -> bool:
-    """Return whether a quotation and a sentence have characters of a document in common."""
-    (document, first), (other, second) = starts[quote.passage], starts[sentence.passage]
-    begins, ends = second + sentence.start, second + sentence.end
-    return document == other and begins < first + quote.end and first + quote.start < ends
-
-
 def answered(state: State, run: Run, answer: Answer) -> State:
     """Return the state with its answer, which is streamed in one piece."""
     if run.on_text is not None:
@@ -554,12 +309,5 @@ def _disagrees(spans: Sequence[Span], shorts: Sequence[str], at: int, graph: Gra
     best, other = value_of(shorts[0]), value_of(shorts[at])
     if best is None or other is None or best.kind != other.kind or best.amount == other.amount:
         return False
-    (first, _), (second, _) = _starts(graph, [nodes[spans[number].passage] for number in (0, at)])
+    (first, _), (second, _) = passage_starts(graph, [nodes[spans[number].passage] for number in (0, at)])
     return spans[at].score >= spans[0].score / 2 and first != second
-
-
-def _weights(question: str, sentences: Sequence[set[str]]) -> dict[str, float]:
-    """Return the words of the question that some sentence has, with weights that sum to 1: rare words weigh more."""
-    counts = {word: sum(word in sentence for sentence in sentences) for word in dict.fromkeys(words(question))}
-    weights = {word: float(np.log(1 + len(sentences) / count)) for word, count in counts.items() if count}
-    return {word: weight / sum(weights.values()) for word, weight in weights.items()}

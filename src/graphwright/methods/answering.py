@@ -15,7 +15,8 @@ from graphwright.generate.contexts import PassageContext
 from graphwright.generate.overview import NameVersions, NewestVersions, Overview
 from graphwright.generate.path_answers import TargetAnswer
 from graphwright.generate.query_answer import QueryAnswer
-from graphwright.generate.readers import Quote, QuoteClauses, ReadSpans
+from graphwright.generate.quote import Quote
+from graphwright.generate.readers import QuoteClauses, ReadSpans
 from graphwright.generate.version_changes import QuoteChanges
 from graphwright.methods.method import Help, Method
 from graphwright.models.embedded.amounts import MiniLMAmounts
