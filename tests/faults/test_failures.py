@@ -72,7 +72,7 @@ def snapshot_of(folder: Path) -> Path:
     "stop, largest, message",
     [
         (None, 20_000, r"cannot be written: .*(the file is larger|reading or writing failed)"),
-        (None, 400_000, r"index\.sqlite could not be written: .*free space.*(Nothing was changed|stays)"),
+        (None, 310_000, r"index\.sqlite could not be written: .*free space.*(Nothing was changed|stays)"),
         (("after commit index.sqlite", 1), 20_000, r"index\.sqlite cannot be opened now: .*free space"),
         (("after commit index.sqlite", 3), 40_000, r"The cache of vectors .*vectors\.sqlite cannot be used"),
         (("before write heads.npy", 1), 35_000, r"the file is larger.*Queries still use the previous snapshot"),

@@ -163,7 +163,7 @@ def test_open_older_format_raises_store_error(tmp_path: Path) -> None:
         path = next(index.path.glob("snapshot-*/about.json"))
     about = json.loads(path.read_text())
     path.write_text(json.dumps({**about, "format": 5}))
-    with pytest.raises(StoreError, match=r"has format 5; this version reads 10\..*graphwright verify --repair"):
+    with pytest.raises(StoreError, match=r"has format 5; this version reads 11\..*graphwright verify --repair"):
         Index.open(tmp_path / "index", encoder=HashEncoder(8)).retrieve("Graz")
     assert Index.open(tmp_path / "index", encoder=HashEncoder(8)).verify(repair=True) == []
 

@@ -228,7 +228,7 @@ class DistinctPassages(Operator):
             return state
         firsts = np.array(same_passages(state.graph, passages.ids, words(state.question.text)), np.int64)
         kept = np.flatnonzero(firsts == np.arange(len(firsts)))[: self.k]
-        copied = np.bincount(firsts, minlength=len(firsts)) > 1
+        copied = np.bincount(firsts[firsts >= 0], minlength=len(firsts)) > 1
         dated, ids = versions_of(state.graph.columns).dated, passages.ids.copy()
         for first in kept[copied[kept]].tolist():
             same = np.flatnonzero(firsts == first)
