@@ -36,6 +36,15 @@ def test_navigation_lists_every_page_once(site: ModuleType) -> None:
     }
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_page_has_the_layout_that_the_site_reads(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    assert not re.findall(r"^ {1,3}(?:[-|]|\d+\.) .*", text, re.M), "indent what is in an item by four"
+    assert not re.findall(r"^ *<!-- results:.*-->.+<!-- / -->", text, re.M), (
+        "a comment at the start of a line ends a paragraph"
+    )
+
+
 def test_page_list_for_language_models_is_current(site: ModuleType) -> None:
     assert (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8") == site.llms(), (
         "run: python scripts/build_site.py --llms"
