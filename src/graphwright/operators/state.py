@@ -113,10 +113,10 @@ class Answer:
     """An answer and its citations.
 
     `text` is for people, with markers [1], [2] that number the citations; `short` are bare short answers. `found` is
-    False where the documents do not answer the question. `dropped`: quotes of a language model that are in no passage;
-    `unsupported`: the sentences of the text without a verified quote; those whose quotes were dropped end in
-    [unsupported]. `choices`: the names that a turn of a conversation may mean, if the text asks which. `headline`: the
-    beginning of the text, if it tells what is found before what that rests on.
+    False where no answer is sure. `dropped`: quotes of a language model that are in no passage; `unsupported`: the
+    sentences of the text without a verified quote; those whose quotes were dropped end in [unsupported]. `choices`: the
+    names that a turn of a conversation may mean, if the text asks which. `headline`: the beginning of the text, if it
+    tells what is found before what that rests on.
     """
 
     text: str

@@ -96,7 +96,7 @@ class AnswerResult(BaseModel):
     index: str
     question: str
     method: str
-    found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
+    found: Annotated[bool | None, Field(description="False where no answer is sure.")]
     answer: str | None
     short: list[str]
     citations: list[Citation]

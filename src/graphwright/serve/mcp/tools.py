@@ -68,8 +68,7 @@ class Tools:
     ) -> Annotated[CallToolResult, results.AnswerResult]:
         """Answer a question from the indexed documents, with citations that were checked against their text.
 
-        Says so where the documents do not answer it. Keep the markers [1] and name the sources when you pass the answer
-        on.
+        Says so where no answer is sure. Keep the markers [1] and name the sources when you pass the answer on.
         """
         name, query = self._query(question, method, top_k, as_of, index, instruction)
         reply = await self._run(query.ask, lane=query.lane)

@@ -192,7 +192,7 @@ class RetrievalReply(Reply):
 class AnswerReply(RetrievalReply):
     """An answer with its sources, as printed by `graphwright ask --json`."""
 
-    found: Annotated[bool | None, Field(description="False where the documents do not answer the question.")]
+    found: Annotated[bool | None, Field(description="False where no answer is sure.")]
     answer: Annotated[str | None, Field(description="The text, with markers [1] that number the citations.")]
     short: list[str]
     headline: Annotated[str, Field(description="The beginning of the text that tells what is found, or nothing.")] = ""
