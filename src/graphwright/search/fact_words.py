@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from graphwright.text.scripts import UNSPACED, in_unspaced, pairs, runs
 from graphwright.text.values import (
     ColumnFormat,
     TypedValues,
+    Written,
     column_format,
     format_of_part,
     joined_values,
@@ -52,21 +53,47 @@ def _values(facts: Facts, name: str, positions: Ints) -> TypedValues:
 
 
 def _types_of_facts(facts: Facts, relation: RelationFacts) -> NDArray[np.int32]:
-    """Return the type of the record of each fact, -1 for an edge; nothing if all have the same."""
+    """Return the type of the record of each fact, -1 for an edge; nothing if all are edges."""
     records, of_edges = facts.records, np.full(len(relation.edges), -1, np.int32)
     if records is None or not len(relation.fields):
         return of_edges[:0]
-    types = np.concatenate((of_edges, records.type[records.record[relation.fields]]))
-    return types if types.min() < types.max() else types[:0]
+    return np.concatenate((of_edges, records.type[records.record[relation.fields]]))
 
 
 def _values_of_type(facts: Facts, name: str, types: NDArray[np.int32], positions: Ints) -> TypedValues:
     type = int(types[positions[0]])
 
     def written() -> ColumnFormat:
-        return format_of_part(_column_format(facts, name), _sample(facts, name, np.flatnonzero(types == type)))
+        own = _sample(facts, name, np.flatnonzero(types == type))
+        files = facts.kept("files of types", lambda: _files_of_types(facts))
+        file = tuple(other for other, its in files.items() if its == files.get(type))
+        return format_of_part(_column_format(facts, name), own, (partial(_written, facts, t) for t in ((type,), file)))
 
     return typed_values(_texts(facts, name, positions), facts.kept(("format", name, type), written))
+
+
+def _files_of_types(facts: Facts) -> dict[int, str]:
+    """Return the file in which the first record of each type begins."""
+    records, passages = facts.records, facts.columns.passages
+    if records is None or passages is None:
+        return {}
+    types, first = np.unique(records.type, return_index=True)
+    places = map(passages.of, records.chunk[first].tolist())
+    files = [place.document.rpartition("#")[0] or place.document if place else "" for place in places]
+    return dict(zip(types.tolist(), files, strict=True))
+
+
+def _written(facts: Facts, types: tuple[int, ...]) -> Written:
+    """Return what the columns of all records of some types decide."""
+
+    def compute() -> Written:
+        records = facts.records
+        if records is None:
+            return Written()
+        fields = np.flatnonzero(np.isin(records.type, types)[records.record])
+        return Written.of(records.texts.take(np.unique(records.text[_some(fields)])), is_column=False)
+
+    return facts.kept(("written", types), compute)
 
 
 def _column_format(facts: Facts, name: str) -> ColumnFormat:
@@ -75,8 +102,13 @@ def _column_format(facts: Facts, name: str) -> ColumnFormat:
 
 
 def _sample(facts: Facts, name: str, positions: Ints) -> list[str]:
+    return _texts(facts, name, _some(positions))
+
+
+def _some(positions: Ints) -> Ints:
+    """Return at most so many positions, at equal distances."""
     size = len(positions)
-    return _texts(facts, name, positions[np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64)])
+    return positions[np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64)]
 
 
 def _texts(facts: Facts, name: str, positions: Ints) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
 from graphwright.text.characters import composed, file_name
 from graphwright.text.numbers import conversion
-from graphwright.text.values import ColumnFormat, Value, column_format, format_of_part, value_of
+from graphwright.text.values import ColumnFormat, Value, Written, column_format, format_of_part, value_of
 
 DATE = "date"  # the name of a document's date, in its metadata and in its records
 _ANY = ColumnFormat()
@@ -170,8 +171,11 @@ class Filter:
 
     def passing(self, documents: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Return the ids of the documents that pass, by their metadata; numbers are read as its file writes them."""
+        beside: dict[str, list[str]] = {}
+        for id, metadata in documents.items():
+            beside.setdefault(_file(id), []).extend(metadata.values())
         written = {
-            name: _formats({id: metadata[name] for id, metadata in documents.items() if name in metadata})
+            name: _formats({id: metadata[name] for id, metadata in documents.items() if name in metadata}, beside)
             for name in {DATE, *dict(self.metadata)}
         }
         return [id for id, metadata in documents.items() if self._passes(id, metadata, written)]
@@ -239,13 +243,15 @@ def _file(id: str) -> str:
     return id.rpartition("#")[0] or id
 
 
-def _formats(values: Mapping[str, str]) -> dict[str, ColumnFormat]:
-    """Return how each file writes the values of one name, by file; `values` are by document."""
+def _formats(values: Mapping[str, str], beside: Mapping[str, Sequence[str]]) -> dict[str, ColumnFormat]:
+    """Return how each file writes the values of one name, by file; `values`: by document; `beside`: all of a file."""
     files: dict[str, list[str]] = {}
     for id, value in values.items():
         files.setdefault(_file(id), []).append(value)
     column = column_format(list(values.values()))
-    return {file: format_of_part(column, texts) for file, texts in files.items()}
+    column = column._replace(decimal=column.decimal or ".")
+    of_file = {file: partial(Written.of, beside[file], is_column=False) for file in files}
+    return {file: format_of_part(column, texts, [of_file[file]]) for file, texts in files.items()}
 
 
 def _holds(condition: str | Range, value: str, written: ColumnFormat = _ANY) -> bool:

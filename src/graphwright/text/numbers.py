@@ -133,12 +133,12 @@ def folded_digits(text: str) -> str:
     return "".join(digits).replace("٫", ".").replace("٬", ",").replace("％", "%")
 
 
-def decimal_of(texts: Iterable[str], otherwise: str = ".") -> str:
+def decimal_of(texts: Iterable[str], otherwise: str = ".", is_column: bool = True) -> str:
     """Return the decimal sign of the numbers of a column, "." or ","; `otherwise` if none decides.
 
     One sign before other than three digits, or after another sign, is decimal; one that is repeated, or before another
     sign, groups thousands. So does the only sign of a column, before three digits each time, if all numbers without it
-    are below a thousand.
+    are below a thousand. `is_column`: False for numbers of several columns, where only single numbers prove a sign.
 
     >>> decimal_of(["1.200", "3,5"]), decimal_of(["1.234.567"]), decimal_of(["1.200", "12.000", "800"])
     (',', ',', ',')
@@ -153,6 +153,8 @@ def decimal_of(texts: Iterable[str], otherwise: str = ".") -> str:
     votes = [sign for match in matches if (sign := match["dash"] or _decimal_in(match["number"]))]
     if votes:
         return "," if votes.count(",") > votes.count(".") else "."
+    if not is_column:
+        return otherwise
     plain = [number for number in numbers if number.isdigit()]
     groups = sum("." in number for number in numbers) > 1 and plain and max(map(len, plain)) <= 3
     return "," if groups else otherwise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -40,9 +40,10 @@ class Value(NamedTuple):
 class ColumnFormat(NamedTuple):
     """How a column writes its values.
 
-    `decimal`: the decimal sign of a number such as 1,234; `day_first`: whether 3/5/2024 is the third of May;
-    `with_dates`: whether a year alone is a date, as where no other numbers stand beside dates; `with_hours`: whether
-    3:45 is hours and minutes, not minutes and seconds; `units`: those that numbers have, the most frequent first;
+    `decimal`: the decimal sign of a number such as 1,234, "" if nothing decides it; `day_first`: whether 3/5/2024 is
+    the third of May; `with_dates`: whether a year alone is a date, as where no other numbers stand beside dates;
+    `with_hours`: whether 3:45 is hours and minutes, not minutes and seconds; `units`: those that numbers have, the most
+    frequent first;
     `is_open`: whether any word may be a unit; `qualified`: units that allow words before a number, or another number.
     """
 
@@ -58,8 +59,9 @@ class ColumnFormat(NamedTuple):
 class TypedValues(NamedTuple):
     """The values of n texts of one column: numbers with a unit, dates as intervals, or neither.
 
-    `kind: uint8[n]`: TEXT, NUMBER or DATE. `low`, `high: float64[n]`: of a number itself; of a date its beginning and
-    the moment after its end, in years; NaN for a text. `unit: int32[n]` indexes `units`, whose first is "": none.
+    `kind: uint8[n]`: TEXT, NUMBER or DATE. `low`, `high: float64[n]`: of a number itself, of a range its ends; of a
+    date its beginning and the moment after its end, in years; NaN for a text. `unit: int32[n]` indexes `units`, whose
+    first is "": none.
     """
 
     kind: NDArray[np.uint8]
@@ -83,7 +85,7 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     """
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
     numbers = dict.fromkeys(end for text in folded for ends in _readings(text) for end in ends)
-    decimal, day_first = decimal_of(numbers), day_first_of(folded) is not False
+    decimal, day_first = decimal_of(numbers, ""), day_first_of(folded) is not False
     bounds = {text: ends for text in folded if (ends := _bounds(text, decimal))}
     amounts = {text: low for text, (low, _, is_sure) in bounds.items() if is_sure or (low.unit and low.is_known)}
     units, known = Counter(a.unit for a in amounts.values()), {a.unit for a in amounts.values() if a.is_known}
@@ -98,17 +100,47 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     return ColumnFormat(decimal, day_first, with_dates, with_hours, accepted, len(folded) < 2, qualified)
 
 
-def format_of_part(column: ColumnFormat, texts: Sequence[str]) -> ColumnFormat:
-    """Return how a part of a column is written, such as that of one file, by its texts where they decide it.
+class Written(NamedTuple):
+    """What texts decide: the decimal sign, "" for none, and whether days are before months, None for neither."""
+
+    decimal: str = ""
+    day_first: bool | None = None
+
+    @classmethod
+    def of(cls, texts: Sequence[str], is_column: bool = True) -> Written:
+        """Return what texts decide, of one column or of several: these by proofs alone, and 05.2026 proves no sign.
+
+        >>> Written.of(["1.500", "12,5", "31/05/2026"], False), Written.of(["1.500", "05.2026"], False).decimal
+        (Written(decimal=',', day_first=True), '')
+        """
+        folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
+        amounts = folded if is_column else [text for text in folded if amount_of(text)]
+        numbers = {end for text in amounts for ends in _readings(text) for end in ends}
+        return cls(decimal_of(numbers, "", is_column), day_first_of(folded))
+
+    def otherwise(self, decimal: str, day_first: bool | None) -> Written:
+        """Return the same with another decision where this is none."""
+        return Written(self.decimal or decimal, day_first if self.day_first is None else self.day_first)
+
+
+def format_of_part(
+    column: ColumnFormat, texts: Sequence[str], beside: Iterable[Callable[[], Written]] = ()
+) -> ColumnFormat:
+    """Return how a part of a column is written, such as that of one file.
+
+    Its texts decide, else what is `beside` it, the nearest first, such as the other columns of its table, else the
+    whole column.
 
     >>> column = column_format(["13/01/2024", "12,5", "01/31/2024"])
     >>> format_of_part(column, ["01/31/2024", "1.250", "2.5"])[:2], format_of_part(column, ["01/02/2024"])[:2]
     (('.', False), (',', True))
     """
-    folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
-    numbers, day_first = {end for text in folded for ends in _readings(text) for end in ends}, day_first_of(folded)
-    decides = column.day_first if day_first is None else day_first
-    return column._replace(decimal=decimal_of(numbers, column.decimal), day_first=decides)
+    written = Written.of(texts)
+    for other in beside if any(map(_may_be_value, texts)) else ():
+        if "" in written or None in written:
+            written = written.otherwise(*other())
+    written = written.otherwise(column.decimal, column.day_first)
+    return column._replace(decimal=written.decimal, day_first=written.day_first is not False)
 
 
 def joined_values(parts: Sequence[tuple[NDArray[np.int64], TypedValues]]) -> TypedValues:
@@ -137,7 +169,9 @@ def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> T
     ([1, 1, 2, 0, 1], [12.0, 0.8], 'km')
     """
     distinct = dict.fromkeys(texts)
-    written = column_format(list(distinct)[:: len(distinct) // _SAMPLE + 1]) if written is None else written
+    if written is None:
+        written = column_format(list(distinct)[:: len(distinct) // _SAMPLE + 1])
+        written = written._replace(decimal=written.decimal or ".")
     rows = {text: at for at, text in enumerate(distinct)}
     values = [_typed(text, written) for text in distinct]
     units = {"": 0}
@@ -160,9 +194,15 @@ def _readings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _bounds(text: str, decimal: str) -> tuple[Amount, Amount, bool] | None:
-    """Return the ends of the range that a text gives, a number twice, and whether it is that in any column."""
+    """Return the ends of the range that a text gives, and whether it is that in any column.
+
+    They are a number twice; of 1.500 whose sign nothing decides, what it may be.
+    """
+    signs = (decimal, decimal) if decimal else (".", "." if "," in text else ",")
     for at, ends in enumerate(_readings(text)):
-        low, high = (amount_of(end, decimal) for end in ends)
+        low, high = map(amount_of, ends, signs)
+        if low and high and ends[0] == ends[1]:
+            low, high = sorted((low, high))
         if low and high and low.unit == high.unit and low.number <= high.number:
             return low, high, at == 0 or (at == 1 and ends[0] == ends[1] and bool(low.unit) and low.is_known)
     return None

@@ -196,7 +196,8 @@ class Execution:
 
     def _aggregate(self, query: q.Aggregate) -> float | None:
         amounts = self.amounts(query.things, query.path)[1]
-        if not len(amounts.low) or (query.function in ("sum", "mean") and amounts.kind[0] == DATE):
+        is_computed = query.function in ("sum", "mean")
+        if not len(amounts.low) or (is_computed and amounts.kind[0] == DATE) or amounts.is_vague:
             return None
         ends = {"max": amounts.high, "min": amounts.low}
         return float(getattr(ends.get(query.function, (amounts.low + amounts.high) / 2), query.function)())
@@ -220,7 +221,7 @@ class Execution:
             first = self.amounts(query.things, query.path)[1].chosen(np.arange(1))
             return first._replace(low=number.low, high=number.high)
         amounts = Amounts.of(self.facts, self.reached(query, ()))
-        return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT else None
+        return amounts if len(amounts.low) == 1 and amounts.kind[0] != TEXT and not amounts.is_vague else None
 
     def _where(self, query: q.Things, condition: q.Condition) -> Ints:
         if isinstance(condition, q.Or):
