@@ -35,7 +35,7 @@ from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.search.versions import Version, Versions, versions_of
 from graphwright.text.sentences import is_statement, sentence_spans
 from graphwright.text.values import values_in
-from graphwright.text.words import words
+from graphwright.text.words import STOP_WORDS, words
 
 _READER = Has("a reader that scores sentences", "sentence_scores")
 _READ = 8  # best passages that decide the scope
@@ -206,6 +206,22 @@ def named_versions(competing: Sequence[Version], question: str) -> list[Version]
     valid = {v for date in dates for v in _valid(competing, date.amount, date.amount + date.precision)}
     numbers = {*versions_in(question)}
     return [v for v in competing if v.document in question or v.number in numbers or v in valid]
+
+
+def without_date(graph: Graph, documents: Sequence[str], question: str) -> tuple[str, list[int]]:
+    """Return a question without its date, and which documents are versions that the date names; else "" and none."""
+    dates = [found for found in values_in(question) if found.value.kind == "date"]
+    if len(dates) != 1:
+        return "", []
+    first, last = dates[0].value.amount, dates[0].value.amount + dates[0].value.precision
+    of, named = versions_of(graph.columns).of, list[int]()
+    for at, document in enumerate(documents):
+        group = of.get(document, ())
+        if any(version.document == document for version in _valid(group, first, last)) and _agree(graph, group):
+            named.append(at)
+    before, after = question[: dates[0].start].split(), question[dates[0].end :].lstrip(" ,")
+    kept = before[:-1] if before and before[-1].lower() in STOP_WORDS else before
+    return (" ".join((*kept, after)), named) if named else ("", [])
 
 
 def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, question: str) -> dict[int, str]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.data.records.record import MESSAGE
 from graphwright.generate.citations import numbered, passage_starts, written_by
+from graphwright.generate.overview import without_date
 from graphwright.generate.quoted_sentences import Sentence, quotations, sentences_of, widened
 from graphwright.generate.readers import answered, nothing, texts_read
 from graphwright.graph.evidence import Scores
@@ -71,7 +72,8 @@ class Quote(Operator):
         nodes, texts = texts_read(state, run, self.passages)
         starts = passage_starts(state.graph, nodes)
         series = _series(state.graph, nodes)
-        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series)
+        undated = without_date(state.graph, [document for document, _ in starts], state.question.text)
+        best, scores, probability = self.quotes(state.question.text, texts, run, starts, series, undated)
         cited, numbers = numbered(state, [(nodes[quote.passage], quote.start, quote.end) for quote in best])
         own = [max(score for score, n in zip(scores, numbers, strict=True) if n == at) for at in sorted(set(numbers))]
         spans = run.read(self.reader, state.question.text, texts)
@@ -93,14 +95,21 @@ class Quote(Operator):
         run: Run,
         starts: Sequence[tuple[str, int]] = (),
         series: Sequence[tuple[str, int, int]] = (),
+        undated: tuple[str, Sequence[int]] = ("", ()),
     ) -> tuple[list[Sentence], list[float], float]:
         """Return the quotations, best first, the score of each, and the greatest; what passages share is quoted once.
 
         `starts`: the document of each passage, and its first character; `series`: its series, and its place there.
+        `undated`: the question without a date that passages meet as versions, and these: it may give them more.
         """
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
         scores = run.sentence_scores(self.reader, question, passages, places)
+        asked, named = undated
+        if own := [at for at, (passage, *_) in enumerate(places) if passage in named]:
+            spans = [(named.index(passage), start, end) for passage, start, end in (places[at] for at in own)]
+            more = run.sentence_scores(self.reader, asked, [passages[at] for at in named], spans)
+            scores[own] *= max(more.max() / max(scores[own].max(), 1e-9), 1.0)
         texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
         titled = [f"{passages[s.passage].title} {text}" for s, text in zip(sentences, texts, strict=True)]
         exact, near = _with_identifiers(question, titled, [(s.passage, s.part) for s in sentences])
