@@ -35,7 +35,7 @@ from graphwright.search.vector_index import VectorIndex, normalised
 from graphwright.search.versions import Version, Versions, versions_of
 from graphwright.text.sentences import is_statement, sentence_spans
 from graphwright.text.values import values_in
-from graphwright.text.words import STOP_WORDS, words
+from graphwright.text.words import words
 
 _READER = Has("a reader that scores sentences", "sentence_scores")
 _READ = 8  # best passages that decide the scope
@@ -209,19 +209,12 @@ def named_versions(competing: Sequence[Version], question: str) -> list[Version]
 
 
 def without_date(graph: Graph, documents: Sequence[str], question: str) -> tuple[str, list[int]]:
-    """Return a question without its date, and which documents are versions that the date names; else "" and none."""
-    dates = [found for found in values_in(question) if found.value.kind == "date"]
-    if len(dates) != 1:
-        return "", []
-    first, last = dates[0].value.amount, dates[0].value.amount + dates[0].value.precision
-    of, named = versions_of(graph.columns).of, list[int]()
-    for at, document in enumerate(documents):
-        group = of.get(document, ())
-        if any(version.document == document for version in _valid(group, first, last)) and _agree(graph, group):
-            named.append(at)
-    before, after = question[: dates[0].start].split(), question[dates[0].end :].lstrip(" ,")
-    kept = before[:-1] if before and before[-1].lower() in STOP_WORDS else before
-    return (" ".join((*kept, after)), named) if named else ("", [])
+    """Return a question without its date, and which documents are versions that it names; none of them without one."""
+    of, date = versions_of(graph.columns).of, next((f for f in values_in(question) if f.value.kind == "date"), None)
+    groups = [(at, of[document]) for at, document in enumerate(documents) if date and document in of]
+    named = [at for at, own in groups if documents[at] in {v.document for v in named_versions(own, question)}]
+    undated = f"{question[: date.start]}{question[date.end :]}" if date else question
+    return undated, [at for at in named if _agree(graph, of[documents[at]])]
 
 
 def _older_sections(graph: Graph, nodes: Sequence[int], versions: Versions, question: str) -> dict[int, str]:

@@ -106,10 +106,10 @@ class Quote(Operator):
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
         scores = run.sentence_scores(self.reader, question, passages, places)
         asked, named = undated
-        if own := [at for at, (passage, *_) in enumerate(places) if passage in named]:
-            spans = [(named.index(passage), start, end) for passage, start, end in (places[at] for at in own)]
+        if of_named := [at for at, sentence in enumerate(sentences) if sentence.passage in named]:
+            spans = [(named.index(sentences[at].passage), *places[at][1:]) for at in of_named]
             more = run.sentence_scores(self.reader, asked, [passages[at] for at in named], spans)
-            scores[own] *= max(more.max() / max(scores[own].max(), 1e-9), 1.0)
+            scores[of_named] *= max(more.max() / max(scores[of_named].max(), 1e-9), 1.0)
         texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
         titled = [f"{passages[s.passage].title} {text}" for s, text in zip(sentences, texts, strict=True)]
         exact, near = _with_identifiers(question, titled, [(s.passage, s.part) for s in sentences])

@@ -20,8 +20,8 @@ from graphwright.text.scripts import UNSPACED, in_unspaced, pairs, runs
 from graphwright.text.values import (
     ColumnFormat,
     TypedValues,
-    Written,
     column_format,
+    decided,
     format_of_part,
     joined_values,
     typed_values,
@@ -65,35 +65,29 @@ def _values_of_type(facts: Facts, name: str, types: NDArray[np.int32], positions
 
     def written() -> ColumnFormat:
         own = _sample(facts, name, np.flatnonzero(types == type))
-        files = facts.kept("files of types", lambda: _files_of_types(facts))
-        file = tuple(other for other, its in files.items() if its == files.get(type))
-        return format_of_part(_column_format(facts, name), own, (partial(_written, facts, t) for t in ((type,), file)))
+        beside = (partial(_decided, facts, type, of_file) for of_file in (False, True))
+        return format_of_part(_column_format(facts, name), own, *beside)
 
     return typed_values(_texts(facts, name, positions), facts.kept(("format", name, type), written))
 
 
-def _files_of_types(facts: Facts) -> dict[int, str]:
-    """Return the file in which the first record of each type begins."""
-    records, passages = facts.records, facts.columns.passages
-    if records is None or passages is None:
-        return {}
-    types, first = np.unique(records.type, return_index=True)
-    places = map(passages.of, records.chunk[first].tolist())
-    files = [place.document.rpartition("#")[0] or place.document if place else "" for place in places]
-    return dict(zip(types.tolist(), files, strict=True))
+def _decided(facts: Facts, type: int, of_file: bool) -> tuple[str, bool | None]:
+    """Return the decimal sign and the order of dates that all columns of the table, or file, of a type decide."""
 
+    def compute() -> tuple[str, bool | None]:
+        records, passages = facts.records, facts.columns.passages
+        if records is None or type < 0:
+            return "", None
+        own = records.type == type
+        if of_file and passages is not None:
+            names = facts.kept("files", lambda: [id.rpartition("#")[0] or id for id in passages.documents])
+            document = passages.document[np.searchsorted(passages.nodes, records.chunk)]
+            files = {names[at] for at in np.unique(document[own]).tolist()}
+            own = np.isin(document, [at for at, name in enumerate(names) if name in files])
+        fields = np.flatnonzero(own[records.record])
+        return decided(records.texts.take(np.unique(records.text[fields[:: len(fields) // _SAMPLE + 1]])), False)
 
-def _written(facts: Facts, types: tuple[int, ...]) -> Written:
-    """Return what the columns of all records of some types decide."""
-
-    def compute() -> Written:
-        records = facts.records
-        if records is None:
-            return Written()
-        fields = np.flatnonzero(np.isin(records.type, types)[records.record])
-        return Written.of(records.texts.take(np.unique(records.text[_some(fields)])), is_column=False)
-
-    return facts.kept(("written", types), compute)
+    return facts.kept(("decided", type, of_file), compute)
 
 
 def _column_format(facts: Facts, name: str) -> ColumnFormat:
@@ -102,13 +96,8 @@ def _column_format(facts: Facts, name: str) -> ColumnFormat:
 
 
 def _sample(facts: Facts, name: str, positions: Ints) -> list[str]:
-    return _texts(facts, name, _some(positions))
-
-
-def _some(positions: Ints) -> Ints:
-    """Return at most so many positions, at equal distances."""
     size = len(positions)
-    return positions[np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64)]
+    return _texts(facts, name, positions[np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64)])
 
 
 def _texts(facts: Facts, name: str, positions: Ints) -> list[str]:

@@ -11,7 +11,7 @@ from graphwright.data.document import metadata_text
 from graphwright.errors import OptionError, meant
 from graphwright.text.characters import composed, file_name
 from graphwright.text.numbers import conversion
-from graphwright.text.values import ColumnFormat, Value, Written, column_format, format_of_part, value_of
+from graphwright.text.values import ColumnFormat, Value, column_format, decided, format_of_part, value_of
 
 DATE = "date"  # the name of a document's date, in its metadata and in its records
 _ANY = ColumnFormat()
@@ -248,10 +248,8 @@ def _formats(values: Mapping[str, str], beside: Mapping[str, Sequence[str]]) -> 
     files: dict[str, list[str]] = {}
     for id, value in values.items():
         files.setdefault(_file(id), []).append(value)
-    column = column_format(list(values.values()))
-    column = column._replace(decimal=column.decimal or ".")
-    of_file = {file: partial(Written.of, beside[file], is_column=False) for file in files}
-    return {file: format_of_part(column, texts, [of_file[file]]) for file, texts in files.items()}
+    column = column_format(list(values.values()), ".")
+    return {file: format_of_part(column, texts, partial(decided, beside[file], False)) for file, texts in files.items()}
 
 
 def _holds(condition: str | Range, value: str, written: ColumnFormat = _ANY) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from graphwright.text.numbers import Amount, amount_of, conversion, decimal_of, 
 from graphwright.text.words import words
 
 TEXT, NUMBER, DATE = 0, 1, 2
+_Decided = tuple[str, bool | None]  # the decimal sign, and whether days are first; "" and None if nothing decides
 _MAX_LENGTH = 60  # characters of a value
 _SAMPLE = 5000  # distinct texts of a column that decide how it is written, at most
 _CLOCK = re.compile(r"-?(\d{1,3}):([0-5]\d)(?::([0-5]\d)(?:[.,](\d+))?)?(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
@@ -40,10 +41,9 @@ class Value(NamedTuple):
 class ColumnFormat(NamedTuple):
     """How a column writes its values.
 
-    `decimal`: the decimal sign of a number such as 1,234, "" if nothing decides it; `day_first`: whether 3/5/2024 is
-    the third of May; `with_dates`: whether a year alone is a date, as where no other numbers stand beside dates;
-    `with_hours`: whether 3:45 is hours and minutes, not minutes and seconds; `units`: those that numbers have, the most
-    frequent first;
+    `decimal`: the decimal sign of 1,234, "" if nothing decides it; `day_first`: whether 3/5/2024 is the third of May;
+    `with_dates`: whether a year alone is a date, as where no other numbers stand beside dates; `with_hours`: whether
+    3:45 is hours and minutes, not minutes and seconds; `units`: those that numbers have, the most frequent first;
     `is_open`: whether any word may be a unit; `qualified`: units that allow words before a number, or another number.
     """
 
@@ -59,9 +59,8 @@ class ColumnFormat(NamedTuple):
 class TypedValues(NamedTuple):
     """The values of n texts of one column: numbers with a unit, dates as intervals, or neither.
 
-    `kind: uint8[n]`: TEXT, NUMBER or DATE. `low`, `high: float64[n]`: of a number itself, of a range its ends; of a
-    date its beginning and the moment after its end, in years; NaN for a text. `unit: int32[n]` indexes `units`, whose
-    first is "": none.
+    `kind: uint8[n]`: TEXT, NUMBER or DATE. `low`, `high: float64[n]`: of a number itself; of a date its beginning and
+    the moment after its end, in years; NaN for a text. `unit: int32[n]` indexes `units`, whose first is "": none.
     """
 
     kind: NDArray[np.uint8]
@@ -76,8 +75,8 @@ class TypedValues(NamedTuple):
         return TypedValues(self.kind[p], self.low[p], self.high[p], self.unit[p], self.units)
 
 
-def column_format(texts: Sequence[str]) -> ColumnFormat:
-    """Return how the texts of a column are written.
+def column_format(texts: Sequence[str], otherwise: str = "") -> ColumnFormat:
+    """Return how the texts of a column are written; `otherwise`: the decimal sign if none decides it.
 
     >>> written = column_format(["1.200,50 €", "3/25/2024", "12 km", "800 m", "3 km"])
     >>> written.decimal, written.day_first, written.units
@@ -85,7 +84,7 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     """
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
     numbers = dict.fromkeys(end for text in folded for ends in _readings(text) for end in ends)
-    decimal, day_first = decimal_of(numbers, ""), day_first_of(folded) is not False
+    decimal, day_first = decimal_of(numbers, otherwise), day_first_of(folded) is not False
     bounds = {text: ends for text in folded if (ends := _bounds(text, decimal))}
     amounts = {text: low for text, (low, _, is_sure) in bounds.items() if is_sure or (low.unit and low.is_known)}
     units, known = Counter(a.unit for a in amounts.values()), {a.unit for a in amounts.values() if a.is_known}
@@ -100,47 +99,25 @@ def column_format(texts: Sequence[str]) -> ColumnFormat:
     return ColumnFormat(decimal, day_first, with_dates, with_hours, accepted, len(folded) < 2, qualified)
 
 
-class Written(NamedTuple):
-    """What texts decide: the decimal sign, "" for none, and whether days are before months, None for neither."""
-
-    decimal: str = ""
-    day_first: bool | None = None
-
-    @classmethod
-    def of(cls, texts: Sequence[str], is_column: bool = True) -> Written:
-        """Return what texts decide, of one column or of several: these by proofs alone, and 05.2026 proves no sign.
-
-        >>> Written.of(["1.500", "12,5", "31/05/2026"], False), Written.of(["1.500", "05.2026"], False).decimal
-        (Written(decimal=',', day_first=True), '')
-        """
-        folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
-        amounts = folded if is_column else [text for text in folded if amount_of(text)]
-        numbers = {end for text in amounts for ends in _readings(text) for end in ends}
-        return cls(decimal_of(numbers, "", is_column), day_first_of(folded))
-
-    def otherwise(self, decimal: str, day_first: bool | None) -> Written:
-        """Return the same with another decision where this is none."""
-        return Written(self.decimal or decimal, day_first if self.day_first is None else self.day_first)
+def decided(texts: Sequence[str], is_column: bool = True) -> _Decided:
+    """Return the decimal sign that texts decide, "" for none (see `decimal_of`), and whether days are first, or None."""
+    folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
+    numbers = {end for text in folded if is_column or amount_of(text) for ends in _readings(text) for end in ends}
+    return decimal_of(numbers, "", is_column), day_first_of(folded)
 
 
-def format_of_part(
-    column: ColumnFormat, texts: Sequence[str], beside: Iterable[Callable[[], Written]] = ()
-) -> ColumnFormat:
-    """Return how a part of a column is written, such as that of one file.
-
-    Its texts decide, else what is `beside` it, the nearest first, such as the other columns of its table, else the
-    whole column.
+def format_of_part(column: ColumnFormat, texts: Sequence[str], *beside: Callable[[], _Decided]) -> ColumnFormat:
+    """Return how a part of a column is written, by its texts, else by what is beside it, the nearest first.
 
     >>> column = column_format(["13/01/2024", "12,5", "01/31/2024"])
     >>> format_of_part(column, ["01/31/2024", "1.250", "2.5"])[:2], format_of_part(column, ["01/02/2024"])[:2]
     (('.', False), (',', True))
     """
-    written = Written.of(texts)
-    for other in beside if any(map(_may_be_value, texts)) else ():
-        if "" in written or None in written:
-            written = written.otherwise(*other())
-    written = written.otherwise(column.decimal, column.day_first)
-    return column._replace(decimal=written.decimal, day_first=written.day_first is not False)
+    decimal, day_first = decided(texts)
+    for other in (*beside, lambda: column[:2]) if any(map(_may_be_value, texts)) else ():
+        if not decimal or day_first is None:
+            decimal, day_first = decimal or other()[0], other()[1] if day_first is None else day_first
+    return column._replace(decimal=decimal, day_first=day_first is not False)
 
 
 def joined_values(parts: Sequence[tuple[NDArray[np.int64], TypedValues]]) -> TypedValues:
@@ -169,9 +146,7 @@ def typed_values(texts: Sequence[str], written: ColumnFormat | None = None) -> T
     ([1, 1, 2, 0, 1], [12.0, 0.8], 'km')
     """
     distinct = dict.fromkeys(texts)
-    if written is None:
-        written = column_format(list(distinct)[:: len(distinct) // _SAMPLE + 1])
-        written = written._replace(decimal=written.decimal or ".")
+    written = written or column_format(list(distinct)[:: len(distinct) // _SAMPLE + 1], ".")
     rows = {text: at for at, text in enumerate(distinct)}
     values = [_typed(text, written) for text in distinct]
     units = {"": 0}
@@ -194,10 +169,7 @@ def _readings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _bounds(text: str, decimal: str) -> tuple[Amount, Amount, bool] | None:
-    """Return the ends of the range that a text gives, and whether it is that in any column.
-
-    They are a number twice; of 1.500 whose sign nothing decides, what it may be.
-    """
+    """Return the ends of the range that a text gives, or what a number may be, and whether it is that in any column."""
     signs = (decimal, decimal) if decimal else (".", "." if "," in text else ",")
     for at, ends in enumerate(_readings(text)):
         low, high = map(amount_of, ends, signs)

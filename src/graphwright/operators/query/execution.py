@@ -196,8 +196,7 @@ class Execution:
 
     def _aggregate(self, query: q.Aggregate) -> float | None:
         amounts = self.amounts(query.things, query.path)[1]
-        is_computed = query.function in ("sum", "mean")
-        if not len(amounts.low) or (is_computed and amounts.kind[0] == DATE) or amounts.is_vague:
+        if not len(amounts.low) or amounts.is_vague or (query.function in ("sum", "mean") and amounts.kind[0] == DATE):
             return None
         ends = {"max": amounts.high, "min": amounts.low}
         return float(getattr(ends.get(query.function, (amounts.low + amounts.high) / 2), query.function)())
