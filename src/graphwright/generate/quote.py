@@ -105,10 +105,9 @@ class Quote(Operator):
         sentences = [sentence for number, p in enumerate(passages) for sentence in sentences_of(p, number)]
         places = [(sentence.passage, sentence.start, sentence.end) for sentence in sentences]
         scores = run.sentence_scores(self.reader, question, passages, places)
-        asked, named = undated
-        if of_named := [at for at, sentence in enumerate(sentences) if sentence.passage in named]:
-            spans = [(named.index(sentences[at].passage), *places[at][1:]) for at in of_named]
-            more = run.sentence_scores(self.reader, asked, [passages[at] for at in named], spans)
+        if of_named := [at for at, sentence in enumerate(sentences) if sentence.passage in undated[1]]:
+            spans = [(undated[1].index(p), start, end) for p, start, end in map(places.__getitem__, of_named)]
+            more = run.sentence_scores(self.reader, undated[0], [passages[at] for at in undated[1]], spans)
             scores[of_named] *= max(more.max() / max(scores[of_named].max(), 1e-9), 1.0)
         texts = [passages[s.passage].text[s.start : s.end] for s in sentences]
         titled = [f"{passages[s.passage].title} {text}" for s, text in zip(sentences, texts, strict=True)]

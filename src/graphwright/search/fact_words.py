@@ -65,13 +65,12 @@ def _values_of_type(facts: Facts, name: str, types: NDArray[np.int32], positions
 
     def written() -> ColumnFormat:
         own = _sample(facts, name, np.flatnonzero(types == type))
-        beside = (partial(_decided, facts, type, of_file) for of_file in (False, True))
-        return format_of_part(_column_format(facts, name), own, *beside)
+        return format_of_part(_column_format(facts, name), own, *(partial(_decided, facts, type, of) for of in (0, 1)))
 
     return typed_values(_texts(facts, name, positions), facts.kept(("format", name, type), written))
 
 
-def _decided(facts: Facts, type: int, of_file: bool) -> tuple[str, bool | None]:
+def _decided(facts: Facts, type: int, of_file: int) -> tuple[str, bool | None]:
     """Return the decimal sign and the order of dates that all columns of the table, or file, of a type decide."""
 
     def compute() -> tuple[str, bool | None]:

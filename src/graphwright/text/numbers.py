@@ -153,10 +153,8 @@ def decimal_of(texts: Iterable[str], otherwise: str = ".", is_column: bool = Tru
     votes = [sign for match in matches if (sign := match["dash"] or _decimal_in(match["number"]))]
     if votes:
         return "," if votes.count(",") > votes.count(".") else "."
-    if not is_column:
-        return otherwise
     plain = [number for number in numbers if number.isdigit()]
-    groups = sum("." in number for number in numbers) > 1 and plain and max(map(len, plain)) <= 3
+    groups = is_column and sum("." in number for number in numbers) > 1 and plain and max(map(len, plain)) <= 3
     return "," if groups else otherwise
 
 

@@ -100,7 +100,7 @@ def column_format(texts: Sequence[str], otherwise: str = "") -> ColumnFormat:
 
 
 def decided(texts: Sequence[str], is_column: bool = True) -> _Decided:
-    """Return the decimal sign that texts decide, "" for none (see `decimal_of`), and whether days are first, or None."""
+    """Return the decimal sign that texts decide, "" for none (see `decimal_of`), and whether days are first or None."""
     folded = [_folded(text) for text in dict.fromkeys(texts) if _may_be_value(text)]
     numbers = {end for text in folded if is_column or amount_of(text) for ends in _readings(text) for end in ends}
     return decimal_of(numbers, "", is_column), day_first_of(folded)
@@ -114,10 +114,11 @@ def format_of_part(column: ColumnFormat, texts: Sequence[str], *beside: Callable
     (('.', False), (',', True))
     """
     decimal, day_first = decided(texts)
-    for other in (*beside, lambda: column[:2]) if any(map(_may_be_value, texts)) else ():
+    for other in beside if any(map(_may_be_value, texts)) else ():
         if not decimal or day_first is None:
             decimal, day_first = decimal or other()[0], other()[1] if day_first is None else day_first
-    return column._replace(decimal=decimal, day_first=day_first is not False)
+    day_first = column.day_first if day_first is None else day_first
+    return column._replace(decimal=decimal or column.decimal, day_first=day_first)
 
 
 def joined_values(parts: Sequence[tuple[NDArray[np.int64], TypedValues]]) -> TypedValues:

@@ -166,7 +166,6 @@ def pair_counts(of: Ints, distinct: Ints, size: int) -> tuple[Ints, Ints]:
 
 _SHARE = 16  # of the facts of a relation; to read the values of fewer takes less time than those of all
 _TURNED: dict[Comparison, Comparison] = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
-_APART = 100  # factor between the ends of a range whose middle says nothing
 _YEARS = (1, 9999)  # numbers that a date is compared with as years
 
 
@@ -209,9 +208,9 @@ class Amounts(NamedTuple):
 
     @property
     def is_vague(self) -> bool:
-        """Whether the middle of a range says nothing: its ends are far apart, as 1.500 may be 1.5 or 1500."""
-        ends = np.abs(np.stack((self.low, self.high)))
-        return bool(((ends.min(0) > 0) & (ends.max(0) >= _APART * ends.min(0)) & (self.kind == NUMBER)).any())
+        """Whether ends are a thousand times apart, as 1.500 may be 1.5 or 1500: its middle says nothing."""
+        ends = np.sort(np.abs((self.low, self.high)), 0)[:, (self.kind == NUMBER) & (self.low != 0)]
+        return bool((ends[1] > 999 * ends[0]).any())
 
     @property
     def main_kind(self) -> Bools:
