@@ -155,6 +155,17 @@ def test_answer_of_named_number_is_of_its_version(tmp_path: Path) -> None:
     assert answer is not None and {citation.document for citation in answer.citations} == {"contract_v2.txt"}
 
 
+def test_answer_of_date_that_names_a_version_is_sure_without_the_date_in_its_sentence(tmp_path: Path) -> None:
+    for date, days, cents in (("2020-01-10", 21, 10), ("2025-01-10", 28, 25)):
+        text = f"The loan period is {days} days. The fine for a late book is {cents} cents."
+        (tmp_path / f"terms-{date[:4]}.md").write_text(f"# Library terms\n\nDate: {date}\n\n{text}", "utf-8")
+    index = Index.create(tmp_path / "index")
+    index.add(tmp_path.glob("*.md"))
+    answer = index.ask("What was the loan period in January 2025?").answer
+    assert answer.found and "28 days" in answer.text and "21 days" not in answer.text
+    assert not index.ask("What was the name of the cafeteria in January 2025?").answer.found
+
+
 def test_retrieve_gives_passages_of_all_versions(index_versions: Index) -> None:
     passages = index_versions.retrieve("What is the daily meal allowance?").passages
     assert (
