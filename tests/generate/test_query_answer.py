@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tests.generate.scripted_reader import ScriptedReader
 
 from graphwright import Graph, Index, start
 from graphwright.data.documents import read_documents
 from graphwright.generate.query_answer import QueryAnswer
+from graphwright.generate.readers import answered
+from graphwright.graph import Ranking
 from graphwright.operators.operator import Operator
 from graphwright.operators.query.parser import ScoredQuery
 from graphwright.operators.query.query import Query
@@ -39,7 +43,8 @@ class FindsNothing(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         cited = Citation("other.txt", "other.txt#0", 0, 11, "It says so.")
-        return state.with_(answer=Answer("Nothing. Nearest text:\nIt says so. [1]", citations=(cited,), found=False))
+        answer = Answer("Nothing. Nearest text:\nIt says so. [1]", citations=(cited,), found=False)
+        return answered(state, run, answer)
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,31 @@ def test_query_answer_likely_value_is_the_answer_where_passages_quote_what_it_ta
     assert answer is not None and answer.short == (short,) and answer.found
     assert [cited.document for cited in answer.citations] == [document, "boats.csv#3"][short != "Bo" :]
     assert ("The records may say: Eva" in answer.text) == (short == "Bo")
+
+
+@pytest.mark.parametrize(
+    ("span", "score", "probability", "short"),
+    [
+        ("Eva", 0.4, 0.4, ("Eva",)),
+        ("Eva", 0.4, 0.21, ()),
+        ("Eva", 0.14, 0.4, ()),
+        ("Lena", 0.4, 0.4, ()),
+        ("Lena", 0.4, 0.19, ()),
+    ],
+)
+def test_query_answer_less_likely_query_is_the_answer_where_the_best_span_is_its_result(
+    index: Index, span: str, score: float, probability: float, short: tuple[str, ...]
+) -> None:
+    step = QueryAnswer(
+        FindsNothing(), parser=Parses(index.query(LENA).query, probability), reader=ScriptedReader((span,), score)
+    )
+    passages = index.graph.passages
+    assert passages is not None
+    ranked = Ranking.of(passages.nodes, np.ones(len(passages.nodes)))
+    state = start("Who is at the helm of Lena?", index.graph).with_(passages=ranked)
+    found = step(state)
+    assert found.answer is not None and found.answer.short == short and found.answer.found == bool(short)
+    assert (found.query is not None) == bool(short)
 
 
 def test_query_answer_likely_value_without_an_answer_of_passages_is_named_as_possible(index: Index) -> None:

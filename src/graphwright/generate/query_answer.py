@@ -12,12 +12,12 @@ from graphwright.constraints import Between
 from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.generate.citations import overlap, without_markers
 from graphwright.generate.citations import supported as with_markers
-from graphwright.generate.readers import answered
+from graphwright.generate.readers import answered, texts_read
 from graphwright.graph.graph import Graph
-from graphwright.models.protocols import Encoder
+from graphwright.models.protocols import Encoder, Reader
 from graphwright.operators.operator import IS_OPERATOR, Composite, Confident, Operator
 from graphwright.operators.query.graphs.scorer import english_probability
-from graphwright.operators.query.parse_query import parsed
+from graphwright.operators.query.parse_query import IsComputed, parsed
 from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.query import Exists
 from graphwright.operators.query.result import LIKELY, SURE, AskedQuery, QueryResult, result_of
@@ -33,6 +33,8 @@ NOT_ENGLISH = "Without a language model, questions over graphs are understood in
 _LISTED = 50  # names in the text
 _POSSIBLE = 0.3  # least probability of a query over a graph whose result is named as possible
 _POSSIBLE_OF_RECORDS = 0.2  # of one over records of documents, beside the nearest text
+_READ = 8  # passages
+_PRIOR = 0.1  # probability that a value is right for which neither a query nor a span speaks
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,34 +42,49 @@ class QueryAnswer(Composite, Confident):
     """Answer with the result of the state's query, or by other steps where the state has none.
 
     The text is the value, what was computed, in words, and citations of what it rests on. If the probability of the
-    query is below `threshold`, this is the answer only where the other steps agree: they quote first from what the
-    query takes, or find the same. Else their answer comes first, and the value is named as possible after it. Where
-    they find nothing, so is the result of the most probable query of `parser`.
+    query is below `threshold`, the other steps answer, too. From 0.5 its result is the answer where they agree: they
+    quote first from what the query takes, or find the same. It is so with a lower probability where the best span of
+    `reader` in the passages is the result, and both together are probable enough. Else their answer comes first, and
+    the value is named as possible after it. Of a query that is not set in the state, the most probable one of
+    `parser`, it is so only where they find nothing.
     """
 
     otherwise: Annotated[Operator, IS_OPERATOR]
     threshold: Annotated[float, Between(0, 1)] = SURE
     parser: QueryParser | None = None
+    reader: Reader | None = None
 
     def ranked(self, state: State, run: Run, k: int | None) -> State:
-        asked = state.query
-        if asked is None or asked.result is None:
-            return self._otherwise(state, run, k)
-        if asked.probability >= self.threshold:
+        asked = state.query if IsComputed()(state) else None
+        if asked is not None and asked.probability >= self.threshold:
             return self.traced(state, run, k, lambda child: answered(state, child, computed_answer(state)))
+        likeliest = asked or (most_probable(self.parser, state, run, _POSSIBLE_OF_RECORDS) if self.parser else None)
+        if likeliest is None:
+            return self.otherwise.execute(state, run, k)
         after = self.otherwise.execute(state, replace(run, on_text=None), k)
-        computed, other = computed_answer(state), after.answer
-        if other is not None and not _agree(state.graph, asked, computed, other):
-            computed = _with_possible(other, _possible(computed, asked.probability))
-        return answered(after.with_(answer=None), run, computed)
-
-    def _otherwise(self, state: State, run: Run, k: int | None) -> State:
-        after = self.otherwise.execute(state, run if self.parser is None else replace(run, on_text=None), k)
-        if self.parser is None or after.answer is None:
+        if after.answer is None:
             return after
-        possible = None if after.answer.found else possible_answer(self.parser, state, run, _POSSIBLE_OF_RECORDS)
-        answer = after.answer if possible is None else _with_possible(after.answer, possible)
-        return answered(after.with_(answer=None), run, answer)
+        computed, other = computed_answer(state.with_(query=likeliest)), after.answer
+        chance = self._together(after, run, computed, likeliest.probability)
+        if chance >= self.threshold or (asked and _agree(state.graph, asked, computed, other)):
+            run.note(f"with the passages the query has a probability of {chance:.2f}: {likeliest.notation}")
+            after, other = after.with_(query=likeliest), computed
+        elif asked or not other.found:
+            other = _with_possible(other, _possible(computed, likeliest.probability))
+        return answered(after.with_(answer=None), run, other)
+
+    def _together(self, state: State, run: Run, computed: Answer, probability: float) -> float:
+        """Return the probability of a query after the passages were read: higher where the best span is its result.
+
+        Both are taken as independent, by Bayes' rule. The prior was fitted on questions over mails, chats, tables and
+        office files: 0.08, and 0.03 to 0.12 with one source left out.
+        """
+        _, texts = texts_read(state, run, _READ) if self.reader and state.passages is not None else ([], [])
+        spans = run.read(self.reader, state.question.text, texts) if self.reader and texts else []
+        if not spans or computed.short != (spans[0].answer(texts),):
+            return probability
+        right = probability * spans[0].score / _PRIOR
+        return right / (right + (1 - probability) * (1 - spans[0].score) / (1 - _PRIOR))
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,8 +106,9 @@ class NotRecorded(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         nearest = state.items.top(1).texts(state.graph)
-        possible = possible_answer(self.parser, state, run, _POSSIBLE) if self.parser else None
-        parts = [f"The graph may say: {without_markers(possible.text)}" if possible else NOT_RECORDED]
+        possible = most_probable(self.parser, state, run, _POSSIBLE) if self.parser else None
+        shown = _possible(computed_answer(state.with_(query=possible)), possible.probability).text if possible else ""
+        parts = [f"The graph may say: {without_markers(shown)}" if possible else NOT_RECORDED]
         if nearest and not possible:
             parts.append(f"The nearest that it records is: {nearest[0]}")
         if self.encoder and english_probability(self.encoder.encode([state.question.text])[0]) < LIKELY:
@@ -98,16 +116,15 @@ class NotRecorded(Operator):
         return answered(state, run, Answer(" ".join(parts), found=False))
 
 
-def possible_answer(parser: QueryParser, state: State, run: Run, least: float) -> Answer | None:
-    """Return what the most probable query of a question finds, if its probability is at least `least`.
+def most_probable(parser: QueryParser, state: State, run: Run, least: float) -> AskedQuery | None:
+    """Return the most probable query of a question with what it finds, if its probability is at least `least`.
 
     A "yes" or "no" shows nothing by which it could be checked, and is left out.
     """
     for query, _, probability in parsed(parser, state, run)[:1]:
-        result = result_of(query, Facts.of(state.graph))
-        if probability >= least and not (result.is_empty or isinstance(query, Exists)):
-            computed = computed_answer(state.with_(query=AskedQuery(query, probability, result)))
-            return _possible(computed, probability)
+        if probability >= least and not isinstance(query, Exists):
+            result = result_of(query, Facts.of(state.graph))
+            return None if result.is_empty else AskedQuery(query, probability, result)
     return None
 
 

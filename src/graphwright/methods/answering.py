@@ -133,4 +133,4 @@ def computed_first(
     `parser`: of the query that is named as possible where nothing is found.
     """
     context, answer = ending
-    return context, QueryAnswer(answer, threshold, parser)
+    return context, QueryAnswer(answer, threshold, parser, None if parser is None else MiniLMReader())
