@@ -158,7 +158,8 @@ class MiniLMReader(Checked):
         tokens = _Tokens.of(question, passages)
         filled = [number for number, passage in enumerate(passages) if passage.text.strip()]
         readings = self._run(tokens, [(number,) for number in filled], usage)
-        paired = [*combinations(filled[: self.paired], 2)]
+        if not (paired := [*combinations(filled[: self.paired], 2)]):
+            return readings
         return readings + self._run(tokens.narrowed(readings[: self.paired]), paired, usage)
 
     def _run(self, tokens: _Tokens, inputs: Sequence[tuple[int, ...]], usage: Usage) -> list[ReaderOutput]:
