@@ -363,3 +363,12 @@ def _last(group: list[_Sentence], tokens: int) -> list[_Sentence]:
     sizes = accumulate(sentence.tokens for sentence in reversed(group))
     count = sum(size <= tokens for size in sizes)
     return group[len(group) - count :]
+
+
+def file_of(id: str) -> str:
+    """Return the file of a document, whose id may be that of a part of it.
+
+    >>> file_of("staff.csv#12"), file_of("minutes.md")
+    ('staff.csv', 'minutes.md')
+    """
+    return id.rpartition("#")[0] or id

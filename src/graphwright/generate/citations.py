@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
+from graphwright.data.document import file_of
 from graphwright.data.records.record import CLAUSE, DOCUMENT, MAIL, MESSAGE
 from graphwright.graph.columns import Passages
 from graphwright.graph.graph import Graph
@@ -375,7 +376,7 @@ def overlap(cited: Citation, other: Citation) -> bool:
 def _is_copy(cited: Citation, other: Citation) -> bool:
     """Return whether another citation, of another file, shows the text of one."""
     own, shown = words_of(cited.text), words_of(other.text)
-    files = [citation.document.partition("#")[0] for citation in (cited, other)]
+    files = [file_of(citation.document) for citation in (cited, other)]
     equal = own == shown and len(own) >= _MIN_COPIED and all(files) and files[0] != files[1]
     return equal or (cited.document in other.also_in and own in shown)
 

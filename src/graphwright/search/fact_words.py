@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.data.document import file_of
 from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.csr import Csr, group
@@ -79,7 +80,7 @@ def _decided(facts: Facts, type: int, of_file: int) -> tuple[str, bool | None]:
             return "", None
         own = records.type == type
         if of_file and passages is not None:
-            names = facts.kept("files", lambda: [id.rpartition("#")[0] or id for id in passages.documents])
+            names = facts.kept("files", lambda: list(map(file_of, passages.documents)))
             document = passages.document[np.searchsorted(passages.nodes, records.chunk)]
             files = {names[at] for at in np.unique(document[own]).tolist()}
             own = np.isin(document, [at for at, name in enumerate(names) if name in files])

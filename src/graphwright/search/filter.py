@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
-from graphwright.data.document import metadata_text
+from graphwright.data.document import file_of, metadata_text
 from graphwright.errors import OptionError, meant
 from graphwright.text.characters import composed, file_name
 from graphwright.text.numbers import conversion
@@ -173,7 +173,7 @@ class Filter:
         """Return the ids of the documents that pass, by their metadata; numbers are read as its file writes them."""
         beside: dict[str, list[str]] = {}
         for id, metadata in documents.items():
-            beside.setdefault(_file(id), []).extend(metadata.values())
+            beside.setdefault(file_of(id), []).extend(metadata.values())
         written = {
             name: _formats({id: metadata[name] for id, metadata in documents.items() if name in metadata}, beside)
             for name in {DATE, *dict(self.metadata)}
@@ -184,7 +184,7 @@ class Filter:
         self, document: str, metadata: Mapping[str, str], written: Mapping[str, Mapping[str, ColumnFormat]]
     ) -> bool:
         def holds(name: str, condition: str | Range) -> bool:
-            return name in metadata and _holds(condition, metadata[name], written[name][_file(document)])
+            return name in metadata and _holds(condition, metadata[name], written[name][file_of(document)])
 
         return (
             (self.documents is None or document in self.documents)
@@ -239,15 +239,11 @@ def _folders(id: str) -> list[str]:
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
-def _file(id: str) -> str:
-    return id.rpartition("#")[0] or id
-
-
 def _formats(values: Mapping[str, str], beside: Mapping[str, Sequence[str]]) -> dict[str, ColumnFormat]:
     """Return how each file writes the values of one name, by file; `values`: by document; `beside`: all of a file."""
     files: dict[str, list[str]] = {}
     for id, value in values.items():
-        files.setdefault(_file(id), []).append(value)
+        files.setdefault(file_of(id), []).append(value)
     column = column_format(list(values.values()), ".")
     return {file: format_of_part(column, texts, partial(decided, beside[file], False)) for file, texts in files.items()}
 

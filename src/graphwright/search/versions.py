@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphwright.data.document import BELOW, YEAR, dated_sections
+from graphwright.data.document import BELOW, YEAR, dated_sections, file_of
 from graphwright.data.records.versions import versions_in
 from graphwright.graph.columns import Passages, natural
 from graphwright.graph.evidence import Ints
@@ -84,7 +84,7 @@ def _is_said(text: str, better: str, question: Collection[str]) -> bool:
 
 def _file(passages: Passages, node: int) -> str:
     location = passages.of(node)
-    return "" if location is None else location.document.rpartition("#")[0] or location.document
+    return "" if location is None else file_of(location.document)
 
 
 def copies_of(graph: Graph, node: int, most: int = _MAX_COMPARED) -> list[int]:
