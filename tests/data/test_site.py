@@ -178,14 +178,14 @@ def test_sync_site_that_ends_in_the_middle_changes_nothing(site: Site, index: In
 def test_robots_rules_and_delay_are_kept(site: Site) -> None:
     site.pages(graz="Graz.", secret="Secret.", print="Print.")
     site.sitemap("/graz.html", "/secret.html", "/graz.html?print=1")
-    site.answers["/robots.txt"] = b"User-agent: *\nDisallow: /secret\nDisallow: /*?print=\nCrawl-delay: 0.2"
+    site.answers["/robots.txt"] = b"User-agent: *\nDisallow: /secret\nDisallow: /*?print=\nCrawl-delay: 0.4"
     source = site.source()
     results = {file.name.removeprefix(site.url): source.fetch(file.name, "") for file in source.list()}
     reasons = {name: getattr(result, "reason", "") for name, result in results.items()}
     forbidden = f"{site.url}/robots.txt forbids it"
     assert reasons == {"/graz.html": "", "/secret.html": forbidden, "/graz.html?print=1": forbidden}
     assert site.seen == ["/robots.txt", "/sitemap.xml", "/graz.html"]
-    assert site.times[2] - site.times[1] >= 0.19
+    assert site.times[2] - site.times[1] >= 0.2  # a request may come late
 
 
 def test_pages_of_other_hosts_are_not_fetched(site: Site, tmp_path: Path) -> None:

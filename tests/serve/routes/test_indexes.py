@@ -248,11 +248,13 @@ def test_cancelled_rebuild_leaves_the_index_as_it_was(
     monkeypatch.setattr(_Division, "store", store)
     with writer_lock(home.app.state.server.catalog["kept"].path) if is_waiting else nullcontext():
         reply = home.client.post(f"{INDEXES}/kept/rebuild", json=body)
+        job = f"/v1/jobs/{reply.json()['job']['id']}"
+        wait_until(lambda: home.client.get(job).json()["state"] == "running")  # if it waits, for the lock
         assert is_waiting or at_work.wait(20)
-        assert home.client.post(f"/v1/jobs/{reply.json()['job']['id']}/cancel").status_code == 200
+        assert home.client.post(f"{job}/cancel").status_code == 200
         go_on.set()
-        job = changed(home, reply)
-    assert (job["state"], job["message"]) == ("cancelled", "Cancelled.")
+        ended = changed(home, reply)
+    assert (ended["state"], ended["message"]) == ("cancelled", "Cancelled.")
     assert home.client.get(f"{INDEXES}/kept/rebuild").json() == before and asked(home, "kept")["citations"]
     assert changed(home, home.client.post(f"{INDEXES}/kept/rebuild", json=body))["state"] == "done"
 
