@@ -14,7 +14,6 @@ from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Result
 from graphwright.operators.query.tables import rows as combined
 from graphwright.operators.query.tables.columns import Cells, Column
-from graphwright.operators.query.tables.links import span_bits
 from graphwright.operators.query.tables.rows import ORDERS, Given, Rows, RowSets
 
 _FUNCTIONS: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
@@ -40,6 +39,16 @@ class Candidate(NamedTuple):
     given: tuple[Given, ...]
     bits: int
 
+    @property
+    def columns(self) -> set[int]:
+        """The columns that it gives, orders by or compares."""
+        return {self.answer, self.order, *(part.column for part in self.given)} - {-1}
+
+    @property
+    def gives(self) -> bool:
+        """Whether it gives a value, or some things."""
+        return len(self.result) > 0 if isinstance(self.result, np.ndarray) else self.result is not None
+
 
 @dataclass(eq=False)
 class Enumeration:
@@ -55,7 +64,7 @@ class Enumeration:
 
     def __iter__(self) -> Iterator[Candidate]:
         """Yield candidates that give something."""
-        wanted = self._enumerated()
+        wanted = (own for own in self._enumerated() if own.gives)
         kept = (own for own in wanted if not self._is_of_another(own) and self._is_of_one_group(own))
         return (own for own in kept if not self._is_by_any_way(own))
 
@@ -64,14 +73,12 @@ class Enumeration:
 
         So each day of a timetable leads to the table of teachers.
         """
-        columns = {candidate.answer, candidate.order, *(part.column for part in candidate.given)} - {-1}
-        ways = [self._leads[at][1] for at in columns if self.sets.table.columns[at].has_other_ways]
+        ways = [self._leads[at][1] for at in candidate.columns if self.sets.table.columns[at].has_other_ways]
         return any(not self.sets.links.headers[way][1] for way in ways)
 
     def _is_of_one_group(self, candidate: Candidate) -> bool:
         """Return whether the columns of a candidate share rows, else what it gives follows from names alone."""
-        columns = {candidate.answer, candidate.order, *(part.column for part in candidate.given)} - {-1}
-        return len({self.sets.table.columns[column].group for column in columns}) < 2
+        return len({self.sets.table.columns[column].group for column in candidate.columns}) < 2
 
     def _is_of_another(self, candidate: Candidate) -> bool:
         """Return whether the columns of a candidate all stand in another table that is asked too.
@@ -79,8 +86,7 @@ class Enumeration:
         The own column that leads there is one of them: its cells are those of a column there. So is a column that the
         question does not say, if the own column has the cells that the candidate has of it.
         """
-        given = {part.column for part in candidate.given}
-        columns = {candidate.answer, candidate.order, *given} - {-1}
+        given, columns = {part.column for part in candidate.given}, candidate.columns
         leads = {self._leads[column] for column in columns if column in self._leads}
         if len(leads) != 1 or {candidate.answer, candidate.order} == {-1}:
             return False
@@ -88,7 +94,7 @@ class Enumeration:
         there = {key, *(c for c, lead in self._leads.items() if lead == (table, key))}
         links, own = self.sets.links, columns - there
         if candidate.answer in there and own <= given and not any(links.headers[at][1] for at in own):
-            bits = {span_bits(x.start, x.end) for x in links.cells if (x.column, x.kind) == (key, "cell")}
+            bits = {link.bits for link in links.cells if (link.column, link.kind) == (key, "cell")}
             own = {x.column for x in candidate.given if x.column in own and (x.bits not in bits or links.type[1])}
         return table in self.tables and not own
 
@@ -148,7 +154,7 @@ class Enumeration:
             if named.distinct < 0.9:
                 query = self.sets.values(self.sets.all.query, column)
                 made = self._candidate(query, ("list",), self.sets.all, column)
-                if isinstance(made.result, np.ndarray) and len(made.result):
+                if made.gives:
                     yield made
                     yield self._candidate(q.Count(query), ("count", "distinct"), self.sets.all, column)
 
@@ -164,8 +170,7 @@ class Enumeration:
             query = self.sets.values(rows.query, column)
             cells = None if places is None else self._cells.distinct(places, column)
             result = self.sets.execution.result(query) if cells is None else cells
-            if isinstance(result, np.ndarray) and len(result):
-                yield self._made(query, result, ("value",), rows, column)
+            yield self._made(query, result, ("value",), rows, column)
 
     @cached_property
     def _cells(self) -> Cells:
@@ -189,9 +194,7 @@ class Enumeration:
                 continue
             for function in _FUNCTIONS:
                 query = q.Aggregate(function, rows.query, self.sets.path(column))
-                made = self._candidate(query, (function,), rows, column)
-                if made.result is not None:
-                    yield made
+                yield self._candidate(query, (function,), rows, column)
 
     def _frequent(self, sets: list[Rows]) -> Iterator[Candidate]:
         for rows in sets:
@@ -213,13 +216,11 @@ class Enumeration:
                 if named.distinct > 0.9 or column == rows.given[0].column:
                     continue
                 every, own = (self.sets.values(things, column) for things in (self.sets.all.query, rows.query))
-                made = self._candidate(q.Except(every, own), ("never",), rows, column)
-                if isinstance(made.result, np.ndarray) and len(made.result):
-                    yield made
+                yield self._candidate(q.Except(every, own), ("never",), rows, column)
 
     def _differences(self) -> Iterator[Candidate]:
         """Yield differences of the values or counts of two linked sets of different rows; of largest and smallest."""
-        cells = [rows for rows in self.sets.single if rows.operators[0] in ("is", "has")][:10]
+        cells = [rows for rows in self.sets.single if rows.is_linked][:10]
         found = [(rows, {*self.sets.execution.things(rows.query).tolist()}) for rows in cells]
         for (first, things), (second, others) in combinations(found, 2):
             if first.bits & second.bits or not things.isdisjoint(others):
@@ -234,22 +235,17 @@ class Enumeration:
                 continue
             for column in self.sets.orderable():
                 query = q.Difference(*(self.sets.values(rows.query, column) for rows in (first, second)))
-                made = self._candidate(query, ("difference", "value"), both, column)
-                if made.result is not None:
-                    yield made
+                yield self._candidate(query, ("difference", "value"), both, column)
         for column in self.sets.orderable() if self.sets.all.count > 1 else ():
             largest, smallest = (q.Aggregate(f, self.sets.all.query, self.sets.path(column)) for f in _ENDS)
-            made = self._candidate(q.Difference(largest, smallest), ("difference", "extremes"), self.sets.all, column)
-            if made.result is not None:
-                yield made
+            yield self._candidate(q.Difference(largest, smallest), ("difference", "extremes"), self.sets.all, column)
 
     def _often(self) -> Iterator[Candidate]:
         """Yield the cells that as many rows have as the question says, and their number."""
         for amount in self.sets.links.amounts:
             if amount.is_date or not 1 <= amount.amount < self.sets.table.rows or amount.amount % 1:
                 continue
-            bits = span_bits(amount.start, amount.end)
-            rows = Rows(self.sets.all.query, self.sets.table.rows, ("often",), (), -1, bits)
+            rows = Rows(self.sets.all.query, self.sets.table.rows, ("often",), (), -1, amount.bits)
             for column, named in self._columns:
                 if named.distinct > 0.9 or named.is_joined:
                     continue
@@ -258,7 +254,7 @@ class Enumeration:
                     condition = q.Counted((q.Step(path.relation, True),), comparison, int(amount.amount))
                     query = q.Where(q.Follow(self.sets.all.query, path), condition)
                     made = self._candidate(query, ("value", comparison), rows, column)
-                    if isinstance(made.result, np.ndarray) and len(made.result):
+                    if made.gives:
                         yield made
                         yield self._candidate(q.Count(query), ("count", comparison), rows, column)
 

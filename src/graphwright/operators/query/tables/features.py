@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from graphwright.operators.query.execution import Result
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.columns import Table
 from graphwright.operators.query.tables.likeness import ColumnVectors, Likeness, Pieces
-from graphwright.operators.query.tables.links import Links, ngrams, span_bits
+from graphwright.operators.query.tables.links import Links, all_bits, ngrams
 from graphwright.operators.query.tables.rows import Given
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
@@ -67,6 +67,10 @@ class QuestionFeatures:
     pieces: Pieces
     vectors: ColumnVectors
     frequency: Mapping[str, float]
+    _shares: dict[int, float] = field(default_factory=dict)
+    _linked: dict[tuple[Given, ...], tuple[list[float], list[float]]] = field(default_factory=dict)
+    _things: dict[int, tuple[float, float, float]] = field(default_factory=dict)
+    _known_parts: dict[tuple[object, ...], list[int]] = field(default_factory=dict)
 
     @cached_property
     def _weights(self) -> list[float]:
@@ -85,10 +89,6 @@ class QuestionFeatures:
         return self._shares[bits]
 
     @cached_property
-    def _shares(self) -> dict[int, float]:
-        return {}
-
-    @cached_property
     def _cosines(self) -> list[float]:
         cosines: list[float] = (self.vectors.names @ self.question).tolist()
         return cosines
@@ -100,22 +100,11 @@ class QuestionFeatures:
 
     @cached_property
     def _cell_bits(self) -> int:
-        bits = 0
-        for link in self.links.cells:
-            if link.kind == "cell":
-                bits |= span_bits(link.start, link.end)
-        return bits
+        return all_bits(link.bits for link in self.links.cells if link.kind == "cell")
 
     @cached_property
     def _header_bits(self) -> int:
-        bits = 0
-        for score, named in self.links.headers:
-            bits |= named if score >= 0.9 else 0
-        return bits
-
-    @cached_property
-    def _amount_bits(self) -> list[int]:
-        return [span_bits(amount.start, amount.end) for amount in self.links.amounts]
+        return all_bits(named for score, named in self.links.headers if score >= 0.9)
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -124,11 +113,8 @@ class QuestionFeatures:
     @cached_property
     def _table(self) -> list[float]:
         """Features of the table: its size, how its type is named, and how much of the question it explains."""
-        bits = self._cell_bits
-        for _, named in self.links.headers:
-            bits |= named
         said, words = self.links.type
-        explained = self._weight(bits | words)
+        explained = self._weight(all_bits((self._cell_bits, words, *(named for _, named in self.links.headers))))
         return [math.log1p(self.table.rows), len(self.table.columns) / 10, said, self._cosines[-1], explained]
 
     def features(self, candidates: Sequence[Candidate]) -> Features:
@@ -153,11 +139,8 @@ class QuestionFeatures:
         return Features(dense, parts, grams, headers, likeness.rest())
 
     def _likeness(self) -> Likeness:
-        named = self._cell_bits
-        for amount in self._amount_bits:
-            named |= amount
-        for link in self.links.cells:
-            named |= span_bits(link.start, link.end) if link.kind == "part" else 0
+        parts = (link.bits for link in self.links.cells if link.kind == "part")
+        named = all_bits((self._cell_bits, *parts, *(amount.bits for amount in self.links.amounts)))
         free = np.array([not named >> at & 1 for at in range(len(self.links.words))], bool)
         rare = np.array([self.frequency.get(word.text, 0.0) <= _RARE for word in self.links.words], bool)
         weights = np.array(self._weights, np.float32) / np.float32(self._total)
@@ -165,10 +148,7 @@ class QuestionFeatures:
 
     def _named(self, candidate: Candidate) -> int:
         """Return the words that name the type or a column of a candidate, as bits."""
-        named = self.links.type[1]
-        for column in {candidate.answer, candidate.order, *(given.column for given in candidate.given)} - {-1}:
-            named |= self.links.headers[column][1]
-        return named
+        return all_bits((self.links.type[1], *(self.links.headers[column][1] for column in candidate.columns)))
 
     def _dense(self, candidate: Candidate, form: Sequence[float]) -> list[float]:
         return [
@@ -185,7 +165,7 @@ class QuestionFeatures:
         """Return sizes and shares of the question's words that a candidate explains, and of linked ones it does not."""
         named = self._named(candidate)
         unexplained = self._cell_bits & ~candidate.bits & ~named
-        amounts = sum(not bits & (candidate.bits | named) for bits in self._amount_bits)
+        amounts = sum(not amount.bits & (candidate.bits | named) for amount in self.links.amounts)
         return [
             len(candidate.operators), len(candidate.given), self._weight(candidate.bits), self._weight(named),
             self._weight(candidate.bits | named), self._weight(unexplained), amounts,
@@ -214,16 +194,12 @@ class QuestionFeatures:
         before, after = self._linked[candidate.given]
         return [*before, float(any(p.column == candidate.answer for p in candidate.given)), *after]
 
-    @cached_property
-    def _linked(self) -> dict[tuple[Given, ...], tuple[list[float], list[float]]]:
-        return {}
-
     def _linked_by(self, given: tuple[Given, ...]) -> tuple[list[float], list[float]]:
         if not given:
             return [0.0] * 5, [0.0] * (2 + len(_KINDS))
         counts = Counter(part.kind for part in given)
         said = [self.links.headers[part.column][0] for part in given]
-        ambiguous = [sum(1 for link in self.links.cells if span_bits(link.start, link.end) == p.bits) for p in given]
+        ambiguous = [sum(link.bits == part.bits for link in self.links.cells) for part in given]
         lengths = [part.bits.bit_count() for part in given]
         shares = [part.share for part in given]
         nearest, weight = min(self._cosines[p.column] for p in given), min(self._weight(p.bits) for p in given)
@@ -247,10 +223,6 @@ class QuestionFeatures:
             self._things[thing] = (said, float(value_of(text) is not None), len(words) / 10)
         return self._things[thing]
 
-    @cached_property
-    def _things(self) -> dict[int, tuple[float, float, float]]:
-        return {}
-
     def _parts(self, candidate: Candidate) -> list[int]:
         """Return the hashed parts of a candidate that weights are learned for."""
         operators, answer, order, result = candidate.operators, candidate.answer, candidate.order, candidate.result
@@ -262,10 +234,6 @@ class QuestionFeatures:
         if candidate.given not in known:
             known[candidate.given] = [hashed(part, PARTS) for part in self._parts_of_given(candidate.given)]
         return known[shape] + known[candidate.given]
-
-    @cached_property
-    def _known_parts(self) -> dict[tuple[object, ...], list[int]]:
-        return {}
 
     def _parts_of_shape(
         self, operators: tuple[str, ...], kind: str, many: bool, answer: int, order: int

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -41,10 +42,20 @@ class Amount(NamedTuple):
     is_date: bool
     amount: float
 
+    @property
+    def bits(self) -> int:
+        """Its words as bits."""
+        return span_bits(self.start, self.end)
+
 
 def span_bits(start: int, end: int) -> int:
     """Return the words [start, end) as bits."""
     return (1 << end) - (1 << start)
+
+
+def all_bits(bits: Iterable[int]) -> int:
+    """Return the words that any of some bits have."""
+    return reduce(or_, bits, 0)
 
 
 def question_words(question: str) -> tuple[Word, ...]:
@@ -172,6 +183,11 @@ class Link(NamedTuple):
     text: str
     share: float
 
+    @property
+    def bits(self) -> int:
+        """Its words as bits."""
+        return span_bits(self.start, self.end)
+
 
 @dataclass(frozen=True)
 class Links:
@@ -277,11 +293,8 @@ class TableIndex:
         weight = [-np.log(frequency.get(word.text, 1e-5)) for word in words]
         scores = {}
         for number in tables:
-            bits = self._type(number, nearest)[1]
-            for _, named in self._headers(number, nearest):
-                bits |= named
-            for link in linked[number]:
-                bits |= span_bits(link.start, link.end)
+            headers = (named for _, named in self._headers(number, nearest))
+            bits = all_bits((self._type(number, nearest)[1], *headers, *(link.bits for link in linked[number])))
             scores[number] = sum(w for i, w in enumerate(weight) if bits >> i & 1)
         chosen = sorted(tables, key=lambda t: -scores[t])[:most]
         reached = {other for table, other in self._joined if table in chosen} - set(chosen)

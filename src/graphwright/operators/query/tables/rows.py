@@ -15,7 +15,7 @@ from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.query import Both, Either, Except, Exists, Things, Where
 from graphwright.operators.query.tables.columns import Table
-from graphwright.operators.query.tables.links import Links, month_of, span_bits
+from graphwright.operators.query.tables.links import Links, all_bits, month_of, span_bits
 from graphwright.text.values import DATE, NUMBER, TEXT
 
 ORDERS: tuple[q.Comparison, ...] = (">", ">=", "<", "<=")
@@ -50,6 +50,11 @@ class Rows:
     order: int = -1
     bits: int = 0
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether they have a linked cell."""
+        return self.operators[0] in ("is", "has")
+
 
 @dataclass(eq=False)
 class RowSets:
@@ -74,8 +79,7 @@ class RowSets:
         self, query: q.Things, operators: tuple[str, ...], given: tuple[Given, ...] = (), order: int = -1, bits: int = 0
     ) -> Rows | None:
         """Return the rows of a query, None if there are none."""
-        for part in given:
-            bits |= part.bits
+        bits = all_bits((bits, *(part.bits for part in given)))
         rows = Rows(query, len(self.execution.things(query)), operators, given, order, bits)
         return rows if rows.count else None
 
@@ -101,7 +105,7 @@ class RowSets:
         for link in links[:_CONDITIONS]:
             is_whole = link.kind == "cell" and not self.table.columns[link.column].lists
             condition = q.Compare(self.path(link.column), "=" if is_whole else "contains", link.text)
-            given = Given(link.column, link.kind, span_bits(link.start, link.end), link.share, link.text)
+            given = Given(link.column, link.kind, link.bits, link.share, link.text)
             rows = self._where(condition, "is" if link.kind == "cell" else "has", given)
             if rows.count:
                 known.add((link.column, link.start, link.end))
@@ -162,7 +166,6 @@ class RowSets:
     def _compared(self, known: set[tuple[int, int, int]]) -> Iterator[Rows]:
         left = _COMPARISONS
         for amount in self.links.amounts:
-            bits = span_bits(amount.start, amount.end)
             for column, named in enumerate(self.table.columns):
                 if left <= 0 or (named.kind == TEXT and max(named.numbers, named.dates) < 0.2):
                     continue
@@ -170,7 +173,7 @@ class RowSets:
                     if comparison == "=" and (column, amount.start, amount.end) in known:
                         continue
                     condition = q.Compare(self.path(column), comparison, amount.text)
-                    given = Given(column, "number" if comparison == "=" else comparison, bits, 0.0, amount.text)
+                    given = Given(column, "number" if comparison == "=" else comparison, amount.bits, 0.0, amount.text)
                     operator = "is" if comparison == "=" else comparison
                     rows = self._where(condition, operator, given)
                     if not rows.count:
@@ -204,7 +207,7 @@ class RowSets:
 
     def counted_extremes(self, sets: list[Rows]) -> Iterator[Rows]:
         """Yield as many rows from an end of an order as the question says."""
-        counts = [(int(a.amount), span_bits(a.start, a.end)) for a in self.links.amounts if a.amount in range(2, 1000)]
+        counts = [(int(a.amount), a.bits) for a in self.links.amounts if a.amount in range(2, 1000)]
         for rows, (count, bits) in product(sets, counts):
             for path, column, operator, largest in self._orders(rows) if not rows.bits & bits else ():
                 if chosen := self._ordered(rows, path, largest, count, ("top", operator), column, bits):
@@ -220,7 +223,7 @@ class RowSets:
 
     def linked(self, most: int, rows: int) -> list[Rows]:
         """Return sets of at most `rows` rows that have a linked cell."""
-        return [r for r in self.single[:most] if r.operators[0] in ("is", "has") and r.count <= rows]
+        return [r for r in self.single[:most] if r.is_linked and r.count <= rows]
 
     def beyond(self) -> Iterator[Rows]:
         """Yield the rows whose value of a column is above or below that of a linked row, or that stand after it."""
@@ -236,7 +239,7 @@ class RowSets:
 
     def ranked(self, sets: list[Rows]) -> Iterator[Rows]:
         """Yield the rows that are second or third in an order, or at the place that the question says."""
-        said = {int(a.amount): span_bits(a.start, a.end) for a in self.links.amounts if a.amount in range(4, 32)}
+        said = {int(a.amount): a.bits for a in self.links.amounts if a.amount in range(4, 32)}
         for rows, (rank, bits) in product(sets, {2: 0, 3: 0, **said}.items()):
             if rank > rows.count or rows.bits & bits:
                 continue
@@ -260,7 +263,7 @@ class RowSets:
     def excluded(self) -> Iterator[Rows]:
         """Yield the rows without a linked cell."""
         for rows in self.single[:8]:
-            if rows.operators[0] in ("is", "has"):
+            if rows.is_linked:
                 query = q.Except(self.all.query, rows.query)
                 if made := self.made(query, ("not", *rows.operators), rows.given):
                     yield made
@@ -287,11 +290,9 @@ _FLAGS = 4
 
 def _both(first: Rows, second: Rows) -> Things:
     """Return the query for the rows that are in both of two sets."""
-    return (
-        Where(first.query, second.query.condition)
-        if isinstance(second.query, Where)
-        else Both(first.query, second.query)
-    )
+    if isinstance(second.query, Where):
+        return Where(first.query, second.query.condition)
+    return Both(first.query, second.query)
 
 
 def pairs(sets: RowSets) -> Iterator[Rows]:
@@ -372,8 +373,7 @@ def without(sets: RowSets) -> Iterator[Rows]:
     count = 0
     for first in sets.single[:10]:
         for second in sets.single[:10]:
-            is_cell = second.operators[0] in ("is", "has")
-            if not is_cell or first.bits & second.bits or count >= _WITHOUT:
+            if not second.is_linked or first.bits & second.bits or count >= _WITHOUT:
                 continue
             operators = ("and", *first.operators, "not", *second.operators)
             rows = sets.made(Except(first.query, second.query), operators, first.given + second.given)
@@ -384,7 +384,7 @@ def without(sets: RowSets) -> Iterator[Rows]:
 
 def united(sets: RowSets) -> Iterator[Rows]:
     """Yield the rows of two linked cells of one column."""
-    cells = [rows for rows in sets.single if rows.operators[0] in ("is", "has")]
+    cells = [rows for rows in sets.single if rows.is_linked]
     count = 0
     for first, second in combinations(cells, 2):
         one, other = first.given[0], second.given[0]
