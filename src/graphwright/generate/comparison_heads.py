@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from graphwright.models.embedded.cross_encoder import tokens_of
-from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.encoder import WEIGHTS, MiniLM, arrays_of
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.logistic import logistic
 from graphwright.operators.run import Run
@@ -93,9 +92,7 @@ class ComparisonHeads:
 @cache
 def comparison_heads() -> ComparisonHeads:
     """Return the heads of the package, which scripts/fit_comparisons.py wrote."""
-    path = Path(__file__).parents[1] / "models" / "weights" / "comparisons" / "model.npz"
-    with np.load(path) as stored:
-        return ComparisonHeads(**{part.name: stored[part.name].astype(np.float32) for part in fields(ComparisonHeads)})
+    return ComparisonHeads(**arrays_of(WEIGHTS / "comparisons" / "model.npz"))
 
 
 def word_rows(question: str) -> tuple[list[tuple[int, int]], Floats]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.generate.replacements import replacements
 from graphwright.graph.evidence import Ints
-from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.encoder import WEIGHTS, MiniLM, arrays_of
 from graphwright.models.protocols import Floats
 from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.state import start
@@ -113,11 +112,7 @@ def kind_of(probabilities: Floats) -> int:
 @cache
 def follow_up_model() -> FollowUpModel:
     """Return the model of the package."""
-    path = Path(__file__).parents[1] / "models" / "weights" / "follow-ups" / "model.npz"
-    with np.load(path) as stored:
-        return FollowUpModel(
-            *(stored[name].astype(np.float32) for name in ("kinds", "opens", "ways", "unclear", "replaces"))
-        )
+    return FollowUpModel(**arrays_of(WEIGHTS / "follow-ups" / "model.npz"))
 
 
 def names_in(text: str, snapshot: Snapshot) -> list[str]:

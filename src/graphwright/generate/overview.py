@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -17,13 +16,13 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.data.records.versions import versions_in
 from graphwright.errors import cut
-from graphwright.generate.citations import best_passages, numbered
+from graphwright.generate.citations import numbered
 from graphwright.generate.quoted_sentences import quotations
 from graphwright.generate.readers import MayAnswer, answered, best_sentence, texts_read
 from graphwright.graph.evidence import Ints
 from graphwright.graph.graph import Graph
 from graphwright.models.embedded.amounts import MiniLMAmounts
-from graphwright.models.embedded.encoder import MiniLM
+from graphwright.models.embedded.encoder import WEIGHTS, MiniLM
 from graphwright.models.protocols import RELATIONS, AnsweringReader, Floats
 from graphwright.operators.operator import IS_OPERATOR, Composite, Operator
 from graphwright.operators.query.logistic import logistic
@@ -91,7 +90,7 @@ class Overview(MayAnswer):
         if passages is None:
             return np.empty(0, np.int64)
         asked = _letters(state.question.text)
-        rows = [passages.row(node) for node in best_passages(state, _READ)]
+        rows = [passages.row(node) for node in state.passage_nodes(_READ).tolist()]
         documents = Counter(int(passages.document[row]) for row in rows if row >= 0)
         titles = {document: _letters(passages.titles[document]) for document in sorted(documents)}
         named = [document for document, title in titles.items() if title and 2 * len(title & asked) >= len(title)]
@@ -129,8 +128,7 @@ def broadness(question: str, run: Run | None = None) -> float:
 @cache
 def _head() -> Floats:
     """Return the weights of the head, which scripts/fit_broad.py wrote: float32[385], the last a constant."""
-    file = Path(__file__).parents[1] / "models/weights/minilm-reader/broad.json"
-    return np.array(json.loads(file.read_text("utf-8"))["weights"], np.float32)
+    return np.array(json.loads((WEIGHTS / "minilm-reader" / "broad.json").read_text("utf-8"))["weights"], np.float32)
 
 
 _MIN_SHARE = 0.5  # of the pairs of words of the shorter of two versions that the other has

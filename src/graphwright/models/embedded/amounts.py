@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphwright.models.embedded.cross_encoder import Tokens, tokens_of
-from graphwright.models.embedded.encoder import WEIGHTS
+from graphwright.models.embedded.encoder import WEIGHTS, arrays_of
 from graphwright.models.protocols import RELATIONS, Floats
 from graphwright.text.words import hashed
 
@@ -103,5 +103,4 @@ def words_around(question: str, start: int, end: int) -> list[int]:
 @cache
 def _head(weights: Path) -> AmountHead:
     """Return a head of the package, which scripts/fit_amounts.py wrote."""
-    with np.load(weights) as stored:
-        return AmountHead(**{name: stored[name].astype(np.float32) for name in stored.files})
+    return AmountHead(**arrays_of(weights))

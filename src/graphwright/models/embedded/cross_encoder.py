@@ -18,6 +18,7 @@ from graphwright.models.embedded.encoder import (
     READING,
     REMEDY,
     add_work,
+    arrays_of,
     checksum,
     encoded,
     loaded,
@@ -247,9 +248,8 @@ def joint_input(match: Match, weights: Mapping[str, Floats]) -> Floats:
 class _Network:
     def __init__(self, weights: str) -> None:
         self.join = open_graph(weights_file("join.onnx", weights))
-        with np.load(weights_file("head.npz", weights), allow_pickle=False) as file:
-            self.weights = {name: file[name].astype(np.float32) for name in file.files}
-        self.rarity = self.weights["rarity"] / 255
+        self.weights = arrays_of(weights_file("head.npz", weights))
+        self.rarity: Floats = self.weights["rarity"] / np.float32(255)
         self.width = len(self.weights["w1"])
 
     def latent(self, question: Tokens, text: Tokens) -> Floats:

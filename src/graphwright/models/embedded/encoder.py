@@ -111,6 +111,12 @@ def weights_file(name: str, model: str = READING) -> Path:
     return file
 
 
+def arrays_of(file: Path) -> dict[str, Floats]:
+    """Return the arrays of a file of weights."""
+    with np.load(file, allow_pickle=False) as stored:
+        return {name: stored[name].astype(np.float32) for name in stored.files}
+
+
 def run_session(session: Any, feed: Mapping[str, Any], task: str, outputs: list[str] | None = None) -> list[Floats]:
     """Return outputs of a session, by default all. Raises ModelError, which names the task."""
     try:
