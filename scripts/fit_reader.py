@@ -37,7 +37,7 @@ from scorer_data import source_of_set
 from graphwright import Document, Graph, Index, start
 from graphwright.data.question_sets.datasets import read_dataset
 from graphwright.evaluate.metrics import token_f1
-from graphwright.generate.citations import best_passages, passage_text
+from graphwright.generate.citations import passage_text
 from graphwright.generate.quoted_sentences import sentences_of
 from graphwright.methods.registry import make_method
 from graphwright.models.embedded.reader import PARTS, MiniLMReader
@@ -132,7 +132,7 @@ def questions_read(given: Any, name: str, reader: MiniLMReader) -> Iterator[Read
 
         for question in chosen(given, name, questions):
             graph, retrieve = searched(question.source)
-            nodes = best_passages(retrieve(start(question.text, graph)))
+            nodes = retrieve(start(question.text, graph)).passage_nodes().tolist()
             ranked = [(document_of(graph, node), passage_text(graph, node)) for node in nodes]
             yield read_with(question, ranked, reader)
             if not question.gold:

@@ -23,7 +23,7 @@ from sources.everyday import documents_of
 from sources.packages import read_sources
 
 from graphwright import Graph, Index, start
-from graphwright.generate.citations import best_passages, passage_text
+from graphwright.generate.citations import passage_text
 from graphwright.generate.quoted_sentences import sentences_of
 from graphwright.methods.registry import make_method
 from graphwright.models.protocols import PassageText
@@ -178,7 +178,7 @@ def _retrieved(snapshot: Snapshot, questions: Sequence[Asked]) -> Iterator[Retri
     search = make_method("multihop", snapshot, top_k=READ, parser=NoQueries()).search
 
     def found(asked: Asked, text: str) -> list[tuple[PassageText, bool]]:
-        nodes = best_passages(search(start(text, snapshot.graph)))
+        nodes = search(start(text, snapshot.graph)).passage_nodes().tolist()
         return [each for node in nodes if (each := _passage(snapshot.graph, node, asked))[0].text.strip()]
 
     for asked in questions:

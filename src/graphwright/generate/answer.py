@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.errors import cut
-from graphwright.generate.citations import best_passages, locate, numbered, supported
+from graphwright.generate.citations import locate, numbered, supported
 from graphwright.generate.contexts import CONTEXT_PASSAGES, CONTEXT_TOKENS, MIN_TOKENS, Budgeted, shown_passages
 from graphwright.generate.readers import MayAnswer, answered, nothing
 from graphwright.models.protocols import LLM
@@ -109,7 +109,7 @@ class Generate(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         draft = Draft(run.on_text)
-        if not best_passages(state, 1) or state.context is None:
+        if not len(state.passage_nodes(1)) or state.context is None:
             answer: Answer | None = Answer(nothing(run), found=False)
         else:
             answer = _written(self.model, state, state.context, run, draft)
@@ -141,7 +141,7 @@ class AnswerIfEnough(MayAnswer, Budgeted):
     tokens: Annotated[int, AtLeast(MIN_TOKENS)] = CONTEXT_TOKENS
 
     def apply(self, state: State, run: Run) -> State:
-        if not best_passages(state, 1):
+        if not len(state.passage_nodes(1)):
             return state
         shown = shown_passages(state, self.passages, self.tokens)
         context = Context(state.question.original, "bubblerag_enough", shown)
@@ -211,7 +211,7 @@ def _written(model: LLM, state: State, context: Context, run: Run, draft: Draft)
 def _checked(reply: Any, state: State, context: Context, run: Run) -> Answer:
     """Return a reply as an answer, with the citations whose quotes stand in the passages that were shown."""
     nodes = {passage.number: passage.node for passage in context.passages}
-    nodes = nodes or dict(enumerate(best_passages(state, CONTEXT_PASSAGES), 1))
+    nodes = nodes or dict(enumerate(state.passage_nodes(CONTEXT_PASSAGES).tolist(), 1))
     texts = {number: state.graph.passage(node) for number, node in nodes.items()}
     spans: list[tuple[int, int, int]] = []
     span_of: list[int | None] = []

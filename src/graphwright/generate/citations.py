@@ -328,11 +328,6 @@ def written_by(graph: Graph, node: int, at: int) -> str:
     return ", ".join(filter(None, (author, date)))
 
 
-def best_passages(state: State, limit: int | None = None) -> list[int]:
-    """Return the nodes of the best passages, none if there was no search."""
-    return [] if state.passages is None else state.passages.ids[:limit].tolist()
-
-
 def citation(state: State, node: int, start: int, end: int) -> Citation:
     """Return characters `start` to `end` of a passage's text as a citation, with the steps that the passage carries.
 

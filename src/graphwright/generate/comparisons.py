@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from graphwright.constraints import AtLeast, Between
-from graphwright.generate.citations import best_passages, numbered, passage_text
+from graphwright.generate.citations import numbered, passage_text
 from graphwright.generate.comparison_heads import (
     DIFFERENCE,
     OTHER,
@@ -89,7 +89,7 @@ class Compare(MayAnswer, Confident):
         return answered(state, run, self._answer(state, nodes, compared))
 
     def _nodes(self, state: State, tagged: Tagged) -> list[int]:
-        nodes = best_passages(state, self.passages)
+        nodes = state.passage_nodes(self.passages).tolist()
         for side in tagged.sides if self.words is not None else ():
             scores = self.words.scores(state.question.text[side.start : side.end])  # type: ignore[union-attr]
             best = np.argsort(-scores, kind="stable")[:_OF_SIDE]

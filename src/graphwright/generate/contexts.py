@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Annotated, TypeVar
 
 from graphwright.constraints import AtLeast, Checked
-from graphwright.generate.citations import best_passages, passage_text
+from graphwright.generate.citations import passage_text
 from graphwright.kernels.ranking import top
 from graphwright.models.budget import estimated_tokens
 from graphwright.operators.communities import communities_of
@@ -102,7 +102,7 @@ class PassageContext(Budgeted):
 def shown_passages(state: State, passages: int, tokens: int) -> tuple[ShownPassage, ...]:
     """Return the best passages whose lines fit into these tokens; the first is cut to fit."""
     shown = list[ShownPassage]()
-    for number, node in enumerate(best_passages(state, passages), 1):
+    for number, node in enumerate(state.passage_nodes(passages).tolist(), 1):
         read = passage_text(state.graph, node)
         passage = ShownPassage(number, node, read.title[:_MAX_TITLE], read.text)
         if number == 1 and line_size(passage.line) > tokens:

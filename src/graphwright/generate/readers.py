@@ -13,7 +13,6 @@ import numpy as np
 from graphwright.constraints import AtLeast, Between, Has
 from graphwright.data.records.record import CLAUSE
 from graphwright.generate.citations import (
-    best_passages,
     citation,
     numbered,
     overlap,
@@ -47,7 +46,7 @@ def texts_read(state: State, run: Run, limit: int) -> tuple[list[int], list[Pass
     A mail that itself asks the question and was answered is not read, unless nothing else is found. Of the answers to
     it the recipients are not read: the answer goes to who asked.
     """
-    question, found = state.question.text, best_passages(state, limit)
+    question, found = state.question.text, state.passage_nodes(limit).tolist()
 
     def read() -> tuple[list[int], list[PassageText]]:
         texts = {node: passage_text(state.graph, node) for node in found}
@@ -185,7 +184,7 @@ class QuoteClauses(MayAnswer):
         passages = graph.passages
         if records is None or passages is None:
             return state
-        nodes = best_passages(state)
+        nodes = state.passage_nodes().tolist()
         document, shown = [passages.document[passages.row(node)] for node in nodes], list(map(graph.passage, nodes))
         texts = "\n".join(shown)
         for field in np.flatnonzero(np.isin(records.chunk[records.record], nodes)).tolist():

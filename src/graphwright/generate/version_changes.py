@@ -10,7 +10,7 @@ import numpy as np
 
 from graphwright.constraints import AtLeast, Has
 from graphwright.data.records.versions import without_versions
-from graphwright.generate.citations import best_passages, numbered, passage_text
+from graphwright.generate.citations import numbered, passage_text
 from graphwright.generate.overview import competing_versions, named_versions
 from graphwright.generate.quoted_sentences import Sentence, quotations, sentences_of
 from graphwright.generate.readers import MayAnswer, answered
@@ -50,7 +50,7 @@ class QuoteChanges(MayAnswer):
     def apply(self, state: State, run: Run) -> State:
         question, found = state.question.text, [*(state.passages or ())][: self.passages]
         named = _named(state.graph, {passage.document for passage in found}, question)
-        nodes = best_passages(state, self.passages) if named else []
+        nodes = state.passage_nodes(self.passages).tolist() if named else []
         texts = [passage_text(state.graph, node) for node in nodes]
         said = [*_sentences(texts, [named.get(passage.document) for passage in found])]
         places = [(each.sentence.passage, each.sentence.start, each.sentence.end) for each in said]

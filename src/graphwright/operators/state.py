@@ -207,6 +207,10 @@ class State:
         """The evidence; before a search, no items."""
         return Evidence.of_nodes([]) if self.evidence is None else self.evidence
 
+    def passage_nodes(self, limit: int | None = None) -> Ints:
+        """Return the nodes of the best passages, best first; none before a search."""
+        return np.empty(0, np.int64) if self.passages is None else self.passages.ids[:limit]
+
     def anchor_nodes(self) -> Ints:
         """Return the nodes of all anchors, distinct and ascending (see `Anchor.seeds`)."""
         seeds = (anchor.seeds(self.graph) for anchor in self.anchors or ())

@@ -167,15 +167,10 @@ class LatentKeywords(Operator):
         return with_anchors(state, keywords)
 
 
-def top_passages(state: State, count: int) -> Ints:
-    """Return the nodes of the best passages of the state, best first; none before a search."""
-    return np.empty(0, np.int64) if state.passages is None else state.passages.ids[:count]
-
-
 def passage_lines(state: State, count: int) -> str:
     """Return the best passages as lines of JSON for a prompt, as many as its length allows."""
     lines, room = list[str](), _PROMPT_CHARACTERS
-    for number, node in enumerate(top_passages(state, count).tolist(), 1):
+    for number, node in enumerate(state.passage_nodes(count).tolist(), 1):
         title = state.graph.title_of(node)[:_TITLE_CHARACTERS]
         line = data_line({"passage": number, "title": title, "text": state.graph.passage(node)[:room]})
         if len(line) > room:
@@ -321,7 +316,7 @@ class Relax(Operator):
     def apply(self, state: State, run: Run) -> State:
         anchors, graph = list(state.anchors or ()), state.graph
         vague = _vague(anchors, state)
-        nodes, edges = entities_and_edges(graph, top_passages(state, self.passages))
+        nodes, edges = entities_and_edges(graph, state.passage_nodes(self.passages))
         if not vague or not len(nodes) + len(edges):
             return state
         entries = [("name", node, graph.names[node]) for node in nodes[:_PROMPT_ENTRIES].tolist()]
@@ -367,6 +362,6 @@ class ImpliedNames(Operator):
 
     def apply(self, state: State, run: Run) -> State:
         graph = state.graph
-        topics = graph.columns.by_relation(ABOUT).rows(top_passages(state, self.passages)).tolist()
+        topics = graph.columns.by_relation(ABOUT).rows(state.passage_nodes(self.passages)).tolist()
         names = (graph.names[node] for node in topics)
         return with_anchors(state, anchors_named(names, state, self.weight))
