@@ -184,31 +184,12 @@ class _Queries(NamedTuple):
             things = q.Follow(things, relation._replace(times=times, at=_date(step.at)))
         return things
 
-    def fields(self, step: Any) -> q.Things:
-        condition = q.Fields(self.path(step.path), step.compares, self.path(step.with_path))
-        return q.Where(self.things(step.of), condition)
-
-    def compare(self, step: Any, value: str | q.Things) -> q.Things:
-        return q.Where(self.things(step.of), q.Compare(self.path(step.path), step.compares, value))
-
-    def counted(self, step: Any) -> q.Things:
-        return q.Where(self.things(step.of), q.Counted(self.path(step.path), step.compares, step.number))
-
-    def pair(self, step: Any) -> q.Things:
-        first, second = self.things(step.of), self.things(step.other)
-        if step.do == "except":
-            return q.Except(first, second)
-        return q.Both(first, second) if step.do == "both" else q.Either(first, second)
+    def where(self, step: Any, condition: Callable[..., q.Condition], *parts: Any) -> q.Things:
+        return q.Where(self.things(step.of), condition(self.path(step.path), *parts))
 
     def extreme(self, step: Any) -> q.Things:
         path, is_largest = self.path(step.path), step.do == "largest"
         return q.Extreme(self.things(step.of), path, is_largest, step.count, step.is_rank, step.by_number)
-
-    def aggregate(self, step: Any) -> q.Query:
-        return q.Aggregate(step.do, self.things(step.of), self.path(step.path))
-
-    def frequent(self, step: Any) -> q.Things:
-        return q.Frequent(self.things(step.of), self.relation(step.relation), step.do == "most frequent")
 
 
 def _date(text: str) -> str:
@@ -233,24 +214,27 @@ _QUERIES: dict[str, Callable[[_Queries, Any], q.Query]] = {  # the query of each
     "type": lambda of, step: q.OfType(of.type(step.type)),
     "everything": lambda of, step: q.Everything(),
     "follow": _Queries.follow,
-    "where": lambda of, step: of.compare(step, step.value),
-    "where in": lambda of, step: of.compare(step, of.things(step.other)),
-    "where both": _Queries.fields,
-    "has": lambda of, step: q.Where(of.things(step.of), q.Has(of.path(step.path), step.negated)),
-    "where count": _Queries.counted,
-    "both": _Queries.pair,
-    "either": _Queries.pair,
-    "except": _Queries.pair,
+    "where": lambda of, step: of.where(step, q.Compare, step.compares, step.value),
+    "where in": lambda of, step: of.where(step, q.Compare, step.compares, of.things(step.other)),
+    "where both": lambda of, step: of.where(step, q.Fields, step.compares, of.path(step.with_path)),
+    "has": lambda of, step: of.where(step, q.Has, step.negated),
+    "where count": lambda of, step: of.where(step, q.Counted, step.compares, step.number),
+    "both": lambda of, step: q.Both(of.things(step.of), of.things(step.other)),
+    "either": lambda of, step: q.Either(of.things(step.of), of.things(step.other)),
+    "except": lambda of, step: q.Except(of.things(step.of), of.things(step.other)),
     "largest": _Queries.extreme,
     "smallest": _Queries.extreme,
-    "most frequent": _Queries.frequent,
-    "least frequent": _Queries.frequent,
+    "most frequent": lambda of, step: q.Frequent(of.things(step.of), of.relation(step.relation)),
+    "least frequent": lambda of, step: q.Frequent(of.things(step.of), of.relation(step.relation), largest=False),
     "next row": lambda of, step: q.Neighbour(of.things(step.of), 1),
     "previous row": lambda of, step: q.Neighbour(of.things(step.of), -1),
     "count": lambda of, step: q.Count(of.things(step.of)),
     "exists": lambda of, step: q.Exists(of.things(step.of)),
     "none": lambda of, step: q.Exists(of.things(step.of), negated=True),
-    **dict.fromkeys(("sum", "mean", "min", "max"), _Queries.aggregate),
+    **dict.fromkeys(
+        ("sum", "mean", "min", "max"),
+        lambda of, step: q.Aggregate(step.do, of.things(step.of), of.path(step.path)),
+    ),
     "difference": lambda of, step: q.Difference(of.result(step.of), of.result(step.other)),
 }
 
