@@ -7,8 +7,6 @@ import numpy as np
 from graphwright.graph.evidence import Ints
 from graphwright.models.protocols import Floats
 from graphwright.operators.query.graphs.likeness import Likeness, Vocabulary
-from graphwright.operators.query.graphs.matching import Mention, Words
-from graphwright.text.words import STOP_WORDS
 
 _LOW = -15.0  # of what is learned, where nothing is alike
 _PEAKED = 0.3  # how fast a word counts less that is less like any name
@@ -23,11 +21,6 @@ NAMES = (
     "sentence gap", "spread of learned", "pair least", "pair mean", *(f"support {summary}" for summary in _SUMMARIES),
     "words explained", "least explained", "names in excess", "names missing", "names off",
 )  # fmt: skip
-
-
-def content_weights(words: Words) -> Floats:
-    """Return 1 for each content word and 0 for a stop word."""
-    return np.array([word not in STOP_WORDS for word in words.folded], np.float32)
 
 
 def strengths(likeness: Likeness, vocabulary: Vocabulary, free: Floats) -> Floats:
@@ -171,8 +164,3 @@ def _assigned(rows: Ints, present: Floats, matrix: Floats, count: Floats) -> lis
     least = np.where(known, scores, np.inf).min(axis=1, initial=np.inf)
     mean = np.where(known, scores, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     return [np.where(np.isfinite(least), least, _LOW), np.where(known.any(axis=1), mean, _LOW)]
-
-
-def start_of(mention: Mention) -> float:
-    """Return the position of a mention."""
-    return (mention.first + mention.last) / 2

@@ -251,8 +251,7 @@ class Forms:
 
     def pairs(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield what paths from two mentions have in common, and what the same path from either leads to."""
-        first = {id(m): [c for c in short if c.mentions[0] is m][:_PAIRS] for c in short for m in c.mentions}
-        for one, two in combinations(first.values(), 2):
+        for one, two in combinations(_by_mention(short), 2):
             for a in one:
                 for b in two:
                     common = np.intersect1d(a.ends, b.ends)
@@ -273,7 +272,8 @@ class Forms:
         """Yield whether a path leads to something, to another mention, and whether two paths meet."""
         for candidate in short[:_SETS]:
             yield replace(candidate, query=q.Exists(self._held(candidate)), form=EXISTS)
-        for mention in {id(c.mentions[0]): c.mentions[0] for c in short}.values():
+        mentions = _first_mentions(short)
+        for mention in mentions:
             own = {key for key, _, _ in self.steps.expand(mention.things)}
             for row in self.strongest(False):  # what the thing may lack that others like it have
                 alike = self.steps.expand(self.steps.ends(2 * row + 1, self.facts)[0])
@@ -284,7 +284,6 @@ class Forms:
                     yield Candidate(query, EXISTS, (row,), (2 * row,), (mention,), np.empty(0, np.int64), 0, -1.0)
         for pair in pairs[:_PAIRS]:
             yield replace(pair, query=q.Exists(pair.things), form=EXISTS)
-        mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
         for candidate in short[: 4 * _SETS]:
             for other in mentions:
                 if not candidate.mentions[0].words & other.words:
@@ -325,8 +324,7 @@ class Forms:
 
     def comparisons(self, short: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield which of two mentions has the larger, and the smaller, value."""
-        mentions = {id(c.mentions[0]): c.mentions[0] for c in short}.values()
-        for a, b in combinations(mentions, 2):
+        for a, b in combinations(_first_mentions(short), 2):
             if not a.words & b.words:
                 things, query = np.union1d(a.things, b.things), q.Either(q.Named(a.name), q.Named(b.name))
                 both = Candidate(query, THINGS, (), (), (a, b), things, 2, 0.0)
@@ -359,8 +357,7 @@ class Forms:
 
     def without(self, sets: Sequence[Candidate], short: Sequence[Candidate]) -> Iterator[Candidate]:
         """Yield the things of a set, or of all with a relation, that a path from another mention does not lead to."""
-        nearest = {id(c.mentions[0]): [o for o in short if o.mentions[0] is c.mentions[0]][:_PAIRS] for c in short}
-        others = [candidate for own in nearest.values() for candidate in own]
+        others = [candidate for own in _by_mention(short) for candidate in own]
         for a in sets:
             for b in others:
                 if not a.overlaps(b) and a.size > 1 and np.isin(b.ends, a.ends).any():
@@ -404,3 +401,13 @@ class Forms:
         objects, size = self.steps.ends(2 * row, self.facts)
         ahead = self.steps.key[self.steps.start[objects[0]] : self.steps.start[objects[0] + 1]]
         return [] if size > _FEW or (ahead % 2 == 0).any() else list(self.facts.texts(objects.tolist()))
+
+
+def _first_mentions(candidates: Sequence[Candidate]) -> list[Mention]:
+    """Return the mentions that candidates begin with, each once."""
+    return list({id(c.mentions[0]): c.mentions[0] for c in candidates}.values())
+
+
+def _by_mention(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Return the first candidates of each mention that they begin with."""
+    return [[c for c in candidates if c.mentions[0] is m][:_PAIRS] for m in _first_mentions(candidates)]

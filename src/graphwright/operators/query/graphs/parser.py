@@ -17,7 +17,7 @@ from graphwright.models.protocols import AmountReader, CrossEncoder, Encoder, Fl
 from graphwright.operators.query.amounts import Event, agreement, asks_now, time_of, times_by_events
 from graphwright.operators.query.checks import parts
 from graphwright.operators.query.execution import Execution
-from graphwright.operators.query.graphs.features import NAMES, content_weights, explained, start_of, strengths
+from graphwright.operators.query.graphs.features import NAMES, explained, strengths
 from graphwright.operators.query.graphs.generation import (
     COUNT,
     DIFFERENCE,
@@ -47,6 +47,7 @@ from graphwright.search.facts import Facts
 from graphwright.search.filter import is_date
 from graphwright.search.statement_times import dated_relations, statement_times_of
 from graphwright.text.values import value_of
+from graphwright.text.words import STOP_WORDS
 
 _ATOMS = 6
 READ_CANDIDATES = 32  # how many candidates, at most, the network reads
@@ -213,7 +214,7 @@ class Reading:
     @cached_property
     def content(self) -> Floats:
         """1 for each content word, 0 for a stop word."""
-        return content_weights(self.words)
+        return np.array([word not in STOP_WORDS for word in self.words.folded], np.float32)
 
     def free(self, mentions: Sequence[Mention], literals: Sequence[Literal] = ()) -> Floats:
         """Return 1 for each word outside these mentions and literals."""
@@ -269,7 +270,7 @@ class Reading:
         for row, candidate in enumerate(candidates):
             names = candidate.names[:_ATOMS]
             atoms[row, : len(names)] = names
-        anchor = start_of(mentions[0]) if mentions else 0.0
+        anchor = (mentions[0].first + mentions[0].last) / 2 if mentions else 0.0
         free = self.free(mentions, literals)
         by_names = explained(atoms, free, self.content, anchor, self.likeness, self.vocabulary, vector)
         shared = self._of_mentions(mentions, literals)
