@@ -106,20 +106,12 @@ class EntityGraph(_CachedView):
 
     def columns(self, columns: Columns) -> Columns:
         edges = np.flatnonzero(columns.between_entities(np.arange(len(columns.heads))))
-        heads, tails = columns.heads[edges], columns.tails[edges]
         edge_sentence = None if columns.edge_text is None else columns.edge_text[edges]
         texts = columns.every_text
         if edge_sentence is not None and columns.sentences is not None:
-            texts = _with_sentences(texts, heads, tails, edge_sentence, columns.sentences, self.sentences)
-        return replace(
-            columns,
-            heads=heads,
-            tails=tails,
-            relation=columns.relation[edges],
-            texts=texts,
-            edge_text=edge_sentence,
-            edge_chunks=None,
-        )
+            ends = columns.heads[edges], columns.tails[edges]
+            texts = _with_sentences(texts, *ends, edge_sentence, columns.sentences, self.sentences)
+        return _with_edges(columns, edges, texts, edge_sentence)
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,15 +119,15 @@ class MentionGraph(_CachedView):
     """The graph of passages and the entities that they mention, without edges between entities (LinearRAG)."""
 
     def columns(self, columns: Columns) -> Columns:
-        edges = columns.edges_of(ABOUT, MENTIONS)
-        return replace(
-            columns,
-            heads=columns.heads[edges],
-            tails=columns.tails[edges],
-            relation=columns.relation[edges],
-            edge_text=None,
-            edge_chunks=None,
-        )
+        return _with_edges(columns, columns.edges_of(ABOUT, MENTIONS), columns.texts, None)
+
+
+def _with_edges(columns: Columns, edges: Ints, texts: TextColumn, edge_text: Ids32 | None) -> Columns:
+    """Return columns with some of the edges, the texts of nodes, and the sentences of these edges."""
+    heads, tails, relation = (column[edges] for column in (columns.heads, columns.tails, columns.relation))
+    return replace(
+        columns, heads=heads, tails=tails, relation=relation, texts=texts, edge_text=edge_text, edge_chunks=None
+    )
 
 
 @dataclass(frozen=True)
