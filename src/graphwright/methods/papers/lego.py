@@ -240,18 +240,24 @@ def lego(
 
 
 def answered(
-    ix: Snapshot, search: Operator, top_k: int = CONTEXT_PASSAGES, llm: LLM | None = None, *, tied: bool = False
+    ix: Snapshot,
+    search: Operator,
+    top_k: int = CONTEXT_PASSAGES,
+    llm: LLM | None = None,
+    *,
+    tied: bool = False,
+    context: Operator | None = None,
 ) -> Method:
     """Return a whole method: link the question, find paths, rank their passages, and answer.
 
     `search`: from anchors to paths. On a graph without passages the answer is the names that the paths lead to (`tied`:
     only the ends of the best-scored; `search` must not change the graph), or that of a language model that is shown
-    them.
+    them. `context`: over documents, by default the paths and passages.
     """
     # Keep() leaves the graph whole for the steps after the paths.
     linked = LinkEntities(ix.names) >> (Keep() | search)
     if ix.graph.passages is not None:
-        return Method(linked >> ToPassages(top_k), *answering(ix, llm, PathContext()))
+        return Method(linked >> ToPassages(top_k), *answering(ix, llm, context or PathContext()))
     if llm is None:
         # `| Keep()` would drop the scores of the paths.
         scored = LinkEntities(ix.names) >> search if tied else linked

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from graphwright.generate.contexts import CONTEXT_PASSAGES, CommunityReports, ReportContext
 from graphwright.learn.path import Decode, PathRetriever
-from graphwright.methods.answering import answering
 from graphwright.methods.method import CommunityLevel, Help, Method, OptionalLLM, TopK
 from graphwright.methods.papers.communities import summaries_of
 from graphwright.methods.papers.lego import (
@@ -22,7 +21,6 @@ from graphwright.methods.papers.lego import (
     scorer,
 )
 from graphwright.models.protocols import LLM, CrossEncoder, Encoder
-from graphwright.operators.anchors.link_entities import LinkEntities
 from graphwright.operators.communities import LocalContext
 from graphwright.operators.control import OnGraph
 from graphwright.operators.operator import Keep, Operator
@@ -31,7 +29,6 @@ from graphwright.operators.paths.node_paths import EnumeratedPaths, ShortestPath
 from graphwright.operators.paths.relation_paths import Instances, Plan, RelationPaths
 from graphwright.operators.rerank.rerank import Choose, ConstrainedDecoding, Rerank
 from graphwright.operators.rerank.scorer import LengthPenalty, MaskEntities, Patterns, Scorer
-from graphwright.operators.select import ToPassages
 from graphwright.operators.subgraph.narrow import InduceEdges
 from graphwright.operators.subgraph.views import StatementGraph
 from graphwright.search.snapshot import Snapshot
@@ -186,11 +183,9 @@ def grag_m(
     search = lego(12, scorer(ix), nodes=nodes, paths=paths) >> (
         Keep() | LocalContext(summaries, level, relations=0, communities=communities)
     )
-    if ix.graph.passages is None or llm is None:
-        return answered(ix, search, top_k, llm)
-    context = ReportContext(CommunityReports(summaries, level, max(communities, 1)))
-    linked = LinkEntities(ix.names) >> (Keep() | search)
-    return Method(linked >> ToPassages(top_k), *answering(ix, llm, context))
+    return answered(
+        ix, search, top_k, llm, context=ReportContext(CommunityReports(summaries, level, max(communities, 1)))
+    )
 
 
 def gcr(
