@@ -166,15 +166,11 @@ def union(first: Labels, second: Labels) -> Labels:
 def intersection(first: Labels, second: Labels) -> Labels:
     """Return labels with the paths that both chose (Table 6 of ReG)."""
     others = {row.example.id: set(map(_key, row.paths)) for row in second.rows}
-    return _combined(
-        first,
-        second,
-        "&",
-        [
-            replace(row, paths=tuple(path for path in row.paths if _key(path) in others.get(row.example.id, ())))
-            for row in first.rows
-        ],
-    )
+    rows = []
+    for row in first.rows:
+        known = others.get(row.example.id, ())
+        rows.append(replace(row, paths=tuple(path for path in row.paths if _key(path) in known)))
+    return _combined(first, second, "&", rows)
 
 
 def _combined(first: Labels, second: Labels, sign: str, rows: Sequence[Label]) -> Labels:
