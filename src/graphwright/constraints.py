@@ -122,7 +122,7 @@ class Checked:
     def __repr__(self) -> str:
         """Return the expression that makes this instance, arguments at their default left out."""
         arguments = []
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in (field for field in fields(self) if field.repr):  # type: ignore[arg-type]
             argument = getattr(self, field.name)
             if field.default is MISSING and field.default_factory is MISSING:
                 arguments.append(f"{field.name}={argument!r}" if field.kw_only else repr(argument))

@@ -11,7 +11,17 @@ from typing import Annotated, Any
 
 from graphwright.constraints import AtLeast, Checked, MoreThan
 from graphwright.errors import BudgetError, ModelError, OptionError, ReplyCutError
-from graphwright.models.protocols import LLM, Cancel, Cancellation, Completion, OnText, Schema, Usage, has_argument
+from graphwright.models.protocols import (
+    LLM,
+    ByArguments,
+    Cancel,
+    Cancellation,
+    Completion,
+    OnText,
+    Schema,
+    Usage,
+    has_argument,
+)
 from graphwright.models.structured import schema_text
 
 _MAX_SECONDS = 86_400
@@ -108,7 +118,7 @@ class _Ledger:
 
 
 @dataclass(frozen=True)
-class BudgetedLLM(Checked):
+class BudgetedLLM(Checked, ByArguments):
     """A language model with a budget: a call that could exceed it is not started.
 
     `max_tokens`: prompt and reply tokens of all calls together; `max_cost`: money, by `prices` or those of the model.
@@ -140,9 +150,6 @@ class BudgetedLLM(Checked):
                 f"completion), each for a million tokens."
             )
 
-    def __reduce__(self) -> tuple[type[BudgetedLLM], tuple[LLM, int | None, float | None, Prices | None]]:
-        return BudgetedLLM, (self.llm, self.max_tokens, self.max_cost, self.prices)
-
     @property
     def id(self) -> str:
         """Name of the model: a budget changes no reply."""
@@ -150,9 +157,7 @@ class BudgetedLLM(Checked):
 
     def with_grammar(self, grammar: str) -> BudgetedLLM:
         """Return the model with every reply constrained by a grammar, under the same budget."""
-        constrained = object.__new__(type(self))  # pickling would create a separate ledger
-        vars(constrained).update(vars(self), llm=self.llm.with_grammar(grammar))  # type: ignore[attr-defined]
-        return constrained
+        return self.sharing(llm=self.llm.with_grammar(grammar))  # type: ignore[attr-defined]
 
     @property
     def spent(self) -> Usage:

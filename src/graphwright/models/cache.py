@@ -20,6 +20,7 @@ from graphwright.errors import ModelError, StoreError
 from graphwright.files import SQLiteTable
 from graphwright.models.protocols import (
     LLM,
+    ByArguments,
     Cancel,
     Cancellation,
     Completion,
@@ -53,7 +54,7 @@ _REPLIES = SQLiteTable(
 
 
 @dataclass(frozen=True)
-class CachedEncoder(Checked):
+class CachedEncoder(Checked, ByArguments):
     """An encoder that encodes each distinct text once, and returns the identical vector afterwards.
 
     `path`: an SQLite file, which encoders may share, written by blocks of 512 texts, so that a run can resume.
@@ -79,9 +80,6 @@ class CachedEncoder(Checked):
         super().__post_init__()
         if self.path is not None:
             object.__setattr__(self, "path", Path(self.path))
-
-    def __reduce__(self) -> tuple[type[CachedEncoder], tuple[NamedEncoder, Path | None, int, int, str]]:
-        return CachedEncoder, (self.encoder, self.path, self.memory, self.unsaved, self.expression)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("encoder", "path", "memory", "unsaved"))
@@ -175,7 +173,7 @@ class _Locks:
 
 
 @dataclass(frozen=True)
-class CachedLLM:
+class CachedLLM(ByArguments):
     """A language model that receives each prompt once; repeated prompts are answered from a file.
 
     `path`: an SQLite file. A reply is stored under the model's id, the prompt and the schema before it is returned. A
@@ -188,9 +186,6 @@ class CachedLLM:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
-
-    def __reduce__(self) -> tuple[type[CachedLLM], tuple[LLM, Path]]:
-        return CachedLLM, (self.llm, self.path)
 
     @property
     def id(self) -> str:

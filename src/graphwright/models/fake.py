@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from graphwright.constraints import AtLeast, Checked
 from graphwright.errors import ModelError, OptionError
-from graphwright.models.protocols import Cancel, Completion, Floats, OnText, Schema, Usage
+from graphwright.models.protocols import ByArguments, Cancel, Completion, Floats, OnText, Schema, Usage
 from graphwright.models.structured import complete_by
 from graphwright.text.words import WORD
 
@@ -94,7 +94,7 @@ class OverlapCrossEncoder:
 
 
 @dataclass(frozen=True)
-class ScriptedLLM:
+class ScriptedLLM(ByArguments):
     """A language model with prepared replies.
 
     `replies`: a function of system and user prompt, or replies that are given in order. As with a real model, the
@@ -117,9 +117,6 @@ class ScriptedLLM:
             raise OptionError(f"ScriptedLLM takes a sequence of replies, not one: [{self.replies[:40]!r}].")
         if not callable(self.replies):
             object.__setattr__(self, "replies", tuple(self.replies))
-
-    def __reduce__(self) -> tuple[type[ScriptedLLM], tuple[Any, str]]:
-        return ScriptedLLM, (self.replies, self.id)
 
     def complete(
         self, system: str, user: str, *, schema: Schema = None, on_text: OnText = None, cancel: Cancel = None

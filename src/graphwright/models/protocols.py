@@ -10,9 +10,10 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from threading import Event, Lock, Semaphore
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,20 @@ def refuse_text(texts: Sequence[str], method: str) -> None:
     """Raise OptionError where a single text was given in place of a sequence of texts."""
     if isinstance(texts, str):
         raise OptionError(f"{method} takes a sequence of texts, not one: [{texts[:40]!r}].")
+
+
+class ByArguments:
+    """A dataclass that is pickled by its arguments: locks, connections and the like are made anew."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = fields(self)  # type: ignore[arg-type]
+        return partial(type(self), **{each.name: getattr(self, each.name) for each in own if each.init}), ()
+
+    def sharing(self, **changes: Any) -> Self:
+        """Return a copy with other values of some fields, which shares what a pickle makes anew."""
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self), **changes)
+        return copied
 
 
 _POLL = 0.1  # seconds between two checks during a wait

@@ -210,7 +210,7 @@ class OpenAILLM(OpenAIModel):
     extra_body: Annotated[Mapping[str, Any] | None, JSON_OBJECT] = field(default=None, hash=False)
     prices: Prices | None = None
     # Parameters that the server refused, and "hidden schema" where the model does not see the schema that it enforces.
-    _learned: set[str] = field(default_factory=set, init=False, compare=False)
+    _learned: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
 
     @property
     def id(self) -> str:
@@ -229,9 +229,7 @@ class OpenAILLM(OpenAIModel):
 
     def with_grammar(self, grammar: str) -> OpenAILLM:
         """Return the model with replies constrained by GBNF (llama.cpp); a refusal causes an LLMResponseError."""
-        constrained = object.__new__(type(self))  # pickling would create a separate connection
-        vars(constrained).update(vars(self), extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
-        return constrained
+        return self.sharing(extra_body={**(self.extra_body or {}), _GRAMMAR: grammar})
 
     def complete(
         self,

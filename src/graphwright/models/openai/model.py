@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, fields
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -20,13 +19,13 @@ from graphwright.errors import LLMResponseError, OptionError
 from graphwright.models.budget import Prices, estimated_tokens
 from graphwright.models.openai.errors import Endpoint, Secret
 from graphwright.models.openai.http import Clock, HTTPConnection
-from graphwright.models.protocols import Cancellation, Floats, Usage, refuse_text
+from graphwright.models.protocols import ByArguments, Cancellation, Floats, Usage, refuse_text
 
 _MAX_TOKENS = 1_000_000_000  # in the usage of one response
 
 
 @dataclass(frozen=True, repr=False)
-class OpenAIModel(Checked):
+class OpenAIModel(Checked, ByArguments):
     """A model behind a server with the interface of OpenAI.
 
     `base_url`: address of the server, up to and with `/v1`; by default the environment variable OPENAI_BASE_URL, else
@@ -37,13 +36,13 @@ class OpenAIModel(Checked):
 
     model: Annotated[str, TEXT]
     base_url: Annotated[str | None, TEXT] = None
-    api_key: str | None = field(default=None, compare=False)
+    api_key: str | None = field(default=None, compare=False, repr=False)
     _: KW_ONLY
     timeout: Annotated[float, Between(0, 86_400, open_low=True)] = 120.0
     retries: Annotated[int, AtLeast(0)] = 5
     concurrency: Annotated[int, AtLeast(1)] = 8
-    clock: Clock = field(default=Clock(), compare=False)
-    _connection: HTTPConnection = field(init=False, compare=False)
+    clock: Clock = field(default=Clock(), compare=False, repr=False)
+    _connection: HTTPConnection = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,19 +53,6 @@ class OpenAIModel(Checked):
         endpoint = Endpoint(self.model, url or OPENAI_URL, Secret(_key(self.api_key, url)))
         limits: dict[str, Any] = {name: getattr(self, name) for name in ("timeout", "retries", "concurrency")}
         object.__setattr__(self, "_connection", HTTPConnection(endpoint, self.clock, **limits))
-
-    def __repr__(self) -> str:
-        """Return the expression that makes this object, without the key and without default arguments."""
-        options = [(each.name, getattr(self, each.name), each.default) for each in fields(self)[1:] if each.init]
-        shown = [
-            f"{name}={value!r}"
-            for name, value, default in options
-            if value != default and name not in ("api_key", "clock")
-        ]
-        return f"{type(self).__name__}({', '.join([repr(self.model), *shown])})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), **{each.name: getattr(self, each.name) for each in fields(self) if each.init}), ()
 
 
 def _key(key: str | None, url: str | None) -> str | None:
