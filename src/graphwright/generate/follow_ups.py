@@ -146,11 +146,8 @@ def kind_features(turn: Turn, snapshot: Snapshot) -> Floats:
     """Return the features of a turn: its vector, numbers about the passages nearest to it, and 1."""
     joined = f"{turn.context} {turn.text}".strip()
     near, near_joined = _nearest(turn.text, snapshot), _nearest(joined, snapshot)
-    vectors = MiniLM().encode(
-        [turn.text, turn.context or turn.text, joined, *_texts(near, snapshot), *_texts(near_joined, snapshot)]
-    )
-    own, previous, both = vectors[:3]
-    passages, passages_joined = vectors[3 : 3 + len(near)], vectors[3 + len(near) :]
+    texts = [turn.text, turn.context or turn.text, joined]
+    (own, previous, both), (passages, passages_joined) = _encoded(texts, (near, near_joined), snapshot)
     alone, together = _best(passages @ own), _best(passages_joined @ both)
     asked = (float(own @ previous), _best(passages @ previous)) if turn.context else (0.0, 0.0)
     found = alone, together, together - alone, _best(passages_joined @ own)
@@ -163,14 +160,11 @@ def kind_features(turn: Turn, snapshot: Snapshot) -> Floats:
 def way_features(turn: Turn, questions: Sequence[str], snapshot: Snapshot) -> Floats:
     """Return a row of features for each question that a dependent turn may mean."""
     near = [_nearest(question, snapshot) for question in questions]
-    texts = [text for nodes in near for text in _texts(nodes, snapshot)]
-    vectors = MiniLM().encode([*questions, *texts])
-    at, rows = len(questions), []
-    known = _known(turn.text, snapshot)[1]
+    vectors, passages = _encoded(questions, near, snapshot)
+    known, rows = _known(turn.text, snapshot)[1], []
     for number, nodes in enumerate(near):
-        cosines = vectors[at : at + len(nodes)] @ vectors[number]
+        cosines = passages[number] @ vectors[number]
         best = nodes[[int(cosines.argmax())]] if len(nodes) else nodes
-        at += len(nodes)
         kind = np.eye(len(questions))[number]
         before = _coverage(turn.context, best, snapshot)
         rows.append([_best(cosines), _coverage(turn.text, best, snapshot), before, *kind, *(kind * known)])
@@ -188,15 +182,13 @@ def choice_features(turn: Turn, snapshot: Snapshot) -> tuple[tuple[str, ...], Fl
     names = [name for name in dict.fromkeys(turn.names + turn.older) if name.lower() not in turn.text.lower()]
     del names[_MAX_CHOICES:]
     near = [_nearest(f"{turn.text} ({name})", snapshot) for name in names]
-    texts = [text for nodes in near for text in _texts(nodes, snapshot)]
-    vectors = MiniLM().encode([turn.text, *names, *(f"{turn.text} ({name})" for name in names), *texts])
-    at, found = 1 + 2 * len(names), dict[int, tuple[float, ...]]()
+    vectors, passages = _encoded([turn.text, *names, *(f"{turn.text} ({name})" for name in names)], near, snapshot)
+    found = dict[int, tuple[float, ...]]()
     for number, nodes in enumerate(near):
-        passages, own = vectors[at : at + len(nodes)], vectors[1 + len(names) + number]
-        at += len(nodes)
+        own = vectors[1 + len(names) + number]
         if len(nodes):
-            best = int((passages @ own).argmax())
-            cosines = float(passages[best] @ own), float(passages[best] @ vectors[0])
+            best = int((passages[number] @ own).argmax())
+            cosines = float(passages[number][best] @ own), float(passages[number][best] @ vectors[0])
             score = (*cosines, _coverage(turn.text, nodes[[best]], snapshot))
             said = names[number].lower() in turn.context.lower()
             made = (said, sum(score), number, *score)
@@ -216,8 +208,11 @@ def _best(cosines: Floats) -> float:
     return float(cosines.max(initial=0.0))
 
 
-def _texts(nodes: Ints, snapshot: Snapshot) -> list[str]:
-    return [snapshot.graph.passage(node)[:_CHARACTERS] for node in nodes.tolist()]
+def _encoded(texts: Sequence[str], near: Sequence[Ints], snapshot: Snapshot) -> tuple[Floats, list[Floats]]:
+    """Return the vectors of texts, and those of some lists of passages."""
+    passages = [snapshot.graph.passage(node)[:_CHARACTERS] for nodes in near for node in nodes.tolist()]
+    vectors = MiniLM().encode([*texts, *passages])
+    return vectors[: len(texts)], np.split(vectors[len(texts) :], np.cumsum([len(nodes) for nodes in near]))[:-1]
 
 
 def _nearest(text: str, snapshot: Snapshot) -> Ints:
