@@ -18,11 +18,11 @@ from graphwright.graph.evidence import Evidence, Ints
 from graphwright.kernels.ranking import top
 from graphwright.operators.operator import Operator, Ranker
 from graphwright.operators.run import Run
-from graphwright.operators.search.nearest import name_words
+from graphwright.operators.search.nearest import name_words, nodes_named
 from graphwright.operators.state import Anchor, State
 from graphwright.search.name_index import NameIndex, name_index_of
 from graphwright.search.vector_index import VectorIndex, normalised
-from graphwright.text.names import ARTICLES, PARTICLES, normal_form
+from graphwright.text.names import ARTICLES, PARTICLES
 from graphwright.text.words import word_spans, words
 
 
@@ -51,7 +51,6 @@ _QUOTED = re.compile(
     r"|「[^「」]{2,80}」|『[^『』]{2,80}』|《[^《》]{2,80}》"
 )
 _NAME_WORDS = 12  # maximum words of a name
-_SPELLING = 0.8  # minimum similarity of a name that is spelled differently
 _NONE = np.empty(0, np.int64)
 
 Mention = tuple[int, int, Anchor]  # the first and the last word of a mention in the question, and its anchor
@@ -243,16 +242,12 @@ def _by_vectors(index: VectorIndex, run: Run) -> tuple[Ints, NameScores]:
 
 def _by_words(state: State) -> tuple[Ints, NameScores]:
     """Return the ids of the names and the BM25 of a text with each; an equal or similarly spelled name comes first."""
-    word_index, name_index = name_words(state.graph.columns), name_index_of(state.graph.columns)
+    columns, word_index = state.graph.columns, name_words(state.graph.columns)
 
     def scores(text: str) -> NDArray[np.float64]:
         values = word_index.scores(text).astype(np.float64)
         values[values <= 0] = -np.inf
-        form = normal_form(text)
-        nodes = name_index.find(form)
-        if not len(nodes) and len(form) > 3:
-            nodes, _ = name_index.near(form, _SPELLING)
-        values[np.isin(word_index.nodes, nodes)] = np.inf
+        values[np.isin(word_index.nodes, nodes_named(columns, text)[0])] = np.inf
         return values
 
     return word_index.nodes, scores

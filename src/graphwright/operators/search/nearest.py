@@ -152,13 +152,17 @@ def _best(ids: Ints, scores: NDArray[np.floating], k: int) -> Near:
     return {i: score for i, score in zip(ids[best].tolist(), scores[best].tolist(), strict=True) if score > 0}
 
 
+def nodes_named(columns: Columns, text: str) -> tuple[Ints, float]:
+    """Return the nodes with the name that a text is, else with the nearest spelling, and how alike they are."""
+    index, form = name_index_of(columns), normal_form(text)
+    nodes = index.find(form)
+    return index.near(form, _SPELLING) if not len(nodes) and len(form) > 3 else (nodes, 1.0)
+
+
 def _names_by_words(graph: Graph, text: str, k: int) -> Near:
-    word_index, name_index, form = name_words(graph.columns), name_index_of(graph.columns), normal_form(text)
+    word_index, (nodes, similarity) = name_words(graph.columns), nodes_named(graph.columns, text)
     ids = word_index.nodes[top(word_index.scores(text), min(4 * k, len(word_index.nodes)))]
     scores = {node: overlap(text, graph.names[node]) for node in ids.tolist()}
-    nodes, similarity = name_index.find(form), 1.0
-    if not len(nodes) and len(form) > 3:
-        nodes, similarity = name_index.near(form, _SPELLING)
     scores |= dict.fromkeys(nodes.tolist(), similarity)
     ids = np.array(sorted(scores), np.int64)
     ids = ids[graph.holds(ids)]
