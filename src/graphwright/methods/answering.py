@@ -93,11 +93,6 @@ OptionalParser = Annotated[
 ]
 
 
-def offline_parser(ix: Snapshot) -> QueryParser:
-    """Return the parser of questions over records of documents, without a language model."""
-    return MostProbable((table_parser(),) if has_records(ix) else ())
-
-
 def table_parser() -> QueryParser:
     """Return the parser of questions over tables, whose cells are read in their rows too."""
     return RowsRead(TableQueryParser(MiniLM(), MiniLMAmounts()), MiniLMReader())

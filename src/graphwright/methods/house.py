@@ -18,7 +18,7 @@ from graphwright.methods.answering import (
     executed,
     graph_parser,
     has_records,
-    offline_parser,
+    table_parser,
     written,
 )
 from graphwright.methods.method import (
@@ -39,7 +39,7 @@ from graphwright.operators.anchors.link_entities import AnchorNodes, LinkEntitie
 from graphwright.operators.control import HasEvidence, If, ReciprocalRank, Scaled, ScoreSum
 from graphwright.operators.operator import Keep, Operator
 from graphwright.operators.paths.relation_paths import Instances, RelationPaths
-from graphwright.operators.query.parse_query import IsComputed, LikelyQueries, QueryEvidence
+from graphwright.operators.query.parse_query import IsComputed, LikelyQueries, MostProbable, QueryEvidence
 from graphwright.operators.query.result import RECORDED
 from graphwright.operators.rerank.fitted_scorer import PassageScorer, ScorePassages
 from graphwright.operators.rerank.rerank import MultiHopRerank, Rerank
@@ -151,7 +151,7 @@ def multihop(
     search, ending = multihop_search(ix, top_k, seeds, restart, scorer), answering(ix, llm)
     if parser is None and not has_records(ix):
         return Method(Reword(ix.words) >> search >> ToPassages(), *ending)
-    parser = parser or offline_parser(ix)
+    parser = parser or MostProbable((table_parser(),) if has_records(ix) else ())
     found = executed(llm, parser) >> evidence_or(search, top_k) >> ToPassages()
     return Method(Reword(ix.words) >> found, *computed_first(ending, parser=parser if llm is None else None))
 

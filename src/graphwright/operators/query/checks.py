@@ -45,7 +45,8 @@ def check(query: Query, facts: Facts) -> tuple[str, ...]:
         if isinstance(part, OfType) and part.type not in facts.types and not len(facts.of_type(part.type)):
             raise OptionError(f"There is no type {part.type!r}.{_near(part.type, facts.types, _typed)}")
         if isinstance(part, Named) and not len(facts.find(part.name)):
-            raise OptionError(f"Nothing is named {part.name!r}.{_near_names(part.name, facts)}")
+            names = (like.name for like in facts.near(part.name, _NEAR) if like.kind in ("node", "value"))
+            raise OptionError(f"Nothing is named {part.name!r}.{_near(part.name, names)}")
         if isinstance(part, Compare) and isinstance(part.value, str):
             notes += _unordered_value(part.comparison, part.value)
         if isinstance(part, Compare) and part.path and isinstance(part.value, str):
@@ -85,10 +86,6 @@ def parts(value: Any) -> Iterator[Any]:
 def is_dated(query: Query) -> bool:
     """Return whether some step of a query is by what holds at a date."""
     return any(isinstance(part, Step) and part.at for part in parts(query))
-
-
-def _near_names(name: str, facts: Facts) -> str:
-    return _near(name, (like.name for like in facts.near(name, _NEAR) if like.kind in ("node", "value")))
 
 
 def _typed(name: str) -> str:

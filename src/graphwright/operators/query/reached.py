@@ -230,7 +230,9 @@ class Amounts(NamedTuple):
 
     def against(self, comparison: Comparison, other: Amounts) -> Bools:
         """Return which values compare so with other ones, one for each or one for all; units are converted."""
-        factors = np.array([[_factor(unit, own) for own in self.units] for unit in other.units])[other.unit, self.unit]
+        # None, of units of two dimensions, becomes NaN.
+        table = np.array([[conversion(unit, own) for own in self.units] for unit in other.units], np.float64)
+        factors = table[other.unit, self.unit]
         low, high = other.low * factors, other.high * factors
         meets = (self.kind == other.kind) & (self.kind != TEXT) & self._lie(comparison, low, high)
         is_plain = np.array([not unit for unit in other.units])[other.unit] & (other.low == np.floor(other.low))
@@ -252,12 +254,6 @@ class Amounts(NamedTuple):
         equal = lambda: ((low >= first) & (high <= last)) | ((low <= first) & (high >= last))  # noqa: E731
         meets: Bools = held.get(comparison, equal)()
         return meets
-
-
-def _factor(unit: str, other: str) -> float:
-    """Return what a number of a unit is multiplied by for another one, NaN if they are not of one dimension."""
-    factor = conversion(unit, other)
-    return np.nan if factor is None else factor
 
 
 def decisive(texts: Sequence[str], comparison: Comparison) -> str:

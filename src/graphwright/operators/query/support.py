@@ -100,10 +100,8 @@ class Support:
         return pairs
 
     def _of(self, query: q.Things, things: Ints) -> Parts:
-        return _OF.get(type(query), Support._of_start)(self, query, things)
-
-    def _of_start(self, query: q.Things, things: Ints) -> Parts:
-        return [self._first_fields(things)]
+        of = _OF.get(type(query))
+        return [self._first_fields(things)] if of is None else of(self, query, things)
 
     def _of_type(self, query: q.OfType, things: Ints) -> Parts:
         parts = [self._first_fields(things)]
@@ -117,9 +115,6 @@ class Support:
         pairs = self.execution.reached(query.things, (query.step,))
         pairs = pairs.chosen(np.isin(pairs.ends, things))
         return [*self._of(query.things, sorted_distinct(pairs.starts)), self._numbers(pairs, query.step)]
-
-    def _of_where(self, query: q.Where, things: Ints) -> Parts:
-        return [*self._of(query.things, things), *self._of_condition(query.condition, things)]
 
     def _of_extreme(self, query: q.Extreme, things: Ints) -> Parts:
         pairs = reached(self.facts, things, query.path)
@@ -191,7 +186,7 @@ _OF: dict[type, Callable[[Support, Any, Ints], Parts]] = {  # what holds for thi
     q.OfType: Support._of_type,
     q.Follow: Support._of_step,
     q.Frequent: Support._of_step,
-    q.Where: Support._of_where,
+    q.Where: lambda self, query, things: self._of(query.things, things) + self._of_condition(query.condition, things),
     q.Extreme: Support._of_extreme,
     q.Neighbour: Support._of_neighbour,
     q.Both: Support._of_both,

@@ -167,11 +167,6 @@ def has_lists(texts: Sequence[str]) -> bool:
     return sum(len(own) > 1 for own in items) > 1 and sum(several) >= len(several) / 2
 
 
-def with_joined(table: Table, joined: Sequence[Joined]) -> Table:
-    """Return a table with columns of other tables after its own."""
-    return replace(table, columns=(*table.columns, *(each.column for each in joined)))
-
-
 def joined(tables: Sequence[Table], cells: dict[tuple[int, int], Ints]) -> list[list[Joined]]:
     """Return for each table the columns that its own lead to; none among more than 50 tables.
 

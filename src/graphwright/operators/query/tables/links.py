@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from operator import or_
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphwright.data.records.record import CLAUSE, DOCUMENT
-from graphwright.operators.query.tables.columns import Table, joined, table_of, with_joined
+from graphwright.operators.query.tables.columns import Table, joined, table_of
 from graphwright.search.facts import Facts
 from graphwright.text.names import name_words
 from graphwright.text.values import Value, value_of
@@ -108,19 +108,6 @@ def _plain_number(text: str) -> str:
             with suppress(KeyError):
                 return f"{unicodedata.numeric(unicodedata.lookup(f'{kind} {text.upper()}')):.0f}"
     return text
-
-
-@lru_cache(4096)
-def month_of(word: str) -> int | None:
-    """Return the number of the month that a word names, None for any other word.
-
-    >>> month_of("march"), month_of("marching"), month_of("7")
-    (3, None, None)
-    """
-    value = value_of(f"{word} 2000") if word.isalpha() else None
-    if value is None or value.kind != "date" or value.precision > 0.1:
-        return None
-    return round((value.amount - 2000) * 12) + 1
 
 
 @lru_cache(1 << 14)
@@ -226,7 +213,10 @@ class TableIndex:
             cells[table, column].append(text)
             self._add(Cell(table, column, records.texts[text], count))
         others = joined(tables, {column: np.array(texts) for column, texts in cells.items()})
-        self.tables = tuple(map(with_joined, tables, others))
+        self.tables = tuple(
+            replace(table, columns=(*table.columns, *(each.column for each in own)))
+            for table, own in zip(tables, others, strict=True)
+        )
         for number, (table, own) in enumerate(zip(tables, others, strict=True)):
             for at, (other, column, _) in enumerate(own, len(table.columns)):
                 self._joined[number, other][column] = at

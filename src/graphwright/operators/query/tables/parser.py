@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -156,7 +156,8 @@ class TableQueryParser:
             holding = _holding(table, links, execution, at) if at else None
             if at and holding is None:
                 continue
-            vectors = self._column_vectors(table, facts)
+            key = "vectors of columns", table.type, getattr(self.encoder, "id", repr(self.encoder))
+            vectors = facts.kept(key, partial(ColumnVectors.of, table, self._vectors))  # encoded once for a snapshot
             said = np.array([score for score, _ in links.headers], np.float32)
             relevance = np.maximum(said, pieces.nearest(vectors.names[:-1], vectors.described[:-1] @ vector))
             sets = RowSets(table, links, execution, relevance, holding)
@@ -168,11 +169,6 @@ class TableQueryParser:
                 continue
             features = QuestionFeatures(facts, table, links, vector, pieces, vectors, frequency).features(candidates)
             yield TableCandidates(table, candidates, features, vectors.mean)
-
-    def _column_vectors(self, table: Table, facts: Facts) -> ColumnVectors:
-        """Return the vectors of the columns and of the type, encoded once for a snapshot."""
-        key = "vectors of columns", table.type, getattr(self.encoder, "id", repr(self.encoder))
-        return facts.kept(key, lambda: ColumnVectors.of(table, self._vectors))
 
     @cached_property
     def _vectors(self) -> TextVectors:

@@ -15,7 +15,8 @@ from graphwright.operators.query import query as q
 from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.query import Both, Either, Except, Exists, Things, Where
 from graphwright.operators.query.tables.columns import Table
-from graphwright.operators.query.tables.links import Links, all_bits, month_of, span_bits
+from graphwright.operators.query.tables.links import Links, all_bits, span_bits
+from graphwright.text.dates import month_of
 from graphwright.text.values import DATE, NUMBER, TEXT
 
 ORDERS: tuple[q.Comparison, ...] = (">", ">=", "<", "<=")
@@ -143,7 +144,7 @@ class RowSets:
             number = month_of(word.text)
             named = [(amount.start, amount.end) for amount in self.links.amounts]
             named += [(link.start, link.end) for link in self.links.cells if link.kind in ("cell", "part")]
-            if number is None or any(start <= at < end for start, end in named):
+            if not number or any(start <= at < end for start, end in named):
                 continue
             days = [word.text for word in self.links.words[at + 1 : at + 2] if word.text.isdecimal()]
             text = f"{number:02d}-{int(days[0]):02d}" if days and 0 < int(days[0]) < 32 else f"{number:02d}"
