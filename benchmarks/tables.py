@@ -24,7 +24,7 @@ from denotations import correct
 
 from graphwright.graph.columns import TextColumn
 from graphwright.models import MiniLM, MiniLMAmounts
-from graphwright.operators.query.execution import Result, execute
+from graphwright.operators.query.execution import Execution, Result
 from graphwright.operators.query.tables.parser import TableQueryParser
 from graphwright.operators.query.tables.scorer import TableScorer
 from graphwright.search.facts import Facts
@@ -109,7 +109,7 @@ def answered(parser: TableQueryParser, data: Path, row: dict[str, Any]) -> tuple
     if not queries:
         return False, 0.0, seconds
     best = queries[0]
-    return correct(answer_texts(execute(best.query, facts), facts), row["answers"]), best.probability, seconds
+    return correct(answer_texts(Execution(facts).result(best.query), facts), row["answers"]), best.probability, seconds
 
 
 if __name__ == "__main__":

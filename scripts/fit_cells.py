@@ -27,7 +27,7 @@ from graphwright.models.embedded.encoder import WEIGHTS, MiniLM
 from graphwright.models.embedded.reader import MiniLMReader
 from graphwright.models.embedded.reader_answers import CELL_FEATURES, cell_features
 from graphwright.models.protocols import Usage
-from graphwright.operators.query.execution import execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.query import Follow
 from graphwright.operators.query.tables.parser import TableQueryParser
@@ -45,7 +45,7 @@ def queries_read(
             read = reader.readings(row["question"], texts, Usage())
             features = [cell_features(*each, own.probability) for each in zip(texts, read, cells, strict=True)]
             assert isinstance(own.query, Follow)
-            right = correct(answer_texts(execute(own.query, facts), facts), row["answers"])
+            right = correct(answer_texts(Execution(facts).result(own.query), facts), row["answers"])
             yield np.array(features), right, own.query.step.relation
 
 

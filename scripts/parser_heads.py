@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.models.protocols import Floats
-from graphwright.operators.query.execution import execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.generation import (
     ABOVE,
     BELOW,
@@ -96,7 +96,7 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
 def _kind(question: Asked, facts: Facts, form: int) -> int:
     if form in (COUNT, SUM, MEAN, DIFFERENCE):
         return KINDS.index("number")
-    result = execute(question.gold, facts)  # type: ignore[arg-type]
+    result = Execution(facts).result(question.gold)  # type: ignore[arg-type]
     return kind_of(facts.texts(result[:1].tolist())) if isinstance(result, np.ndarray) and len(result) else -1
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from graphwright.errors import OptionError
 from graphwright.graph.graph import Graph
 from graphwright.operators.query.checks import check
-from graphwright.operators.query.execution import execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
 
@@ -50,7 +50,7 @@ def answer_of(text: str, facts: Facts) -> list[str]:
     query = parse_notation(text)
     if notes := check(query, facts):
         raise OptionError(" ".join(notes))
-    if not (answers := answer_texts(execute(query, facts), facts)):
+    if not (answers := answer_texts(Execution(facts).result(query), facts)):
         raise OptionError("The query gives nothing.")
     return answers
 

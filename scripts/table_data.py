@@ -32,7 +32,7 @@ from tables import Rows, answer_texts, facts_of, read_questions, read_table
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.encoder import MiniLM
 from graphwright.operators.query.amounts import agreement
-from graphwright.operators.query.execution import Execution, execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.tables.candidates import Candidate
 from graphwright.operators.query.tables.features import result_key
 from graphwright.operators.query.tables.links import question_words
@@ -130,7 +130,8 @@ class Extraction:
 def is_checked(candidate: Candidate, asked: Asked) -> bool:
     """Return whether a query is right over tables with other cells too."""
     return all(
-        correct(answer_texts(execute(candidate.query, facts), facts), answers) for facts, answers in asked.checks
+        correct(answer_texts(Execution(facts).result(candidate.query), facts), answers)
+        for facts, answers in asked.checks
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from table_asked import Asked
 from tables import Rows, answer_texts, facts_of
 
-from graphwright.operators.query.execution import execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.search.facts import Facts
 
@@ -152,7 +152,7 @@ def written_questions(folder: Path, draw: Random) -> Iterator[Asked]:
 
 
 def _answers(query: str, facts: Facts) -> list[str]:
-    return answer_texts(execute(parse_notation(query), facts), facts)
+    return answer_texts(Execution(facts).result(parse_notation(query)), facts)
 
 
 def _affirming(

@@ -13,7 +13,7 @@ from graphwright.data.records.record import Field, Record
 from graphwright.errors import DataError, StoreError
 from graphwright.graph.graph import ALIAS, Kind
 from graphwright.models import HashEncoder
-from graphwright.operators.query.execution import execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.query import Compare, Everything, Follow, OfType, Step, Where
 from graphwright.operators.select import cite_fact
 from graphwright.search.facts import Facts
@@ -147,12 +147,12 @@ def test_statements_of_graph_stand_beside_records_of_documents(tmp_path):
     assert documents == ["staff", f"{PREFIX}Ida", f"{PREFIX}Anton"]
     assert facts.relation("who").objects.tolist() == facts.find("Ida").tolist() == index.graph.ids("Ida").tolist()
     since = Where(Everything(), Compare((Step("since"),), "=", "2021"))
-    assert sorted(facts.row(thing).get("who", "statement") for thing in execute(since, facts).tolist()) == [
+    assert sorted(facts.row(thing).get("who", "statement") for thing in Execution(facts).result(since).tolist()) == [
         "Ida",
         "statement",
     ]
     there = Follow(Where(OfType("statement"), Compare((Step("office"),), "=", "Graz")), Step("subject"))
-    assert facts.texts(execute(there, facts)) == ["Ida"]
+    assert facts.texts(Execution(facts).result(there)) == ["Ida"]
     assert index.verify() == []
 
 

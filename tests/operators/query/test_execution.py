@@ -11,7 +11,7 @@ from tests.operators.query.evaluator import CLASS, World
 from tests.operators.query.queries import queries, things
 
 from graphwright import Graph
-from graphwright.operators.query.execution import Execution, execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.notation import notation
 from graphwright.operators.query.parse_notation import parse_notation
 from graphwright.operators.query.query import Compare, Everything, Follow, OfType, Query, Step, Where
@@ -53,14 +53,14 @@ def _plain(result: Any, facts: Facts, world: World) -> Any:
 @given(WORLDS, QUERIES)
 def test_execute_random_query_agrees_with_the_evaluator(world: World, query: Query) -> None:
     facts = world.facts()
-    assert world.result(query) == _plain(execute(query, facts), facts, world), notation(query)
+    assert world.result(query) == _plain(Execution(facts).result(query), facts, world), notation(query)
 
 
 @pytest.mark.parametrize(("comparison", "cities"), [(">", ["Linz", "Wels"]), ("<", [])])
 def test_execute_comparison_with_a_record_is_by_place(comparison: str, cities: list[str]) -> None:
     facts = Facts.of_rows([{"city": "Graz"}, {"city": "Linz"}, {"city": "Wels"}], "cities")
     first = Where(OfType("cities"), Compare((Step("city"),), "=", "Graz"))
-    result = execute(Where(OfType("cities"), Compare((), comparison, first)), facts)  # type: ignore[arg-type]
+    result = Execution(facts).result(Where(OfType("cities"), Compare((), comparison, first)))  # type: ignore[arg-type]
     assert facts.texts(result) == cities  # type: ignore[arg-type]
 
 
@@ -108,25 +108,25 @@ ROWS = [
 )
 def test_execute_condition_holds_for_rows(condition: str, ids: str) -> None:
     facts = Facts.of_rows(ROWS, "rows")
-    assert sorted(facts.texts(execute(parse_notation(f"(rows where {condition}).id"), facts))) == ids.split()  # type: ignore[arg-type]
+    assert sorted(facts.texts(Execution(facts).result(parse_notation(f"(rows where {condition}).id")))) == ids.split()  # type: ignore[arg-type]
 
 
 def test_execute_equal_number_has_the_same_sign() -> None:
     facts = Facts.of_rows([{"room": "cellar", "floor": "-1"}, {"room": "bath", "floor": "1"}], "rooms")
     for floor, room in (("1", "bath"), ("-1", "cellar")):
-        assert facts.texts(execute(parse_notation(f"(rooms where floor = {floor}).room"), facts)) == [room]  # type: ignore[arg-type]
+        assert facts.texts(Execution(facts).result(parse_notation(f"(rooms where floor = {floor}).room"))) == [room]  # type: ignore[arg-type]
 
 
 def test_execute_sum_counts_equal_values_of_several_things_each() -> None:
     facts = Facts.of_rows([{"customer": "Acme", "amount": "5"}, {"customer": "Acme", "amount": "5"}], "orders")
-    assert execute(parse_notation("sum(orders.amount)"), facts) == 10
-    assert execute(parse_notation('sum("Acme".~customer.amount)'), facts) == 10
-    assert execute(parse_notation("sum((orders.amount))"), facts) == 5  # of the distinct values
+    assert Execution(facts).result(parse_notation("sum(orders.amount)")) == 10
+    assert Execution(facts).result(parse_notation('sum("Acme".~customer.amount)')) == 10
+    assert Execution(facts).result(parse_notation("sum((orders.amount))")) == 5  # of the distinct values
 
 
 def test_execute_sum_counts_a_repeated_statement_once() -> None:
     facts = Facts.of(Graph.from_triples([("a", "size", "5"), ("a", "size", "5"), ("b", "size", "5")]))
-    assert execute(parse_notation("sum(everything.size)"), facts) == 10
+    assert Execution(facts).result(parse_notation("sum(everything.size)")) == 10
 
 
 def test_execute_set_of_everything_reads_no_other_relation() -> None:
@@ -138,8 +138,8 @@ def test_execute_set_of_everything_reads_no_other_relation() -> None:
 
 def test_execute_column_of_two_tables_is_meant_in_both_unless_typed() -> None:
     columns = World((), (("a", (("size", "1"),), False), ("b", (("size", "2"),), False))).facts()
-    assert execute(parse_notation("count(everything.size)"), columns) == 2
-    assert execute(parse_notation("count(a.size)"), columns) == 1
+    assert Execution(columns).result(parse_notation("count(everything.size)")) == 2
+    assert Execution(columns).result(parse_notation("count(a.size)")) == 1
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_execute_order_and_repeated_step_give_the_names(order: str, names: str) 
     triples = [("b", "parent", "a"), ("c", "parent", "b"), ("e", "parent", "b"), ("d", "parent", "c")]
     triples += [(name, "is a", "person") for name in "abcd"] + [("e", "is a", "person")] * (order[0] in '"p')
     facts = Facts.of(Graph.from_triples([*triples, ("a", "age", "70"), ("b", "age", "80"), ("c", "age", "9")]))
-    assert sorted(facts.texts(execute(parse_notation(order), facts))) == names.split()  # type: ignore[arg-type]
+    assert sorted(facts.texts(Execution(facts).result(parse_notation(order)))) == names.split()  # type: ignore[arg-type]
 
 
 def test_execute_repeated_step_in_a_cycle_ends() -> None:
     facts = Facts.of(Graph.from_triples([("a", "before", "b"), ("b", "before", "c"), ("c", "before", "a")]))
-    assert facts.texts(execute(parse_notation('"a".before+'), facts)) == ["a", "b", "c"]  # type: ignore[arg-type]
+    assert facts.texts(Execution(facts).result(parse_notation('"a".before+'))) == ["a", "b", "c"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -182,5 +182,5 @@ def test_comparison_with_grouped_number_reads_it_as_thousands_unless_column_has_
 ) -> None:
     facts = Facts.of_rows([{"sales": cell} for cell in cells], "branches")
     rows = Where(OfType("branches"), Compare((Step("sales"),), ">", asked))
-    found = execute(Follow(rows, Step("sales")), facts)
+    found = Execution(facts).result(Follow(rows, Step("sales")))
     assert isinstance(found, np.ndarray) and sorted(facts.texts(found)) == sorted(kept)

@@ -61,20 +61,13 @@ def neighbours(facts: Facts, sequence: tuple[Ints, Ints], records: Ints, offset:
 Result: TypeAlias = "Ints | float | bool | None"  # ascending ids, a number, yes or no; None if there is none
 
 
-def execute(query: q.Query, facts: Facts) -> Result:
-    """Return what a query gives.
+class Execution:
+    """Execution of queries over the facts of one snapshot; sets are computed once each.
 
     >>> facts = Facts.of_rows([{"city": "Graz", "rivers": "1"}, {"city": "Linz", "rivers": "2"}], "cities")
-    >>> execute(q.Count(q.OfType("cities")), facts)
-    2
-    >>> execute(q.Aggregate("sum", q.OfType("cities"), (q.Step("rivers"),)), facts)
+    >>> Execution(facts).result(q.Aggregate("sum", q.OfType("cities"), (q.Step("rivers"),)))
     3.0
     """
-    return Execution(facts).result(query)
-
-
-class Execution:
-    """Execution of queries over the facts of one snapshot; sets are computed once each."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts

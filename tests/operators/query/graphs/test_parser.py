@@ -10,7 +10,7 @@ from graphwright.build.imports.assembly import with_statements
 from graphwright.models.embedded.amounts import MiniLMAmounts
 from graphwright.models.embedded.cross_encoder import MiniLMCrossEncoder
 from graphwright.models.embedded.encoder import QUERIES, MiniLM
-from graphwright.operators.query.execution import Execution, execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.graphs.generation import COUNT, EXISTS, LARGEST, THINGS
 from graphwright.operators.query.graphs.parser import (
     FEATURES,
@@ -64,7 +64,7 @@ def facts() -> Facts:
 )
 def test_parse_a_question_of_one_or_two_steps_gives_its_answers(facts, question, answers):
     best = PARSER.parse(question, facts)[0]
-    assert sorted(facts.texts(execute(best.query, facts).tolist())) == answers
+    assert sorted(facts.texts(Execution(facts).result(best.query).tolist())) == answers
 
 
 def test_parse_orders_queries_and_bounds_probabilities(facts):
@@ -112,7 +112,7 @@ def shifts() -> Facts:
 )
 def test_parse_a_date_over_statements_with_dates_gives_what_held_then(shifts, question, notation):
     best, wanted = PARSER.parse(question, shifts)[0], parse_notation(notation)
-    result, right = execute(best.query, shifts), execute(wanted, shifts)
+    result, right = Execution(shifts).result(best.query), Execution(shifts).result(wanted)
     assert "@" in notation_of(best.query)
     assert best.probability > 0.5
     assert result.tolist() == right.tolist() if isinstance(wanted, Follow) else result == right
@@ -129,7 +129,7 @@ def test_parse_a_date_over_statements_with_dates_gives_what_held_then(shifts, qu
 def test_parse_a_question_about_now_over_statements_with_dates_gives_what_holds(shifts, question):
     best = PARSER.parse(question, shifts)[0]
     assert notation_of(best.query) == '"Vik Light".keeper@now' and best.probability > 0.5
-    assert shifts.texts(execute(best.query, shifts).tolist()) == ["Cato Moe"]
+    assert shifts.texts(Execution(shifts).result(best.query).tolist()) == ["Cato Moe"]
 
 
 @pytest.mark.parametrize("question", ["Who were the keepers of the Vik Light?", "Who was keeper of the Vik Light?"])
@@ -150,7 +150,7 @@ def test_parse_a_date_beside_numbers_of_the_things_gives_what_held_then():
         )
     )
     best = PARSER.parse("Who supplied the Kai Inn in 2018?", facts)[0]
-    assert facts.texts(execute(best.query, facts).tolist()) == ["Mole Farm"]
+    assert facts.texts(Execution(facts).result(best.query).tolist()) == ["Mole Farm"]
 
 
 def test_parse_a_date_that_no_statement_has_leaves_queries_without_a_time(shifts):
@@ -211,7 +211,7 @@ def test_candidates_over_event_nodes_and_sets_have_what_is_asked(question, text)
         triples += [(term, "office", office), (term, "board", board), (term, "holder", holder)]
     triples += [("Ida", "home", "Arne"), ("Otto", "home", "Brek")]
     facts = Facts.of(Graph.from_triples(triples))
-    execution, wanted = Execution(facts), execute(parse_notation(text), facts).tolist()
+    execution, wanted = Execution(facts), Execution(facts).result(parse_notation(text)).tolist()
     made = [candidate.query for candidate in reading_of(question, facts).candidates()]
     assert wanted in [execution.result(query).tolist() for query in made if not isinstance(query, (Count, Exists))]
 
@@ -257,5 +257,5 @@ def test_parse_over_more_relations_than_are_compared_uses_those_with_most_facts(
     facts = Facts(Graph.from_triples([*BRIDGES, *rare, ("Norsund Bridge", "painted in", "red")]).columns)
     assert {"designed by", "crosses", "length in metres"} < set(facts.frequent_relations(4))
     best = PARSER.parse("Who designed the Tornes Bridge?", facts)[0]
-    assert facts.texts(execute(best.query, facts).tolist()) == ["Jens Aker"]
+    assert facts.texts(Execution(facts).result(best.query).tolist()) == ["Jens Aker"]
     assert PARSER.parse("What is the relation 7 of Ulva?", facts)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.operators.query.tables.tickets import facts_of, ticket_facts
 
-from graphwright.operators.query.execution import Execution, execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.query import (
     Aggregate,
     Compare,
@@ -51,7 +51,7 @@ def candidates(question: str, facts: Facts) -> list[Candidate]:
 def test_candidates_random_question_each_gives_what_its_query_gives(question: str) -> None:
     facts = ticket_facts()
     for candidate in candidates(question, facts)[::7]:
-        assert np.array_equal(candidate.result, execute(candidate.query, facts))  # type: ignore[arg-type]
+        assert np.array_equal(candidate.result, Execution(facts).result(candidate.query))  # type: ignore[arg-type]
 
 
 def _condition(column: str, value: str, comparison: str = "=") -> Compare:

@@ -7,7 +7,7 @@ from tests.operators.query.tables.tickets import facts_of, ticket_facts
 from graphwright.errors import OptionError
 from graphwright.models import MiniLM, MiniLMAmounts
 from graphwright.models.fake import HashEncoder
-from graphwright.operators.query.execution import execute
+from graphwright.operators.query.execution import Execution
 from graphwright.operators.query.parser import QueryParser
 from graphwright.operators.query.tables import parser
 from graphwright.operators.query.tables.parser import TableQueryParser
@@ -33,7 +33,7 @@ PARSER: QueryParser = TableQueryParser(MiniLM(), MiniLMAmounts())
 )
 def test_parse_question_over_one_of_two_tables_gives_the_answer(question: str, answer: object) -> None:
     facts = ticket_facts()
-    result = execute(PARSER.parse(question, facts)[0].query, facts)
+    result = Execution(facts).result(PARSER.parse(question, facts)[0].query)
     assert (sorted(facts.texts(result)) if isinstance(result, np.ndarray) else result) == answer
 
 
@@ -73,7 +73,7 @@ def test_parse_at_a_date_when_what_is_named_did_not_hold_asks_of_nothing_else() 
     ]
     facts = facts_of({"berths": berths})
     found = {
-        date: execute(PARSER.parse(f"Which boat was at berth K7 on {date}?", facts)[0].query, facts)
+        date: Execution(facts).result(PARSER.parse(f"Which boat was at berth K7 on {date}?", facts)[0].query)
         for date in ("3 May 2022", "3 January 2021")
     }
     assert isinstance(held := found["3 May 2022"], np.ndarray) and facts.texts(held) == ["Tern"]
