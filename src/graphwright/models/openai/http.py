@@ -55,12 +55,16 @@ _MAX_WAIT = 600.0  # seconds; a server that demands a longer wait is given up
 _MAX_BACKOFF = 60.0
 
 
+def _pause(cancel: Cancellation, seconds: float) -> None:
+    cancel.pause(seconds)  # a Deadline overrides it
+
+
 @dataclass(frozen=True)
 class Clock:
     """A source of time (`date`: seconds since 1970) and a way to wait, which tests replace."""
 
     date: Callable[[], float] = time.time
-    sleep: Callable[[Cancellation, float], None] = lambda cancel, seconds: cancel.pause(seconds)  # of its class
+    sleep: Callable[[Cancellation, float], None] = _pause
 
 
 class HTTPConnection:
