@@ -122,9 +122,10 @@ class VectorIndex(ChecksummedIndex):
 
     def cosines(self, ids: NDArray[np.int64], query: Floats) -> NDArray[np.float64]:
         """Return the cosine of each id's vector with `query`, 0 without a vector or with a zero vector."""
-        result = np.zeros(len(ids))
-        rows, at = np.unique(self.rows_of(ids)[1], return_inverse=True)  # ids may share a row
-        result[self.has(ids)] = cosines(self.vectors[rows].astype(np.float64), query.astype(np.float64))[at]
+        result, rows = np.zeros(len(ids)), self.rows_of(ids)[1]
+        new = np.diff(rows, prepend=-1) != 0  # edges of one sentence follow one another, and share a row
+        values = cosines(self.vectors[rows[new]].astype(np.float64), query.astype(np.float64))
+        result[self.has(ids)] = values[np.cumsum(new) - 1]
         return result
 
     def has(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -183,8 +184,8 @@ def vectors_checksum(sums: NDArray[np.uint64], row_of: NDArray[np.int32] | None,
 
 def cosines(vectors: NDArray[np.float64], query: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the cosine of each row with a vector, 0 with a zero vector; the same at any position of the row."""
-    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(query)
     # A product of BLAS depends on the place of a row in its last digits; einsum does not.
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors)) * np.linalg.norm(query)
     products = np.einsum("ij,j->i", vectors, query)
     return np.asarray(np.divide(products, lengths, out=np.zeros(len(vectors)), where=lengths != 0))
 
