@@ -118,7 +118,7 @@ class PassageMatch:
             about = np.unique(graph.columns.by_relation(ABOUT).rows(seeds))
             if len(about) and df.max(initial=0.0) <= max_passages:
                 titled = any(graph.title_of(chunk) for chunk in about.tolist())
-                columns.append(np.isin(self.nodes, about, assume_unique=True) * np.float32(1 if titled else _INFERRED))
+                columns.append((positions_in(about, self.nodes) >= 0) * np.float32(1 if titled else _INFERRED))
                 if titled:  # an inferred topic is not a title, so its words still count
                     text = text.replace(f" {' '.join(words(anchor.text))} ", "   ", 1)
         named = np.stack(columns, 1) if columns else np.zeros((len(self.nodes), 0), np.float32)
@@ -132,6 +132,7 @@ PAIR = (  # names of the features of a connected pair, from source to target
 )  # fmt: skip
 
 _COMMON = 0.02  # share of all passages; an entity in more does not connect passages
+_HASH = (1 << 14) - 1  # bits of a node's id that are compared at first
 _MIN_RARITY = 1e-3  # of an entity that connects passages, so that it is above 0
 
 
@@ -165,8 +166,9 @@ def _texts(part: PassageMatch, source: Ints, target: Ints) -> list[NDArray[np.fl
     squares = np.einsum("ij,ij->i", vectors, vectors)
     between = np.einsum("ij,ij->i", vectors[one], vectors[other]).astype(np.float64)
     lengths = np.sqrt(np.maximum(squares[one] + squares[other] + 2 * between, 1e-9))
-    tables = part.words, part.terms, part.named
-    united = [np.maximum(table[one], table[other]).sum(axis=1, dtype=np.float64) for table in tables]
+    table = np.concatenate((part.words, part.terms, part.named), axis=1).astype(np.float64)
+    borders = np.cumsum((part.words.shape[1], part.terms.shape[1]))
+    united = [each.sum(axis=1) for each in np.split(np.maximum(table[one], table[other]), borders, axis=1)]
     pair = number[source, target]
     between, mean, *united = (v[pair] for v in (between, (cosine[one] + cosine[other]) / lengths, *united))
     first, second = cosine[source], cosine[target]
@@ -191,10 +193,13 @@ def _topic_links(part: PassageMatch) -> tuple[Ints, Scores, Scores]:
 
 def _statements_on(part: PassageMatch, topics: Ints, source: Ints, entity: Ints) -> Scores:
     """Return the best cosine of a passage's statements on an entity, one of the `topics`; 0 without any."""
-    rows, ends = np.repeat(np.arange(len(part.stated)), 2), part.ends
-    row, aliases = part.graph.columns.by_relation(ALIAS).expand(ends)
-    rows, ends = np.append(rows, rows[row]), np.append(ends, aliases)
-    place, size = positions_in(part.entities[topics], ends), len(topics)
+    alias, nodes, size = part.graph.columns.by_relation(ALIAS), part.entities[topics], len(topics)
+    likely = np.zeros(_HASH + 1, np.bool_)  # few ends are topics or their aliases: most others are left out at once
+    likely[np.append(nodes, alias.rows(nodes)) & _HASH] = True
+    rows = np.flatnonzero(likely[part.ends & _HASH])
+    row, aliases = alias.expand(part.ends[rows])
+    ends, rows = np.append(part.ends[rows], aliases), np.append(rows, rows[row]) // 2
+    place = positions_in(nodes, ends)
     rows, place = rows[place >= 0], place[place >= 0]
     best = np.zeros(len(part.at) * size)
     np.maximum.at(best, part.stated[rows] * size + place, part.statements[rows])
