@@ -46,20 +46,21 @@ class Cover(Checked):
     ) -> tuple[Ints, Scores]:
         borders = np.searchsorted(features.source, np.arange(len(features.nodes) + 1))
         best = self.open * features.best_pair(pairs)
-        covered = np.zeros(features.words.shape[1], np.float32)
+        covered, cost = np.zeros(features.words.shape[1], np.float32), np.zeros(len(alone))
         values = alone.copy()  # minus infinity once chosen
         chosen: list[int] = []
         scores: list[float] = []
         while len(chosen) < min(k, len(values)):
-            repeated = np.minimum(features.words, covered).sum(axis=1, dtype=np.float64)
-            gains = values + best - several * self.overlap * repeated
+            gains = values + best - cost
             at = int(gains.argmax())
             gain = float(gains[at])
             chosen.append(at)
             scores.append(gain if not scores or gain < scores[-1] else float(np.nextafter(scores[-1], -np.inf)))
             pair = slice(borders[at], borders[at + 1])
             np.maximum.at(best, features.target[pair], pairs[pair])
-            covered = np.maximum(covered, features.words[at])
+            if (features.words[at] > covered).any():
+                covered = np.maximum(covered, features.words[at])
+                cost = several * self.overlap * np.minimum(features.words, covered).sum(axis=1, dtype=np.float64)
             values[at] = -np.inf
         return np.array(chosen, np.int64), np.array(scores)
 
@@ -150,9 +151,10 @@ class PassageScorer:
         These are its own features, those of its best pair (0 without a pair), and five values: a, the score of the best
         pair, their sum less the best sum of all passages, the rank by this sum, and g.
         """
-        best = np.full(len(alone), -1)
-        order = np.argsort(pairs, kind="stable")
-        best[features.target[order]] = order  # the last pair of a passage, which is its best
+        best, largest = np.full(len(alone), -1), np.full(len(alone), -np.inf)
+        np.maximum.at(largest, features.target, pairs)
+        leading = np.flatnonzero(pairs == largest[features.target])
+        best[features.target[leading]] = leading  # the last of several
         of_pair = np.zeros((len(alone), len(PAIR)), np.float32)
         of_pair[best >= 0] = features.pair[best[best >= 0]]
         added = features.best_pair(pairs)
