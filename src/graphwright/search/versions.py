@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -57,20 +57,20 @@ def same_passages(graph: Graph, nodes: Ints, question: Collection[str] = ()) -> 
 
     It is -1 for a passage of a document that is cut at other places, where better ones of one file say all of it.
     """
-    passages, firsts, seen = graph.passages, list[int](), dict[int, list[int]]()
+    passages, ids, firsts, seen = graph.passages, nodes.tolist(), list[int](), dict[int, list[int]]()
     if passages is None:
-        return list(range(len(nodes)))
-    files, said = [_file(passages, node) for node in nodes.tolist()], defaultdict[str, list[str]](list)
-    for at, row in enumerate(map(passages.row, nodes.tolist())):
+        return list(range(len(ids)))
+    file_at = cache(lambda at: _file(passages, ids[at]))
+    for at, row in enumerate(map(passages.row, ids)):
         keys = [] if row < 0 else [key for key in passages.copy_keys[row].tolist() if key]
         earlier = dict.fromkeys(other for key in keys for other in seen.get(key, ()))
-        first = next((n for n in earlier if _are_copies(graph, int(nodes[n]), int(nodes[at]), question)), at)
+        first = next((n for n in earlier if _are_copies(graph, ids[n], ids[at], question)), at)
+        if first == at and earlier:
+            others = {file_at(n) for n in earlier} - {file_at(at)}
+            better = ([n for n in range(at) if firsts[n] == n and file_at(n) == file] for file in others)
+            texts = ("\n\n".join(graph.text(ids[n]) for n in own) for own in better)
+            first = -1 if any(_is_said(graph.text(ids[at]), text, question) for text in texts) else at
         if first == at:
-            text, others = graph.text(int(nodes[at])), {files[n] for n in earlier} - {files[at]}
-            is_said = any(_is_said(text, "\n\n".join(said[file]), question) for file in others)
-            first = -1 if is_said else at
-        if first == at:
-            said[files[at]].append(text)
             for key in keys:
                 seen.setdefault(key, []).append(at)
         firsts.append(first)
@@ -83,8 +83,8 @@ def _is_said(text: str, better: str, question: Collection[str]) -> bool:
 
 
 def _file(passages: Passages, node: int) -> str:
-    location = passages.of(node)
-    return "" if location is None else file_of(location.document)
+    row = passages.row(node)
+    return "" if row < 0 else file_of(passages.documents[int(passages.document[row])])
 
 
 def copies_of(graph: Graph, node: int, most: int = _MAX_COMPARED) -> list[int]:
