@@ -22,9 +22,11 @@ _MAX_OVERSIZED = 1000  # queries after which an oversized workspace is released
 
 def readonly(array: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
     """Return `array` as a C-contiguous, read-only array of `dtype`, copied only where necessary, and verified."""
-    view = np.ascontiguousarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
+    plain = np.ascontiguousarray(array, dtype=dtype)
+    if plain.flags.writeable:
+        plain = plain.view()
+        plain.flags.writeable = False
+    return plain
 
 
 def node_ids(ids: ArrayLike, n: int, what: str) -> Ids:

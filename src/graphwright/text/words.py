@@ -147,6 +147,8 @@ def identifiers(text: str) -> list[str]:
     >>> identifiers("Set ERR_CONN in a/conf.toml to v2.3, not 1,000, in NATO"), identifiers("getUsers")
     (['err_conn', 'a/conf.toml', 'conf.toml', 'v2.3'], ['getuser'])
     """
+    if text[1:].islower() and text.isascii() and text.isalpha():  # a plain word, as most words that are asked for
+        return []
     found = []
     for match in IDENTIFIER.finditer(text if text.isascii() else fold_accents(text)):
         whole = match.group()
