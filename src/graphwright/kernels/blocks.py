@@ -262,7 +262,7 @@ def _products(table: HalfMatrix, rows: Ids, query: Singles, sums: Singles, out: 
 
 def _all_products(matrix: Halves, query: Singles, out: Singles) -> None:
     """Write the product of each row with `query`; of many rows on several cores, since one waits for memory."""
-    rows, parts = readonly(np.arange(len(matrix)), np.int32), max(1, min(_CORES, len(matrix) // _ALONE))
+    rows, parts = readonly(np.arange(len(matrix), dtype=np.int32), np.int32), max(1, min(_CORES, len(matrix) // _ALONE))
 
     def part(at: int, end: int) -> None:
         _products(matrix, rows[at:end], query, np.empty(_LANES, np.float32), out[at:end])

@@ -17,9 +17,9 @@ def _add(
     rows: SingleMatrix, roots: Ids, feature: Ids, value: NDArray[np.float64], other: Ids,
     out: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Add the value of the leaf that each row reaches in each tree, tree by tree."""
-    for row in range(len(rows)):
-        for root in roots:
+    """Add the value of the leaf that each row reaches in each tree, tree by tree, whose nodes stay in the cache."""
+    for root in roots:
+        for row in range(len(rows)):
             at = root
             while feature[at] >= 0:
                 at = at + 1 if rows[row, feature[at]] <= value[at] else other[at]
