@@ -3,12 +3,13 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial, wraps
 
 import pytest
 
 from graphwright.errors import ModelError
 from graphwright.models.openai.llm import OpenAILLM
-from graphwright.models.protocols import Cancellation
+from graphwright.models.protocols import Cancellation, has_argument
 
 
 @pytest.mark.parametrize("wait", ["pause", "lock"])
@@ -49,3 +50,21 @@ def test_cancelled_request_raises_without_wait():
         pass
     with pytest.raises(ModelError, match="cancelled"):
         OpenAILLM("m", "http://localhost:1/v1").complete("", "a", cancel=cancel)
+
+
+def test_has_argument_of_any_callable_names_its_arguments():
+    def plain(texts, *, usage=None):
+        local = texts
+        return local
+
+    @wraps(plain)
+    def wrapped(*args, **options):
+        return plain(*args, **options)
+
+    class Model:
+        def __call__(self, texts, usage=None):
+            return texts
+
+    for function in (plain, wrapped, Model().__call__, Model(), partial(plain, [])):
+        assert has_argument(function, "usage") and not has_argument(function, "local")
+    assert not has_argument(print, "usage")

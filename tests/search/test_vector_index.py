@@ -61,5 +61,6 @@ def test_cosines_without_direction_are_zero() -> None:
     index = VectorIndex(np.float32([[0, 4], [3, 4], [0, 0]]), np.int32([1, -1, 0, 2]))
     ids = np.array([0, 1, 2, 3, 99, 0])
     assert index.cosines(ids, np.float32([0, 0.5])) == pytest.approx([0.8, 0, 1, 0, 0, 0.8])
+    assert index.cosines(np.array([2, 2, 0, 0]), np.float32([0, 0.5])) == pytest.approx([1, 1, 0.8, 0.8])
     assert index.cosines(ids, np.float32([0, 0])).tolist() == [0] * 6
     assert index.has(ids).tolist() == [True, False, True, True, False, True]
