@@ -86,7 +86,7 @@ def chunk_columns_of(
         [
             (
                 *(name, title, refers.get(name, b""), b"", b"", 0, 0, len(text), ""),
-                ChunkRecord.of(title, text, made).content(text.encode()),
+                ChunkRecord.of(title, text, made).content(text),
             )
             for name, title, text, made in docs
         ]

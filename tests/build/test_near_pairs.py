@@ -7,6 +7,7 @@ import pytest
 
 from graphwright.build import near_pairs as module
 from graphwright.build.near_pairs import KnownPairs, near_pairs, synonyms
+from graphwright.graph.columns import TextColumn
 from graphwright.search.vector_pages import row_sums
 
 
@@ -91,4 +92,6 @@ def test_changed_pivots_change_their_groups_only(seed: int, monkeypatch: pytest.
 
 def test_names_differing_in_number_are_not_synonyms() -> None:
     vectors = np.ones((4, 8), np.float32)
-    assert synonyms(["May 1963", "in May 1963", "May 1964", "May"], vectors, 0.9).pairs.tolist() == [[0, 1]]
+    assert synonyms(TextColumn.of(["May 1963", "in May 1963", "May 1964", "May"]), vectors, 0.9).pairs.tolist() == [
+        [0, 1]
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def extractions(store: Store) -> list[Extraction]:
         rows = db.execute(
             "SELECT c.content FROM chunks c JOIN documents d ON d.number = c.document ORDER BY d.id, c.ordinal"
         ).fetchall()
-    return [ChunkRecord.of_content(zlib.decompress(content))[1].extraction() for (content,) in rows]
+    return [ChunkRecord.of_content(content)[1].extraction() for (content,) in rows]
 
 
 @pytest.fixture

@@ -410,8 +410,7 @@ class _State:
             if GONE not in numbers and len(set(numbers)) == len(numbers):
                 last += (self.forms[number] for number in numbers)
                 title = f"Added by hand{f' by {edit.who}' if edit.who else ''} on {edit.time[:10]}"
-                content = record.content(text.encode("utf-8", "surrogatepass"))
-                rows.append((PREFIX + id, title, b"", b"", b"", 0, 0, len(text), "", content))
+                rows.append((PREFIX + id, title, b"", b"", b"", 0, 0, len(text), "", record.content(text)))
         columns = ChunkColumns.of(rows)
         forms_field = PerChunk(TextColumn.of(last), columns.strings("forms").indptr)
         return dataclasses.replace(columns, fields=columns.fields | {"forms": forms_field})

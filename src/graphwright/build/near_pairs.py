@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.csr import Ids
 from graphwright.kernels.ranking import sorted_distinct
@@ -17,6 +18,7 @@ from graphwright.models.protocols import Floats
 from graphwright.search.vector_index import normalised
 from graphwright.search.vector_pages import VectorRows
 
+Kinds = Callable[[Ints], Ints]
 _DIGITS = re.compile(r"\d+")
 _ALL = 256  # rows up to which all are compared with all
 _SLACK = 1e-3  # of a cosine by matrix product, which depends on the shape of the matrices in its last digits
@@ -40,29 +42,36 @@ class KnownPairs(NamedTuple):
 
 
 def synonyms(
-    names: Sequence[str], vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None
+    names: TextColumn, vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None
 ) -> NearPairs:
     """Return near pairs of names with the same numbers in them: 1963 and 1964 are close, but not synonyms."""
-    numbers = dict[tuple[str, ...], int]()
-    kinds = [numbers.setdefault(tuple(_DIGITS.findall(name)), len(numbers)) for name in names]
-    return near_pairs(vectors, threshold, known, np.array(kinds, np.int64))
+    numbers = dict[tuple[str, ...], int]({(): 0})
+
+    def kinds(rows: Ints) -> Ints:
+        chosen, of_rows = names.gather(rows), np.zeros(len(rows), np.int64)
+        at = np.flatnonzero((chosen.data - ord("0") < 10) | (chosen.data >= 0x80))  # digits, perhaps of another script
+        some = sorted_distinct(np.searchsorted(chosen.offsets, at, side="right") - 1)
+        found = (tuple(_DIGITS.findall(name)) for name in chosen.gather(some))
+        of_rows[some] = [numbers.setdefault(digits, len(numbers)) for digits in found]
+        return of_rows
+
+    return near_pairs(vectors, threshold, known, kinds)
 
 
 def near_pairs(
-    vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None, kinds: Ints | None = None
+    vectors: Floats | VectorRows, threshold: float, known: KnownPairs | None = None, kinds: Kinds = np.zeros_like
 ) -> NearPairs:
     """Return the pairs of rows whose cosine is at least `threshold`, and the pivots of each row.
 
     About √n rows serve as pivots; every row joins its two nearest pivots and is compared only with rows of the same
     pivots: n·√n comparisons instead of n². A pair without a common pivot is missed; at a threshold of 0.9 these are a
     few in a hundred. With `known` pairs only new rows are compared, and those whose nearest pivots changed: the result
-    is the same. `kinds`: a number of each row, which the rows of a pair share; by default all do.
+    is the same. `kinds`: gives a number of each of some rows, which the rows of a pair share; by default all do.
 
     >>> near_pairs(np.float32([[1, 0], [0, 1], [0.99, 0.1]]), 0.9).pairs.tolist()
     [[0, 2]]
     """
     rows = VectorRows.of(vectors)
-    kinds = np.zeros(len(rows), np.int64) if kinds is None else kinds
     pivots, units = _pivots(rows.fingerprints()), _UnitRows(rows)
     nearest = None if known is None else _updated_nearest(units, pivots, known)
     if known is None or nearest is None:
@@ -141,7 +150,7 @@ def _updated_nearest(rows: _UnitRows, pivots: Ints, known: KnownPairs) -> Ints |
     return nearest
 
 
-def _pairs_in_groups(rows: _UnitRows, kinds: Ints, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Ints:
+def _pairs_in_groups(rows: _UnitRows, kinds: Kinds, nearest: Ints, some: NDArray[np.bool_], threshold: float) -> Ints:
     """Return the near pairs of some rows and all with the same pivot, pivot by pivot."""
     touched, pairs = np.zeros(len(rows), bool), [np.empty((0, 2), np.int64)]
     touched[nearest[some]] = True
@@ -150,7 +159,7 @@ def _pairs_in_groups(rows: _UnitRows, kinds: Ints, nearest: Ints, some: NDArray[
     order = np.lexsort((member, pivot))
     for members in np.split(member[order], np.flatnonzero(np.diff(pivot[order])) + 1):
         chosen = np.flatnonzero(some[members])
-        pairs.append(members[_pairs_between(rows[members], kinds[members], chosen, threshold)])
+        pairs.append(members[_pairs_between(rows[members], kinds(members), chosen, threshold)])
     return np.concatenate(pairs)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -59,8 +59,7 @@ class TextColumn(Sequence[str]):
     @classmethod
     def of_bytes(cls, encoded: Sequence[bytes]) -> TextColumn:
         """Make a column of any bytes; those that are not UTF-8 can only be read by `raw`."""
-        offsets = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum([len(b) for b in encoded], out=offsets[1:])
+        offsets = np.cumsum(np.fromiter(chain((0,), map(len, encoded)), np.int64, len(encoded) + 1))
         data = np.frombuffer(b"".join(encoded), np.uint8)
         offsets.flags.writeable = False
         return cls(data, offsets)

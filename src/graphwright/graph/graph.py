@@ -141,7 +141,9 @@ class Columns:
         """
         if self.passages is None:
             return {}
-        last = {name: number for number, name in enumerate(self.relations) if name in OWN_RELATIONS}
+        number, _ = TextColumn.joined((TextColumn.of(OWN_RELATIONS), self.relations)).numbered()
+        named = np.flatnonzero(number[len(OWN_RELATIONS) :] < len(OWN_RELATIONS))
+        last = {OWN_RELATIONS[number[len(OWN_RELATIONS) + at]]: at for at in named.tolist()}
         return {name: number for name, number in last.items() if name not in _OF_CHUNKS or self._of_chunks(number)}
 
     def _of_chunks(self, relation: int) -> bool:

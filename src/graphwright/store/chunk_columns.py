@@ -16,14 +16,15 @@ from graphwright.graph.columns import TextColumn
 from graphwright.graph.evidence import Ints
 from graphwright.kernels.csr import row_pointers
 from graphwright.kernels.ranking import sorted_distinct
-from graphwright.store.chunk_record import ChunkRecord
+from graphwright.store.chunk_record import ChunkRecord, unpacked
 
 NUMBERS = ("surface_form", "counts", "mentions", "relations", "copy_keys")  # fields of numbers that are merged
 STRINGS = (  # the fields of strings of a `ChunkRecord` that are merged
     *("forms", "surfaces", "types", "descriptions", "labels", "texts"),
     *("aliases", "topic_phrases", "name_words", "tokens"),
 )
-_ROWS = 1000  # read at once
+_MERGED = (*NUMBERS, *STRINGS, "has_topic")
+_ROWS = 4000  # read at once
 Values = TypeVar("Values")
 
 
@@ -161,7 +162,7 @@ def _of_rows(rows: Sequence[tuple[Any, ...]]) -> ChunkColumns:
     firsts = [at for at, row in enumerate(rows) if not at or row[0] != rows[at - 1][0]]
     documents, chunks = [rows[at] for at in firsts], [row for row in rows if row[5] is not None]
     columns = list(zip(*chunks, strict=True)) if chunks else [()] * 10
-    text, record = _contents(TextColumn.of_bytes(columns[9]))
+    text, record = _contents(TextColumn.of_bytes(unpacked(columns[9])))
     ordinal, start, end = (np.array(column, np.int64) for column in columns[5:8])
     counts = np.diff([*firsts, len(rows)]) - [row[5] is None for row in documents]
     fields: dict[str, PerChunk[Any]] = {name: parted(record[name]) for name in STRINGS}
@@ -183,8 +184,10 @@ def _contents(contents: TextColumn) -> tuple[TextColumn, dict[str, TextColumn]]:
     head = contents.data[contents.offsets[:-1, None] + np.arange(4 * width)].view("<i4")
     sizes = np.concatenate((np.full((len(head), 1), 4 * width), head), axis=1)
     parts = TextColumn(contents.data, row_pointers(sizes.ravel()))
-    text, *fields = (parts.gather(np.arange(at, len(parts), width + 1)) for at in range(1, width + 1))
-    return text, dict(zip(ChunkRecord._fields, fields, strict=True))
+    merged = {name: at for at, name in enumerate(ChunkRecord._fields, 2) if name in _MERGED}
+    return parts.gather(np.arange(1, len(parts), width + 1)), {
+        name: parts.gather(np.arange(at, len(parts), width + 1)) for name, at in merged.items()
+    }
 
 
 def parted(blobs: TextColumn) -> PerChunk[TextColumn]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -138,17 +140,18 @@ class ChunkRecord(NamedTuple):
             _numbers(copy_keys(text)),
         )
 
-    def content(self, text: bytes) -> bytes:
-        """Return a chunk as it is stored: the bytes of its text and of each field as int32, then all of these."""
-        parts = [text, *(b"\1" * part if isinstance(part, int) else part for part in self)]
-        return b"".join((_numbers(map(len, parts)), *parts))
+    def content(self, text: str) -> bytes:
+        """Return a chunk as it is stored, packed: the sizes of its text and of each field as int32, then all these."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        parts = [encoded, *(b"\1" * part if isinstance(part, int) else part for part in self)]
+        return zlib.compress(b"".join((_numbers(map(len, parts)), *parts)))
 
     @classmethod
     def of_content(cls, content: bytes) -> tuple[str, ChunkRecord]:
         """Return the text and the record of a stored chunk."""
-        width = 1 + len(cls._fields)
-        ends = np.cumsum([4 * width, *np.frombuffer(content, "<i4", width)]).tolist()
-        text, *parts = (content[start:end] for start, end in pairwise(ends))
+        (data,), width = unpacked([content]), 1 + len(cls._fields)
+        ends = np.cumsum([4 * width, *np.frombuffer(data, "<i4", width)]).tolist()
+        text, *parts = (data[start:end] for start, end in pairwise(ends))
         record = cls(*parts)  # type: ignore[arg-type]
         return text.decode("utf-8", "surrogatepass"), record._replace(has_topic=len(record.has_topic))  # type: ignore[arg-type]
 
@@ -176,6 +179,14 @@ class ChunkRecord(NamedTuple):
                 for (_, label, _, at), (head, tail), joined in zip(relations, ends, keywords, strict=True)
             ),
         )
+
+
+def unpacked(contents: Iterable[bytes]) -> list[bytes]:
+    """Return stored chunks (see `ChunkRecord.content`) unpacked. Raises DatabaseError for one that is damaged."""
+    try:
+        return list(map(zlib.decompress, contents))
+    except (zlib.error, TypeError) as error:  # damage may be of the type, too
+        raise sqlite3.DatabaseError(f"a chunk is damaged: {error}") from error
 
 
 @dataclass

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import groupby
@@ -18,11 +17,11 @@ from graphwright.extract.extraction import Excerpt, Extraction
 from graphwright.extract.schema import Schema
 from graphwright.graph.columns import terminate
 from graphwright.store.chunk_columns import ChunkColumns
-from graphwright.store.chunk_record import ChunkRecord, content_hash, id_digest, text_digest
+from graphwright.store.chunk_record import ChunkRecord, content_hash, id_digest, text_digest, unpacked
 from graphwright.store.edits import Edit
 from graphwright.store.record_blobs import encoded_records, is_damaged
 from graphwright.store.settings import Settings
-from graphwright.store.store_file import StoreFile, unpacked
+from graphwright.store.store_file import StoreFile
 from graphwright.store.tables import ROWS
 
 _READ = "read "  # before the folder of documents that were read from it, and are not synced with it
@@ -151,8 +150,7 @@ class Store(StoreFile):
             f"WHERE d.id {_LISTED} ORDER BY d.id, c.ordinal",
             (json.dumps(list(ids)),),
         )
-        texts = ((id, ChunkRecord.of_content(content)[0]) for id, content in rows)
-        return {id: text_digest(text for _, text in part) for id, part in groupby(texts, lambda row: row[0])}
+        return {id: text_digest(text for _, text, _ in part) for id, part in groupby(rows, lambda row: row[0])}
 
     def put(self, document: Document, chunks: Iterable[ExtractedChunk], folder: str = "") -> None:
         """Add a document, or replace the document with its id; `folder`: the folder that it is synced with."""
@@ -176,7 +174,7 @@ class Store(StoreFile):
         self._db.execute("DELETE FROM chunks WHERE document = ?", (number,))
         spans = list[tuple[int, int]]()
         for chunk, extraction, extractor, pending in chunks:
-            content = _packed(Excerpt.of(document.title, chunk), extraction)
+            content = _content(Excerpt.of(document.title, chunk), extraction)
             row = (number, chunk.ordinal, chunk.start, chunk.end, chunk.heading, extractor, pending, content)
             self._db.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             spans.append((chunk.start, chunk.end))
@@ -222,7 +220,7 @@ class Store(StoreFile):
     def set_extraction(self, chunk: StoredChunk, extraction: Extraction, extractor: str) -> None:
         """Replace the extraction of a chunk, which is not pending any more."""
         query = "UPDATE chunks SET extractor = ?, pending = NULL, content = ? WHERE document = ? AND ordinal = ?"
-        content = _packed(chunk.excerpt, extraction)
+        content = _content(chunk.excerpt, extraction)
         self._db.execute(query, (extractor, content, chunk.number, chunk.ordinal))
 
     def set_pending(self, chunk: StoredChunk, reason: str | None) -> None:
@@ -242,8 +240,7 @@ class Store(StoreFile):
         chunks = []
         for outline, group in groupby(rows, lambda row: row[0]):
             labels = tuple((start, end) for start, end in json.loads(outline)[-1])
-            for _, start, *place, heading, extractor, pending, content in group:
-                text = ChunkRecord.of_content(content)[0]
+            for _, start, *place, heading, extractor, pending, text, _ in group:
                 inside = labels_within(labels, start, start + len(text))
                 chunks.append(StoredChunk._make((*place, text, heading, inside, extractor, pending)))
         return chunks
@@ -255,14 +252,14 @@ class Store(StoreFile):
             "WHERE d.id = ? AND d.title = coalesce(?, d.title) AND c.pending IS NULL",
             (document, title),
         )
-        chunks = ((extractor, *ChunkRecord.of_content(content)) for extractor, content in rows)
-        return {text: (record.extraction(), extractor) for extractor, text, record in chunks}
+        return {text: (record.extraction(), extractor) for extractor, text, record in rows}
 
     def columns(self, ids: Iterable[str] | None = None) -> ChunkColumns:
         """Return the chunks of all documents, or of those in `ids`, as columns ordered by document id, consistently."""
         chosen = "" if ids is None else f"WHERE d.id {_LISTED} "
         values = () if ids is None else (json.dumps(list(ids)),)
-        return ChunkColumns.of(self._chunks(f"{ROWS} {chosen}ORDER BY d.id, c.ordinal", values))
+        with self._reading():
+            return ChunkColumns.of(self._db.execute(f"{ROWS} {chosen}ORDER BY d.id, c.ordinal", values))
 
     def metadata(self, ids: Iterable[str] | None = None) -> dict[str, dict[str, str]]:
         """Return the metadata of every document, or of those in `ids`, by id."""
@@ -297,7 +294,7 @@ class Store(StoreFile):
                 problems.append(f"row {row} of {table} refers to a missing row")
             for number, ordinal, content in self._db.execute("SELECT document, ordinal, content FROM chunks"):
                 try:
-                    unpacked(content)
+                    unpacked([content])
                 except sqlite3.DatabaseError:
                     problems.append(f"chunk {ordinal} of document number {number} is damaged")
             for document, records in self._db.execute("SELECT id, records FROM documents WHERE records != x''"):
@@ -316,13 +313,11 @@ class Store(StoreFile):
 
 
 def _chunk(row: tuple[Any, ...], labels: Labels) -> ExtractedChunk:
-    id, _, _, start, heading, ordinal, extractor, pending, content = row
-    text, record = ChunkRecord.of_content(content)
+    id, _, _, start, heading, ordinal, extractor, pending, text, record = row
     end = start + len(text)
     chunk = Chunk(id, ordinal, start, end, text, heading, labels_within(labels, start, end))
     return ExtractedChunk(chunk, record.extraction(), extractor, pending)
 
 
-def _packed(chunk: Excerpt, extraction: Extraction) -> bytes:
-    record = ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading)
-    return zlib.compress(record.content(chunk.text.encode("utf-8", "surrogatepass")))
+def _content(chunk: Excerpt, extraction: Extraction) -> bytes:
+    return ChunkRecord.of(chunk.title, chunk.text, extraction, chunk.heading).content(chunk.text)

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from graphwright.errors import StoreError, explained
-from graphwright.store.chunk_record import RECORD_VERSION
+from graphwright.store.chunk_record import RECORD_VERSION, ChunkRecord
 from graphwright.store.folder_creation import is_free
 from graphwright.store.locks import CHECK, check_locks
 from graphwright.store.tables import SCHEMA, connect, create_tables, opened
 
 _RESTORE = "Restore it from a copy, or index the documents again into a new folder."
-
-
-def unpacked(content: bytes) -> bytes:
-    """Return the content of a chunk. Raises DatabaseError if it is damaged."""
-    try:
-        return zlib.decompress(content)
-    except (zlib.error, TypeError) as error:  # damage may be of the type, too
-        raise sqlite3.DatabaseError(f"a chunk is damaged: {error}") from error
 
 
 class StoreFile:
@@ -113,10 +104,10 @@ class StoreFile:
             return self._db.execute(query, values).fetchall()
 
     def _chunks(self, query: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query whose last column is the content of a chunk, which is unpacked, or None."""
+        """Yield the rows of a query, in place of the content of a chunk, the last column, its text and record."""
         with self._reading():
             for *row, content in self._db.execute(query, values):
-                yield (*row, content if content is None else unpacked(content))
+                yield (*row, *((None, None) if content is None else ChunkRecord.of_content(content)))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
